@@ -1,0 +1,54 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: run test lint format bench bfcl lock clean
+
+run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
+ifdef TASK
+	@$(BIN)/perdure run "$(TASK)" $(if $(MODEL),--model "$(MODEL)")
+else
+	@$(BIN)/perdure run "Write a program that adds up numbers, with a test, and make the test pass." --script examples/demo/script.json
+endif
+
+test: $(READY) lint  ## everything that must be clean on every commit
+	$(BIN)/pytest -n 2 --dist loadscope
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
+	$(BIN)/python -m bench.step
+	$(BIN)/python -m bench.recover
+
+bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
+	$(BIN)/python -m examples.bfcl --kill-every 3
+
+lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-annotate --no-header --group dev pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/bfcl: $(READY) examples/bfcl/requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r examples/bfcl/requirements.lock
+	@touch $@

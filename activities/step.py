@@ -1,0 +1,75 @@
+"""What every step does around its work: say that it lives, say who it is, fail in clear words."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from events.digest import Digest, digest
+from events.entry import Entry, Origin
+from storage.errors import Damaged, Fenced, Missing, StoreError, Superseded
+
+BEAT = 0.25
+"""Seconds between heartbeats: as long as an interrupt takes to arrive."""
+
+SHOWN = 2000
+"""Characters of the newest text that travel with a heartbeat."""
+
+
+class News:
+    """The newest words of a step, for those who watch it."""
+
+    def __init__(self) -> None:
+        self.started = now()
+        self.text = ""
+
+    def tell(self, text: str) -> None:
+        self.text = text[-SHOWN:]
+
+
+@contextlib.asynccontextmanager
+async def at_work() -> AsyncIterator[News]:
+    """Heartbeats while the work goes on, and turns what no retry mends into a final failure."""
+    news = News()
+    beating = asyncio.create_task(_beat(news))
+    try:
+        yield news
+    except (Fenced, Superseded, Damaged, Missing) as error:
+        raise final(error) from error
+    except StoreError as error:
+        raise ApplicationError(str(error), type=type(error).__name__) from error
+    finally:
+        beating.cancel()
+
+
+async def _beat(news: News) -> None:
+    while True:
+        await asyncio.sleep(BEAT)
+        activity.heartbeat({"started": news.started, "text": news.text})
+
+
+def final(error: Exception) -> ApplicationError:
+    """The failure of a step that must not be tried again."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+
+
+def origin() -> Origin:
+    """This step's name: the same on every attempt, and never another step's."""
+    info = activity.info()
+    assert info.workflow_run_id is not None, "a step belongs to a workflow"
+    return Origin(run=info.workflow_run_id, activity=info.activity_id)
+
+
+def is_retry() -> bool:
+    return activity.info().attempt > 1
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def digests(entries: list[Entry]) -> list[Digest]:
+    return [digest(entry) for entry in entries]

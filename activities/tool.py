@@ -1,0 +1,152 @@
+"""The steps that run a tool, and that answer for one whose call was lost."""
+
+import asyncio
+import logging
+from typing import TypeAlias
+
+from temporalio import activity
+
+from activities.step import News, at_work, digests, is_retry, now, origin
+from activities.world import World, spec_at, tools_of
+from agent.spec import Spec
+from agent.steps import Act, Settle, Task
+from events.digest import Digest
+from events.entry import Entry
+from events.observations import Observation
+from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
+from storage.errors import Fenced, StoreRefused, StoreUnavailable
+from storage.log import EventLog
+from tools.tool import Context, ToolFailed
+
+logger = logging.getLogger(__name__)
+
+Answer: TypeAlias = ObservationEvent | AgentErrorEvent
+
+AGAIN = 1.0
+"""Seconds before a result that the store did not take is offered again."""
+
+
+class ToolActivities:
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    @activity.defn(name="tool.call")
+    async def call(self, task: Task[Act]) -> list[Digest]:
+        """Run the tool that an action asks for, unless the action has its answer already."""
+        async with at_work() as news:
+            log = self.world.log(task)
+            action = await _action(log, task.step.action)
+            if (settled := await _settled(log, task, action)) is not None:
+                return digests(settled)
+            spec = await spec_at(log, task.step.spec)
+            answer = await self._run(action, task, log, spec, news)
+            # The deed is done: whoever gives this step up now must not keep it off the record.
+            keeping = asyncio.ensure_future(_keep(log, task.base, answer))
+            try:
+                return digests(await asyncio.shield(keeping))
+            except asyncio.CancelledError:
+                await keeping
+                raise
+
+    @activity.defn(name="tool.settle")
+    async def settle(self, task: Task[Settle]) -> list[Digest]:
+        """Adopt the answer that a lost call still gave, or say that its outcome is unknown."""
+        async with at_work():
+            log = self.world.log(task)
+            action = await _action(log, task.step.action)
+            unknown = (
+                f"The outcome of this call of {action.tool_name} is unknown: {task.step.known} "
+                f"It was called with {action.tool_call.arguments}. It may have taken effect, in "
+                "whole or in part: check before repeating it."
+            )
+            answer = _error(action, "outcome_unknown", unknown)
+            return digests(await _append(log, task.base, answer))
+
+    async def _run(
+        self, action: ActionEvent, task: Task[Act], log: EventLog, spec: Spec, news: News
+    ) -> Answer:
+        tool = tools_of(spec.tools)[action.tool_name]
+        context = Context(
+            conversation_id=task.conversation_id,
+            action_id=action.id,
+            seq=task.step.action,
+            workspace=await asyncio.to_thread(self.world.workspace, spec, task.conversation_id),
+            log=log,
+            progress=news.tell,
+            keep=log.keep,
+        )
+        try:
+            async with asyncio.timeout(spec.tool_timeout) as limit:
+                return _observed(action, await tool.run(action.action, context))
+        except ToolFailed as error:
+            return _error(action, "tool_raised", str(error))
+        except Exception as error:
+            logger.info("tool %s raised", tool.name, exc_info=error)
+            raised = f"{tool.name} failed: {str(error) or type(error).__name__}"
+            if limit.expired():
+                raised = f"{tool.name} was stopped: it took over {spec.tool_timeout:g} s."
+            return _error(action, "tool_raised", raised)
+
+
+async def _action(log: EventLog, seq: int) -> ActionEvent:
+    event = (await log.at(seq)).event
+    assert isinstance(event, ActionEvent), f"slot {seq} holds no action"
+    return event
+
+
+async def _settled(log: EventLog, task: Task[Act], action: ActionEvent) -> list[Entry] | None:
+    """The answer that is there already, for a call that must not or need not be made again.
+
+    Raises Fenced where another run holds the slot of the answer: then it may have made the call.
+    """
+    if task.step.repeatable and not is_retry():
+        return None
+    held = await log.find(task.base)
+    if held is not None and held.origin.run != origin().run:
+        raise Fenced(f"slot {held.seq}", held.origin.run)
+    return await log.settled(action.id, task.base)
+
+
+async def _keep(
+    log: EventLog, base: int, answer: ObservationEvent | AgentErrorEvent
+) -> list[Entry]:
+    """Append the answer, however long the store is away: the deed is done and must be on record.
+
+    Where the action was answered meanwhile, the late result is kept as a blob instead.
+    """
+    while True:
+        try:
+            entries = await _append(log, base, answer)
+            break
+        except (StoreUnavailable, StoreRefused) as error:
+            logger.warning("a result waits for the store: %s", error)
+            await asyncio.sleep(AGAIN)
+    if entries[-1].origin.activity != origin().activity:
+        key = await log.keep(answer.model_dump_json(exclude_none=True).encode())
+        logger.warning("a late result of %s is kept as %s", answer.action_id, key)
+    return entries
+
+
+async def _append(log: EventLog, base: int, answer: Answer) -> list[Entry]:
+    return await log.append([answer], base=base, origin=origin(), shared=True)
+
+
+def _observed(action: ActionEvent, observation: Observation) -> ObservationEvent:
+    return ObservationEvent(
+        timestamp=now(),
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        observation=observation,
+    )
+
+
+def _error(action: ActionEvent, kind: ToolErrorKind, error: str) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        timestamp=now(),
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        error=error,
+        classification=kind,
+    )

@@ -1,0 +1,55 @@
+"""What the steps of every conversation on this worker work with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from activities.transcripts import Transcripts
+from agent.spec import Spec
+from agent.steps import Task
+from events.control import ConversationStateUpdateEvent
+from models.model import Model
+from storage.cache import EntryCache
+from storage.log import EventLog
+from storage.store import Store
+from tools.catalog import catalog
+from tools.tool import Tool
+
+CACHE = 64 * 1024 * 1024
+"""Bytes of stored events that a worker keeps parsed."""
+
+
+@dataclass(frozen=True)
+class World:
+    """`workspaces` is the folder in which conversations get a directory of their own."""
+
+    store: Store
+    model: Model
+    workspaces: Path
+    entries: EntryCache = field(default_factory=lambda: EntryCache(CACHE))
+    transcripts: Transcripts = field(default_factory=lambda: Transcripts(CACHE))
+
+    def log(self, task: Task[Any]) -> EventLog:
+        return EventLog(self.store, task.user_id, task.conversation_id, self.entries)
+
+    def workspace(self, spec: Spec, conversation_id: str) -> Path:
+        """The directory that a conversation works in; it is there when this returns."""
+        own = self.workspaces / conversation_id
+        folder = Path(spec.workspace) if spec.workspace else own
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+async def spec_at(log: EventLog, seq: int) -> Spec:
+    """The spec that the event in slot `seq` put in force."""
+    event = (await log.at(seq)).event
+    assert isinstance(event, ConversationStateUpdateEvent), f"slot {seq} holds no spec"
+    return Spec.model_validate(event.value)
+
+
+@lru_cache(maxsize=256)
+def tools_of(references: tuple[str, ...]) -> Mapping[str, Tool]:
+    """The tools by name; raises CatalogError."""
+    return catalog(references)

@@ -1,0 +1,1 @@
+"""What things cost: each figure beside the floor measured in the same run."""

@@ -1,0 +1,9 @@
+"""A tool that costs nothing."""
+
+from tools.function import tool
+
+
+@tool(read_only=True, idempotent=True)
+def add(a: int, b: int) -> int:
+    """Add two whole numbers."""
+    return a + b

@@ -1,0 +1,140 @@
+"""The `perdure` command: which commands there are, and how it ends when one cannot be run.
+
+Only this module is imported to show the help; the module of a command is imported when it is used.
+"""
+
+import contextlib
+import importlib
+import itertools
+import json
+import os
+import sys
+import traceback
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+COMMANDS = {
+    "dev": "Start a Temporal dev server, an S3 store and a worker; ^C ends them.",
+    "run": "Run one conversation to the end of its first turn, and show it as it happens.",
+    "send": "Send a message to a conversation.",
+    "watch": "Show the events of a conversation as they are written, until ^C.",
+    "show": "Print the log of a conversation.",
+    "ls": "List conversations, the newest first.",
+    "status": "Say where a conversation stands.",
+    "pause": "Pause a conversation between two steps.",
+    "resume": "Go on after a pause, an error or a limit.",
+    "close": "End a conversation for good; its log stays.",
+    "doctor": "Check Temporal, the store, the model's key and the disk, and say how to mend them.",
+    "worker": "Run a worker in this process.",
+    "model": "Serve a scripted model over HTTP.",
+}
+
+USAGE, INTERNAL = 2, 1
+
+
+class Commands(TyperGroup):
+    """Every command by its name."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        return get_command(importlib.import_module(f"cli.commands.{cmd_name}").app)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
+    "or conflict, 5 timed out (the work goes on), 6 Temporal or the store unreachable, 130 "
+    "interrupted.",
+)
+
+
+@app.callback(invoke_without_command=True)
+def perdure(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+) -> None:
+    """Agent conversations that cannot be lost."""
+    context.obj = debug
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE)
+
+
+def main() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):  # models write characters that no terminal has
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    leave(outcome(sys.argv[1:]))
+
+
+def outcome(arguments: list[str]) -> int:
+    """Carry out the command line; the exit code."""
+    try:
+        return get_command(app).main(arguments, prog_name="perdure", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        return misused(error, arguments)
+    except SystemExit as error:  # nobody reads what was to be printed
+        return error.code if isinstance(error.code, int) else INTERNAL
+    except Exception as error:
+        return unforeseen(error, arguments)
+
+
+def leave(code: int) -> NoReturn:
+    """End with this code, and at once.
+
+    A thread of Temporal's client that comes back to an interpreter which is being taken down
+    aborts the process: on a busy machine 2 commands of 60 ended with a SIGABRT for their code.
+    """
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def misused(error: typer.TyperException, arguments: list[str]) -> int:
+    """Say what is wrong with the command line itself."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "perdure")
+    tell("usage", error.format_message(), f"See `{path} --help`.", arguments)
+    return USAGE
+
+
+def unforeseen(error: Exception, arguments: list[str]) -> int:
+    """Ask to report what nobody has thought of."""
+    if "--debug" in arguments:
+        traceback.print_exception(error)
+    what = f"perdure failed in a way that nobody foresaw: {type(error).__name__}: {error}"
+    hint = "Please report it, with what `perdure --debug ...` prints."
+    tell("internal", what, hint, arguments)
+    return INTERNAL
+
+
+def tell(code: str, message: str, hint: str, arguments: list[str]) -> None:
+    if wants_json(arguments):
+        typer.echo(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
+    else:
+        typer.echo(f"perdure: {message} {hint}", err=True)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """Whether the output was asked for in JSON, as far as a command line that is wrong can tell."""
+    pairs = itertools.pairwise(arguments)
+    apart = any(one in ("-o", "--output") and two in ("json", "jsonl") for one, two in pairs)
+    joined = {"-ojson", "-ojsonl", "--output=json", "--output=jsonl"}
+    return apart or bool(joined & set(arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Which Temporal and which store a command uses."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cli.output import note
+from client.errors import Invalid, Unreachable
+from embedded.record import StackInfo, environ
+from embedded.stack import Stack, find
+from settings.settings import Settings, load
+from storage.log import EventLog
+from storage.open import open_store
+from storage.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where conversations run: as configured, or an embedded stack, maybe this command's own."""
+
+    settings: Settings
+    info: StackInfo | None = None
+    own: Stack | None = None
+
+    async def keep_up(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`; raises ProcessFailed where a stack of our own goes down first."""
+        if self.own is None:
+            return await work
+        working, watching = asyncio.ensure_future(work), asyncio.ensure_future(self.own.wait())
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await watching
+            return await working
+        finally:
+            working.cancel()
+            watching.cancel()
+
+
+async def place(**flags: Any) -> Place:
+    """What is configured, else the stack that runs in the data folder.
+
+    Raises Unreachable where there is neither, and SettingsError.
+    """
+    settings = load(**flags)
+    if settings.store is not None:
+        return Place(settings)
+    info = await find(settings.data)
+    if info is None:
+        raise Unreachable(
+            f"No store is set, and no stack runs in {settings.data}.",
+            "Start one with `perdure dev`, or set PERDURE_STORE and TEMPORAL_ADDRESS.",
+        )
+    return _of(info, flags)
+
+
+@asynccontextmanager
+async def place_to_run(**flags: Any) -> AsyncIterator[Place]:
+    """As `place`; where there is neither, a stack of our own for as long as it is used."""
+    settings = load(**flags)
+    if settings.store is not None or await find(settings.data) is not None:
+        yield await place(**flags)
+        return
+    note("No stack is set or running: starting one for this command ...")
+    async with started(settings.data) as stack:
+        yield Place(_of(stack.info, flags).settings, stack.info, stack)
+
+
+@asynccontextmanager
+async def started(folder: Path) -> AsyncIterator[Stack]:
+    """A stack of our own in `folder`, ended at the end."""
+    stack = await Stack.start(folder, say=lambda line: note(line, "yellow"))
+    try:
+        yield stack
+    finally:
+        await stack.stop()
+
+
+async def log_of(conversation_id: str) -> EventLog:
+    """The log of a conversation, for which nothing but the store is needed."""
+    settings = (await place()).settings
+    try:
+        return EventLog(store_of(settings), settings.user, conversation_id)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+
+
+def store_of(settings: Settings) -> Store:
+    """The store that is set. Raises Invalid."""
+    assert settings.store is not None, "a place has a store"
+    try:
+        return open_store(settings.store)
+    except ValueError as error:
+        raise Invalid(str(error), "It is set by PERDURE_STORE or in perdure.toml.") from error
+
+
+def _of(info: StackInfo, flags: dict[str, Any]) -> Place:
+    # What a worker is given through its environment: there is one way in for keys and addresses.
+    own = environ(os.environ, info.environment)
+    os.environ.clear()
+    os.environ.update(own)
+    return Place(load(**flags), info)

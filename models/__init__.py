@@ -1,0 +1,1 @@
+"""Who answers: litellm, and the scripted model that ships with us."""

@@ -1,0 +1,94 @@
+"""How a model is reached through litellm: its provider, its key, and the shortest way."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.spec import ModelSpec
+from models.model import ModelRefused
+
+KEY_VARIABLES = {
+    "bedrock": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "bedrock_converse": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "sagemaker": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "perplexity": "PERPLEXITYAI_API_KEY",
+}
+"""Where it is not the provider's name and `_API_KEY`."""
+
+NO_KEY = "no-key"
+"""What a server without keys is given: litellm and openai refuse an empty one."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What litellm knows of a model.
+
+    `direct` says that litellm hands plain messages on to the server as they are; `priced`, that
+    its price list has the model.
+    """
+
+    key_variable: str = ""
+    api_key: str | None = None
+    direct: bool = False
+    priced: bool = False
+
+
+def route_of(litellm: Any, spec: ModelSpec) -> Route:
+    """How to reach the model.
+
+    Raises ModelRefused where its address is none, and what litellm raises for no known provider.
+    """
+    if spec.api_base is not None and not spec.api_base.startswith(("http://", "https://")):
+        what = (
+            f"The api_base {spec.api_base!r} of {spec.name} is no address: begin it with http://."
+        )
+        raise ModelRefused("bad_request", what)
+    model, provider, _, _ = litellm.get_llm_provider(model=spec.name, api_base=spec.api_base)
+    variable = KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
+    keyless = spec.api_base and variable.endswith("_API_KEY") and not os.environ.get(variable)
+    known = _model_info(litellm, model, provider)
+    return Route(
+        key_variable=variable,
+        api_key=NO_KEY if keyless else None,
+        direct=provider == "openai" and _is_direct(known, spec.api_base),
+        priced=bool(known),
+    )
+
+
+def _model_info(litellm: Any, model: str, provider: str) -> Mapping[str, Any]:
+    """What litellm's price list says of a model: nothing, of most that somebody runs at home."""
+    try:
+        known: Mapping[str, Any] = litellm.get_model_info(model, custom_llm_provider=provider)
+    except Exception:  # litellm raises a bare Exception for a model it does not list
+        return {}
+    return known
+
+
+def _is_direct(known: Mapping[str, Any], api_base: str | None) -> bool:
+    """Whether litellm sends a request to an OpenAI-compatible server as it was given.
+
+    It rewrites those to OpenAI's reasoning models: other roles, or the Responses API instead.
+    """
+    if known:
+        return known.get("mode") == "chat" and not known.get("supports_reasoning")
+    return api_base is not None and "openai.com" not in api_base
+
+
+def travels_as_it_is(messages: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether litellm would leave the messages as they are: texts, with no marks and no gaps."""
+    return all(
+        isinstance(message, dict)
+        and isinstance(message.get("content", ""), str)
+        and "cache_control" not in message
+        and None not in message.values()
+        and bool(message.get("role"))
+        for message in messages
+    )
+
+
+def call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The ids of all tool calls in the messages."""
+    return {str(call.get("id")) for message in messages for call in message.get("tool_calls") or ()}

@@ -1,0 +1,80 @@
+"""All that can be set: flags > PERDURE_* > ./perdure.toml > the user's file > defaults.
+
+What has a standard name keeps it and is not here: TEMPORAL_*, AWS_*, the model providers' keys.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "PERDURE_"
+FILE = Path("perdure.toml")
+USER_FILE = platformdirs.user_config_path("perdure") / "perdure.toml"
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message says which, and where it is set."""
+
+
+class Settings(BaseSettings):
+    """`store` is `s3://bucket/prefix` or `file:///dir`; none means the embedded stack's."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, toml_file=[USER_FILE, FILE]
+    )
+
+    store: str | None = None
+    user: str = "local"
+    task_queue: str = "perdure"
+    model: str | None = None
+    data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
+    unsafe_store: bool = False
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the library's signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load(**flags: Any) -> Settings:
+    """The settings in force; flags that are None were not given.
+
+    Raises SettingsError.
+    """
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    strays = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    if strays:
+        raise SettingsError(f"There is no setting {strays[0]}: the settings are {_names(known)}.")
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError("; ".join(_fault(one) for one in error.errors())) from error
+    except ValueError as error:  # a file that is no TOML
+        raise SettingsError(f"{FILE} or {USER_FILE} cannot be read: {error}") from error
+
+
+def _names(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _fault(error: Any) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        have = _names(set(Settings.model_fields))
+        return f"There is no setting {name!r} (in {FILE} or {USER_FILE}): the settings are {have}"
+    return f"The setting {name!r} is not right: {error['msg']}"

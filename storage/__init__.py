@@ -1,0 +1,1 @@
+"""Where conversations are kept: one object an event, written once and never again."""

@@ -1,0 +1,77 @@
+"""What can go wrong with a store, told apart by who has to act.
+
+* StoreError
+  - StoreUnavailable: time may mend it, so ask again
+  - StoreRefused: an operator has to act
+    - UnsafeStore: the store does not keep what a log is built on
+  - Fenced, Superseded: this writer has to stop
+  - Missing, Damaged, Altered: an object is not what was written
+"""
+
+
+class StoreError(Exception):
+    """`str(error)` is a sentence that says what happened and what to do."""
+
+
+class StoreUnavailable(StoreError):
+    """Unreachable, overloaded or broken for the moment; what was asked may have happened or not."""
+
+
+class StoreRefused(StoreError):
+    """No retry will help: a bucket, a key or a permission is wrong."""
+
+
+class UnsafeStore(StoreRefused):
+    """The store failed the probe: a log on it could lose or overwrite events."""
+
+
+class Fenced(StoreError):
+    """Another workflow run holds the object at `key`, so this one is no longer the writer."""
+
+    def __init__(self, key: str, run: str) -> None:
+        super().__init__(
+            f"{key} is held by the workflow run {run}: the conversation was re-opened, or its "
+            "workflow was reset, and this run must stop. To go on from an earlier point, fork the "
+            "conversation instead of resetting its workflow."
+        )
+        self.key = key
+        self.run = run
+
+
+class Superseded(StoreError):
+    """Another step of this run holds the slot at `key`, and this writer may not walk past it."""
+
+    def __init__(self, key: str, activity: str) -> None:
+        super().__init__(
+            f"{key} is held by the activity {activity} of the same workflow run, so what this "
+            "step did comes too late; the workflow has gone on without it."
+        )
+        self.key = key
+        self.activity = activity
+
+
+class Missing(StoreError):
+    """There is no object for slot `seq`, though later ones exist or somebody counted on it."""
+
+    def __init__(self, seq: int, key: str) -> None:
+        super().__init__(f"The object of seq {seq} is missing: restore {key} from a backup.")
+        self.seq = seq
+
+
+class Damaged(StoreError):
+    """The object of slot `seq` is not what a log writes there."""
+
+    def __init__(self, seq: int, key: str) -> None:
+        super().__init__(
+            f"The object of seq {seq} is damaged: restore {key} from a backup or from an older "
+            "version of the object."
+        )
+        self.seq = seq
+
+
+class Altered(StoreError):
+    """The blob at `key` no longer has the SHA-256 that it is named by."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} is not what was written: restore it from a backup.")
+        self.key = key

@@ -1,0 +1,197 @@
+"""Objects as files of a folder, each of them whole or not there, also after a power cut."""
+
+import asyncio
+import errno
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from storage.errors import StoreError, StoreRefused, StoreUnavailable
+from storage.store import check_key
+
+T = TypeVar("T")
+
+THREADS = 4  # they wait for the disk, and it takes one flush at a time
+
+ASIDE = ".aside"
+"""Where files are written before they get their name; a crash may leave one there, unseen."""
+
+MANY_FOLDERS = 4096
+
+# What a person or another program may mend while we keep asking.
+PASSING = {
+    errno.EAGAIN,
+    errno.EBUSY,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+}
+
+
+class FileStore:
+    """A `Store` in the folder `root`, which is made when the first object is.
+
+    A file is written aside, flushed to the disk, and only then linked to its final name, which
+    the file system does for one writer alone. It must know hard links.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
+        self._durable: set[Path] = set()
+
+    async def create(self, key: str, body: bytes) -> bool:
+        return await self._in_thread(lambda path: self._create(path, body), self._path(key))
+
+    async def read(self, key: str) -> bytes | None:
+        return await self._in_thread(_read, self._path(key))
+
+    async def replace(self, key: str, body: bytes) -> None:
+        await self._in_thread(lambda path: self._replace(path, body), self._path(key))
+
+    async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        return await self._in_thread(lambda at: _folders(at, after)[:limit], self._folder(prefix))
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._threads.shutdown)
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        start = prefix[: prefix.rfind("/") + 1]
+
+        def first(folder: Path) -> list[str]:
+            return list(itertools.islice(_keys(folder, start, prefix, after), limit))
+
+        return await self._in_thread(first, self._folder(start))
+
+    def _path(self, key: str) -> Path:
+        check_key(key)
+        if key.split("/")[0] == ASIDE:
+            raise ValueError(f"{key!r} is not a key of this store: it keeps {ASIDE} for itself.")
+        return self.root / key
+
+    def _folder(self, prefix: str) -> Path:
+        return self._path(prefix.removesuffix("/")) if prefix else self.root
+
+    async def _in_thread(self, work: Callable[[Path], T], path: Path) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._attempt, work, path)
+
+    def _attempt(self, work: Callable[[Path], T], path: Path) -> T:
+        try:
+            return work(path)
+        except OSError as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: OSError) -> StoreError:
+        said = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
+        if error.errno in PASSING:
+            return StoreUnavailable(
+                f"{said}: make room or mend the disk, and it goes on by itself."
+            )
+        return StoreRefused(
+            f"{said}: give it a folder that may be written to, on a file system with hard links."
+        )
+
+    def _create(self, path: Path, body: bytes) -> bool:
+        self._make(path.parent)
+        with self._aside(body) as draft:
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                return False
+            finally:
+                # Also when the key is taken: its writer may have died before it came to this.
+                _flush_folder(path.parent)
+        return True
+
+    def _replace(self, path: Path, body: bytes) -> None:
+        self._make(path.parent)
+        with self._aside(body) as draft:
+            draft.replace(path)
+            _flush_folder(path.parent)
+
+    @contextmanager
+    def _aside(self, body: bytes) -> Iterator[Path]:
+        """A file with these bytes, safe on the disk, under a name of its own for a moment."""
+        draft = self.root / ASIDE / uuid4().hex
+        self._make(draft.parent)
+        try:
+            with draft.open("xb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _make(self, folder: Path) -> None:
+        """Make `folder` and see to it that its name, and every one above it, is on the disk.
+
+        A folder that is there already may be another process's, not flushed yet.
+        """
+        if folder in self._durable and folder.is_dir():
+            return
+        if self.root not in folder.parents and folder.is_dir():
+            return
+        self._make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _flush_folder(folder.parent)
+        if len(self._durable) >= MANY_FOLDERS:
+            self._durable.clear()
+        self._durable.add(folder)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _folders(folder: Path, after: str) -> list[str]:
+    start = f"{after}/" if after else ""
+    return [name[:-1] for name in _names(folder) if name.endswith("/") and name > start]
+
+
+def _keys(folder: Path, at: str, prefix: str, after: str) -> Iterator[str]:
+    """The keys in `folder`, whose own key is `at`, in the order of S3."""
+    for name in _names(folder):
+        key = at + name
+        if not name.endswith("/"):
+            if key.startswith(prefix) and key > after:
+                yield key
+        elif (key.startswith(prefix) or prefix.startswith(key)) and not _before(key, after):
+            yield from _keys(folder / name, key, prefix, after)
+
+
+def _before(folder_key: str, after: str) -> bool:
+    """Whether everything in the folder sorts before `after`."""
+    return folder_key < after and not after.startswith(folder_key)
+
+
+def _names(folder: Path) -> list[str]:
+    """Sorted as keys are: a folder's name ends with a slash. Nothing where there is no folder."""
+    try:
+        with os.scandir(folder) as found:
+            names = [f"{item.name}/" if item.is_dir() else item.name for item in found]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(name for name in names if name != f"{ASIDE}/")

@@ -1,0 +1,78 @@
+"""Where everything of a conversation lies in a store.
+
+users/{user_id}/conversations/{conversation_id}/
+    base_state.json                  spec and last known state: a cache
+    events/000000_{event_id}.json    one object per event
+    responses/000007.json            a completion as received
+    blobs/{sha256}                   what is too long for an event
+"""
+
+import re
+from uuid import UUID, uuid5
+
+LAST_SEQ = 999_999
+"""Six digits: one more would no longer sort."""
+
+STATE = "base_state.json"
+
+_USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+_BLOB = re.compile(r"blobs/[0-9a-f]{64}")
+
+
+def conversations_prefix(user_id: str) -> str:
+    """Raises ValueError where the id could leave its prefix."""
+    if not _USER.fullmatch(user_id) or user_id in (".", ".."):
+        raise ValueError(
+            f"{user_id!r} is not a user id: use 1 to 128 letters, digits and '.', '_', '@', '-'."
+        )
+    return f"users/{user_id}/conversations/"
+
+
+def conversation_prefix(user_id: str, conversation_id: str) -> str:
+    """Raises ValueError where an id could leave its prefix, or is one of two spellings."""
+    if not is_conversation_id(conversation_id):
+        raise ValueError(
+            f"{conversation_id!r} is not a conversation id: use a UUID, in lower case and with "
+            "its hyphens."
+        )
+    return f"{conversations_prefix(user_id)}{conversation_id}/"
+
+
+def is_conversation_id(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def event_id(conversation_id: str, seq: int) -> str:
+    """The id of the one event that slot `seq` may hold, known before the event is."""
+    return str(uuid5(UUID(conversation_id), str(seq)))
+
+
+def event_key(conversation_id: str, seq: int) -> str:
+    return f"events/{_digits(seq)}_{event_id(conversation_id, seq)}.json"
+
+
+def events_after(seq: int) -> str:
+    """What sorts before the key of slot `seq` and after that of the slot before it."""
+    return f"events/{_digits(seq)}"
+
+
+def response_key(seq: int) -> str:
+    return f"responses/{_digits(seq)}.json"
+
+
+def blob_key(sha256: str) -> str:
+    return f"blobs/{sha256}"
+
+
+def check_blob_key(key: str) -> None:
+    if not _BLOB.fullmatch(key):
+        raise ValueError(f"{key!r} is not the key of a blob: they look like 'blobs/' and 64 hex.")
+
+
+def _digits(seq: int) -> str:
+    if not 0 <= seq <= LAST_SEQ:
+        raise ValueError(f"A log has slots 0 to {LAST_SEQ:,}, not {seq:,}: fork the conversation.")
+    return f"{seq:06d}"

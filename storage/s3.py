@@ -1,0 +1,294 @@
+"""Objects in a bucket of any server that speaks S3 and honours `If-None-Match` on writes."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    FlexibleChecksumError,
+    HTTPClientError,
+    IncompleteReadError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ResponseStreamingError,
+)
+from botocore.exceptions import ConnectionError as NotConnectedError
+from botocore.parsers import ResponseParserError
+
+from storage.errors import StoreError, StoreRefused, StoreUnavailable
+from storage.store import check_key
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+T = TypeVar("T")
+Listing: TypeAlias = list[Mapping[str, Any]]
+
+THREADS = 4  # boto3 spends its time under the interpreter's lock: more threads only queue for it
+CONNECT_TIMEOUT = 3.0
+READ_TIMEOUT = 10.0
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+
+# What S3 says with a 4xx status although the same request may succeed a moment later.
+PASSING = {
+    "BadDigest",
+    "ConditionalRequestConflict",
+    "IncompleteBody",
+    "OperationAborted",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "SlowDown",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequests",
+    "XAmzContentChecksumMismatch",
+}
+
+SET_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+
+ADVICE = {
+    "AccessDenied": "allow the access key s3:GetObject, s3:PutObject and s3:ListBucket on it",
+    "AuthorizationHeaderMalformed": "set AWS_REGION to the bucket's region",
+    "ExpiredToken": "renew the session's credentials",
+    "InvalidAccessKeyId": f"{SET_KEYS} to a key that it knows",
+    "InvalidBucketName": "correct the name of the bucket",
+    "InvalidToken": "renew the session's credentials or unset AWS_SESSION_TOKEN",
+    "NoSuchBucket": "create the bucket, or correct its name or the endpoint",
+    "NotImplemented": "use a store that honours If-None-Match on PUT",
+    "PermanentRedirect": "set AWS_REGION to the bucket's region",
+    "RequestTimeTooSkewed": "set this machine's clock",
+    "SignatureDoesNotMatch": f"{SET_KEYS} to a pair that belongs together",
+}
+
+
+@dataclass(frozen=True)
+class S3Access:
+    """Where a bucket is and who asks; what is None is looked up as boto3 always does."""
+
+    endpoint_url: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = field(default=None, repr=False)
+    region: str | None = None
+
+
+class S3Store:
+    """A `Store` in one bucket, its keys under `prefix`.
+
+    A request whose outcome is unknown (no answer, 409, 429, 5xx) is made again, the same key and
+    the same bytes, for about `patience` seconds; then StoreUnavailable is raised.
+    """
+
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str = "",
+        access: S3Access | None = None,
+        patience: float = 15.0,
+    ) -> None:
+        self.bucket = bucket
+        self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self.access = access or S3Access()
+        self.patience = patience
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="s3")
+        self._connecting = Lock()
+        self._connection: S3Client | None = None
+
+    async def create(self, key: str, body: bytes) -> bool:
+        place = self._place(key)
+
+        def put(client: "S3Client") -> bool:
+            try:
+                client.put_object(Bucket=self.bucket, Key=place, Body=body, IfNoneMatch="*")
+            except ClientError as error:
+                if _status(error) == 412:
+                    return False
+                raise
+            return True
+
+        return await self._ask(put)
+
+    async def read(self, key: str) -> bytes | None:
+        place = self._place(key)
+
+        def get(client: "S3Client") -> bytes | None:
+            try:
+                # Not `with body`, which gives the stream below the one that checks the checksum.
+                with closing(client.get_object(Bucket=self.bucket, Key=place)["Body"]) as body:
+                    return body.read()
+            except ClientError as error:
+                if _status(error) == 404 and _code(error) != "NoSuchBucket":
+                    return None
+                raise
+
+        return await self._ask(get)
+
+    async def replace(self, key: str, body: bytes) -> None:
+        place = self._place(key)
+
+        def put(client: "S3Client") -> None:
+            client.put_object(Bucket=self.bucket, Key=place, Body=body)
+
+        await self._ask(put)
+
+    async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        # Some servers list the folder that a listing starts after once more: ask for one too many.
+        start = f"{prefix}{after}/" if after else ""
+        query = self._query(prefix, start) | {"Delimiter": "/"}
+        found = await self._listing(query, "CommonPrefixes", limit + 1)
+        names = (entry["Prefix"].removesuffix("/").rpartition("/")[2] for entry in found)
+        return [name for name in names if name != after][:limit]
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._threads.shutdown)
+        if self._connection is not None:
+            self._connection.close()
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        found = await self._listing(self._query(prefix, after), "Contents", limit)
+        return [entry["Key"].removeprefix(self.prefix) for entry in found[:limit]]
+
+    def _query(self, prefix: str, after: str) -> dict[str, Any]:
+        query = {"Bucket": self.bucket, "Prefix": self.prefix + prefix}
+        return query | ({"StartAfter": self.prefix + after} if after else {})
+
+    async def _listing(self, query: dict[str, Any], part: str, limit: int) -> Listing:
+        query["MaxKeys"] = min(limit, 1000)
+        found: Listing = []
+        while len(found) < limit:
+            page = await self._ask(partial(_page, query))
+            found.extend(page.get(part, ()))
+            if not page["IsTruncated"]:
+                break
+            query["ContinuationToken"] = page["NextContinuationToken"]
+        return found
+
+    def _place(self, key: str) -> str:
+        check_key(key)
+        return self.prefix + key
+
+    async def _ask(self, request: Callable[["S3Client"], T]) -> T:
+        """The answer to `request`, asked again while nothing is known of its outcome."""
+        deadline = monotonic() + self.patience
+        longest = FIRST_PAUSE
+        while True:
+            try:
+                return await self._once(request)
+            except StoreUnavailable:
+                # Full jitter, so that writers who were turned away together come back apart.
+                pause = random.uniform(0, longest)
+                if monotonic() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            longest = min(2 * longest, LONGEST_PAUSE)
+
+    async def _once(self, request: Callable[["S3Client"], T]) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._attempt, request)
+
+    def _attempt(self, request: Callable[["S3Client"], T]) -> T:
+        try:
+            return request(self._client())
+        except (BotoCoreError, ClientError, ResponseParserError) as error:
+            raise self._explained(error) from error
+
+    def _client(self) -> "S3Client":
+        with self._connecting:
+            if self._connection is None:
+                self._connection = _connect(self.access)
+            return self._connection
+
+    def _explained(self, error: Exception) -> StoreError:
+        where = f"The bucket {self.bucket} at {self._endpoint()}"
+        match error:
+            case ClientError():
+                return _answered(error, where)
+            case NoCredentialsError() | PartialCredentialsError():
+                return StoreRefused(f"{where} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
+            case (
+                NotConnectedError()
+                | HTTPClientError()
+                | ResponseStreamingError()
+                | IncompleteReadError()
+                | ResponseParserError()
+                | FlexibleChecksumError()
+                | CredentialRetrievalError()
+            ):
+                return StoreUnavailable(f"{where} does not answer as it should: {error}")
+            case _:
+                return StoreRefused(f"{where} cannot be asked; correct its settings: {error}")
+
+    def _endpoint(self) -> str:
+        if self._connection is not None:
+            return self._connection.meta.endpoint_url
+        return self.access.endpoint_url or "AWS"
+
+
+def _page(query: dict[str, Any], client: "S3Client") -> Mapping[str, Any]:
+    return client.list_objects_v2(**query)
+
+
+def _connect(access: S3Access) -> "S3Client":
+    """A client of its own session: boto3's default one may not be shared by threads.
+
+    Only AWS serves a bucket under a host name of its own; whether the endpoint is another's is
+    known to the client alone, for it may come from the environment or from a file.
+    """
+    session = boto3.session.Session()
+    client = _client(session, access, "auto")
+    if ".amazonaws.com" in client.meta.endpoint_url:
+        return client
+    client.close()
+    return _client(session, access, "path")
+
+
+def _client(
+    session: "boto3.session.Session", access: S3Access, style: Literal["auto", "path"]
+) -> "S3Client":
+    config = Config(
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
+        retries={"total_max_attempts": 1},  # the retries are ours
+        max_pool_connections=THREADS,
+        s3={"addressing_style": style},
+    )
+    try:
+        return session.client(
+            "s3",
+            endpoint_url=access.endpoint_url,
+            aws_access_key_id=access.access_key,
+            aws_secret_access_key=access.secret_key,
+            region_name=access.region,
+            config=config,
+        )
+    except ValueError as error:
+        raise StoreRefused(f"{error}: set the endpoint to a URL like https://host:port.") from error
+
+
+def _answered(error: ClientError, where: str) -> StoreError:
+    status, code = _status(error), _code(error)
+    said = f"{where} answered {status} {code}"
+    if code != "NotImplemented" and (status in (408, 409, 429) or status >= 500 or code in PASSING):
+        return StoreUnavailable(f"{said}: {error}")
+    known = ADVICE.get(code) or (ADVICE["AccessDenied"] if status == 403 else None)
+    return StoreRefused(f"{said}: {known or f'correct the settings; it says: {error}'}.")
+
+
+def _status(error: ClientError) -> int:
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+
+
+def _code(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")

@@ -1,0 +1,57 @@
+"""What a log needs of a place to keep objects."""
+
+from typing import Protocol
+
+
+class Store(Protocol):
+    """Objects under keys: `a/b/c`, relative, without empty parts, `.` and `..` (else ValueError).
+
+    What is written is durable once the call returns, and seen by every later read and list.
+    Raises StoreUnavailable where time may mend it (the write may have happened or not), and
+    StoreRefused where an operator has to act.
+    """
+
+    async def create(self, key: str, body: bytes) -> bool:
+        """Write `key` unless it exists: true if this call wrote it, false if the key is taken.
+
+        A store that retries after a lost answer may find its own write and call it taken: who
+        must know reads the key.
+        """
+        ...
+
+    async def read(self, key: str) -> bytes | None:
+        """The object, or nothing where there is none."""
+        ...
+
+    async def replace(self, key: str, body: bytes) -> None:
+        """Write `key` whether it exists or not: for caches, never for events."""
+        ...
+
+    async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        """The names between `prefix`, which ends with a slash, and the next slash.
+
+        At most `limit`, each once, from the one that follows `after`. Stores agree on their
+        order as long as no name begins with another.
+        """
+        ...
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        """The keys that begin with `prefix` and sort after the key `after`, at most `limit`.
+
+        Within a folder the order is that of their bytes.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End what the store holds open; it is of no use afterwards."""
+        ...
+
+
+def check_key(key: str) -> None:
+    """Raises ValueError where `key` could name something outside of a store, or nothing."""
+    parts = key.split("/")
+    if "\0" in key or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(
+            f"{key!r} is not a key of a store: write names joined by single slashes, none of them "
+            "'.' or '..'."
+        )

@@ -1,0 +1,91 @@
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.status import Happening, Status, after
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+HAPPENINGS: tuple[Happening, ...] = get_args(Happening)
+
+TABLE = """
+              message   answer    pause     resume    rest      failure   stuck     close
+    idle      running   finished  paused    running   idle      error     stuck     closed
+    running   running   finished  paused    running   finished  error     stuck     closed
+    paused    paused    finished  paused    running   idle      error     stuck     closed
+    waiting   running   finished  paused    waiting   waiting   error     stuck     closed
+    finished  running   finished  paused    running   finished  error     stuck     closed
+    error     running   finished  error     running   idle      error     stuck     closed
+    stuck     running   finished  stuck     running   idle      error     stuck     closed
+    closed    closed    closed    closed    closed    closed    closed    closed    closed
+"""
+"""Written from the design, not from the code; `waiting` is `waiting_for_confirmation`."""
+
+
+def cells() -> list[tuple[str, str, str]]:
+    header, *rows = TABLE.replace("waiting", "waiting_for_confirmation").split("\n")[1:-1]
+    happenings = header.split()
+    return [
+        (row.split()[0], happening, then)
+        for row in rows
+        for happening, then in zip(happenings, row.split()[1:], strict=True)
+    ]
+
+
+def test_the_table_has_every_cell() -> None:
+    asked = {(status, happening) for status, happening, _ in cells()}
+    assert asked == {(status, happening) for status in STATUSES for happening in HAPPENINGS}
+
+
+@pytest.mark.parametrize(("status", "happening", "then"), cells())
+def test_a_happening_moves_a_status(status: Status, happening: Happening, then: Status) -> None:
+    assert after(status, happening) == then
+
+
+statuses = st.sampled_from(STATUSES)
+
+
+@given(st.lists(st.sampled_from(HAPPENINGS)))
+def test_what_is_closed_stays_closed(happenings: list[Happening]) -> None:
+    status: Status = "closed"
+    for happening in happenings:
+        status = after(status, happening)
+    assert status == "closed"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_anything_can_be_closed(status: Status) -> None:
+    assert after(status, "close") == "closed"
+
+
+@pytest.mark.parametrize("status", [one for one in STATUSES if one != "closed"])
+def test_every_status_but_closed_can_be_left(status: Status) -> None:
+    left = {after(status, happening) for happening in HAPPENINGS if happening != "close"}
+    assert left - {status, "closed"}
+
+
+@pytest.mark.parametrize("status", [one for one in STATUSES if one not in ("closed", "paused")])
+def test_a_message_sets_the_agent_to_work(status: Status) -> None:
+    assert after(status, "message") == "running"
+
+
+def test_a_message_does_not_end_a_pause() -> None:
+    assert after("paused", "message") == "paused"
+    assert after("paused", "resume") == "running"
+
+
+def test_nothing_but_an_answer_to_it_is_consent() -> None:
+    assert after("waiting_for_confirmation", "resume") == "waiting_for_confirmation"
+    assert after("waiting_for_confirmation", "rest") == "waiting_for_confirmation"
+
+
+@given(statuses, st.sampled_from(("answer", "pause", "rest", "failure", "stuck", "close")))
+def test_only_a_message_or_a_resumption_starts_work(status: Status, happening: Happening) -> None:
+    assert after(status, happening) != "running"
+
+
+@given(statuses, st.sampled_from(HAPPENINGS))
+def test_what_happens_twice_happens_once(status: Status, happening: Happening) -> None:
+    once = after(status, happening)
+    assert after(once, happening) == once

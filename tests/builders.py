@@ -1,0 +1,200 @@
+"""Events, entries, digests and states, each in a line."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID, uuid5
+
+from agent.completion import Completion
+from agent.spec import Limits, ModelSpec, Spec
+from agent.state import State, fold
+from events.actions import Action, FinishAction, MCPToolAction
+from events.content import Message, MessageToolCall, TextContent, ToolAnnotations, ToolDefinition
+from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from events.digest import Digest, digest
+from events.entry import Entry, Origin, Usage, entry
+from events.event import AnyEvent, UnknownEvent, event_from
+from events.messages import MessageEvent, SystemPromptEvent
+from events.observations import FinishObservation, MCPToolObservation
+from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
+
+WHEN = "2026-03-01T09:00:00.000000"
+CONVERSATION = "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
+ORIGIN = Origin(run="0199a1b2-0000-7000-8000-000000000001", activity="7")
+SPEC = Spec(model=ModelSpec(name="scripted:story.json"), limits=Limits(max_iterations=5))
+READERS = ("look", "finish")
+"""The tools of `prompt()` that may be run a second time; `write` may not."""
+
+
+def id_of(seq: int) -> str:
+    """The id of the event in a slot."""
+    return str(uuid5(UUID(CONVERSATION), str(seq)))
+
+
+def placed(events: Iterable[AnyEvent], start: int = 0) -> list[AnyEvent]:
+    """The events with the ids of their slots, as a log gives them."""
+    return [_placed(event, seq) for seq, event in enumerate(events, start)]
+
+
+def _placed(event: AnyEvent, seq: int) -> AnyEvent:
+    if isinstance(event, UnknownEvent):
+        return event_from({**event.raw, "id": id_of(seq)})
+    return event.model_copy(update={"id": id_of(seq)})
+
+
+def entries(events: Iterable[AnyEvent], start: int = 0) -> list[Entry]:
+    """The events as a log stores them, from slot `start` on."""
+    return [entry(seq, event, ORIGIN) for seq, event in enumerate(placed(events, start), start)]
+
+
+def digests(*events: AnyEvent, start: int = 0, usage: Usage | None = None) -> list[Digest]:
+    """What activities say of the events they have written; `usage` rides with the first."""
+    made = placed(events, start)
+    bills = _bills(made, usage)
+    return [
+        digest(entry(seq, event, ORIGIN, bill))
+        for seq, (event, bill) in enumerate(zip(made, bills, strict=False), start)
+    ]
+
+
+def _bills(events: Sequence[AnyEvent], usage: Usage | None) -> list[Usage | None]:
+    """One bill for each answer of the model, with the first event made from it."""
+    answers = [getattr(event, "llm_response_id", None) for event in events]
+    bills = [
+        Usage() if answer is not None and answer not in answers[:nth] else None
+        for nth, answer in enumerate(answers)
+    ]
+    return [usage or bills[0], *bills[1:]] if bills else []
+
+
+def after(state: State, *events: AnyEvent, usage: Usage | None = None) -> State:
+    """The state once these events have been appended."""
+    return fold(state, digests(*events, start=state.next_seq, usage=usage))
+
+
+def opening(spec: Spec = SPEC) -> State:
+    """A conversation that has been opened and told who it is: its first three events."""
+    return after(State(), opened(), configured(spec), prompt())
+
+
+def text(*parts: str) -> tuple[TextContent, ...]:
+    return tuple(TextContent(text=part) for part in parts)
+
+
+def user(words: str = "Go on.", message_id: str | None = None) -> MessageEvent:
+    said = Message(role="user", content=text(words))
+    return MessageEvent(timestamp=WHEN, source="user", llm_message=said, message_id=message_id)
+
+
+def agent(words: str = "Done.", response: str = "response-words") -> MessageEvent:
+    said = Message(role="assistant", content=text(words))
+    return MessageEvent(timestamp=WHEN, source="agent", llm_message=said, llm_response_id=response)
+
+
+def tool(name: str, repeatable: bool) -> ToolDefinition:
+    hints = ToolAnnotations(readOnlyHint=repeatable)
+    schema = {"type": "object", "properties": {}}
+    return ToolDefinition(name=name, description=name, parameters=schema, annotations=hints)
+
+
+def prompt() -> SystemPromptEvent:
+    tools = tuple(tool(name, name in READERS) for name in ("look", "write", "finish"))
+    return SystemPromptEvent(
+        timestamp=WHEN, system_prompt=TextContent(text="Be careful."), tools=tools
+    )
+
+
+def call(name: str = "look", call_id: str = "call_1", arguments: str = "{}") -> MessageToolCall:
+    return MessageToolCall(id=call_id, name=name, arguments=arguments)
+
+
+def action(
+    name: str = "look",
+    call_id: str = "call_1",
+    response: str = "response-1",
+    arguments: str = "{}",
+    valid: bool = True,
+) -> ActionEvent:
+    """A call; one that is not `valid` could not be read."""
+    return ActionEvent(
+        timestamp=WHEN,
+        action=understood(name, arguments) if valid else None,
+        tool_name=name,
+        tool_call_id=call_id,
+        tool_call=call(name, call_id, arguments),
+        llm_response_id=response,
+    )
+
+
+def understood(name: str, arguments: str = "{}") -> Action:
+    if name == "finish":
+        return FinishAction(message="All done.")
+    return MCPToolAction(data=json.loads(arguments))
+
+
+def observation(
+    action_id: str, name: str = "look", words: str = "ok", call_id: str = "call_1"
+) -> ObservationEvent:
+    seen = (
+        FinishObservation(content=text(words))
+        if name == "finish"
+        else MCPToolObservation(tool_name=name, content=text(words))
+    )
+    return ObservationEvent(
+        timestamp=WHEN, action_id=action_id, tool_name=name, tool_call_id=call_id, observation=seen
+    )
+
+
+def error(
+    action_id: str | None, name: str = "look", call_id: str = "call_1", words: str = "no such tool"
+) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        timestamp=WHEN,
+        error=words,
+        tool_name=name,
+        tool_call_id=call_id,
+        action_id=action_id,
+        classification="tool_raised" if action_id else "unknown_tool",
+    )
+
+
+def rejection(action_id: str, name: str = "look", call_id: str = "call_1") -> UserRejectObservation:
+    return UserRejectObservation(
+        timestamp=WHEN,
+        action_id=action_id,
+        tool_name=name,
+        tool_call_id=call_id,
+        rejection_reason="not on a Friday",
+    )
+
+
+def opened(run: str = ORIGIN.run) -> ConversationStateUpdateEvent:
+    return ConversationStateUpdateEvent(timestamp=WHEN, key="opened", value={"run_id": run})
+
+
+def configured(spec: Spec = SPEC) -> ConversationStateUpdateEvent:
+    value = spec.model_dump(mode="json", exclude_none=True)
+    return ConversationStateUpdateEvent(timestamp=WHEN, key="spec", value=value)
+
+
+def status(value: str) -> ConversationStateUpdateEvent:
+    """`resumed` or `closed`."""
+    return ConversationStateUpdateEvent(timestamp=WHEN, source="user", key="status", value=value)
+
+
+def failed(code: str = "auth", detail: str = "Set a key.") -> ConversationErrorEvent:
+    return ConversationErrorEvent(timestamp=WHEN, code=code, detail=detail)
+
+
+def unknown(kind: str = "DreamEvent", **fields: Any) -> UnknownEvent:
+    """An event of a newer writer."""
+    made = event_from({"timestamp": WHEN, "source": "environment", "kind": kind, **fields})
+    assert isinstance(made, UnknownEvent)
+    return made
+
+
+def completion(
+    *calls: MessageToolCall, words: str = "", response: str = "response-1", **fields: Any
+) -> Completion:
+    said = Message(role="assistant", content=text(words), tool_calls=calls or None)
+    return Completion(id=response, model="m", message=said, received=WHEN, **fields)

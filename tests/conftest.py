@@ -1,0 +1,32 @@
+"""Real servers for every test that crosses a boundary: one of each in each test process."""
+
+import os
+
+# Before anything imports litellm, which would else fetch its prices from the network.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from embedded.seaweed import Seaweed
+from embedded.temporal import TemporalServer
+
+
+@pytest_asyncio.fixture(scope="session")
+async def temporal_server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[TemporalServer]:
+    """Temporal's dev server, without its page."""
+    server = await TemporalServer.start(tmp_path_factory.mktemp("temporal"), ui=False)
+    yield server
+    await server.stop()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def seaweed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Seaweed]:
+    """An S3 store."""
+    store = await Seaweed.start(tmp_path_factory.mktemp("seaweed"))
+    yield store
+    await store.stop()

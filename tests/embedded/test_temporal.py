@@ -1,0 +1,45 @@
+import sqlite3
+from pathlib import Path
+
+from temporalio.client import Client
+
+from embedded.probe import http_status
+from embedded.temporal import TemporalServer
+from tests.embedded.processes import alive
+
+
+async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None:
+    first = await TemporalServer.start(tmp_path, ui=False)
+    client = await Client.connect(first.address)
+    handle = await client.start_workflow("Anything", id="kept", task_queue="nobody")
+    await first.stop()
+    assert not alive(first.pid)
+    second = await TemporalServer.start(tmp_path, ui=False)
+    again = await Client.connect(second.address)
+    found = await again.get_workflow_handle("kept").describe()
+    await second.stop()
+    assert found.run_id == handle.first_execution_run_id
+
+
+async def test_the_page_is_there_when_it_is_wanted(tmp_path: Path) -> None:
+    server = await TemporalServer.start(tmp_path)
+    assert server.ui_url is not None
+    status = await http_status("GET", int(server.ui_url.rpartition(":")[2]), "/")
+    await server.stop()
+    assert status == 200
+
+
+async def test_its_database_writes_ahead(tmp_path: Path) -> None:
+    server = await TemporalServer.start(tmp_path, ui=False)
+    with sqlite3.connect(f"file:{tmp_path / 'temporal.sqlite'}?mode=ro", uri=True) as database:
+        (mode,) = database.execute("pragma journal_mode").fetchone()
+    database.close()
+    await server.stop()
+    assert mode == "wal"
+
+
+async def test_two_servers_do_not_meet(temporal_server: TemporalServer, tmp_path: Path) -> None:
+    other = await TemporalServer.start(tmp_path, ui=False)
+    assert other.address != temporal_server.address
+    await other.stop()
+    assert alive(temporal_server.pid)

@@ -1,0 +1,292 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+from events.actions import Action, TerminalAction
+from events.base import EventBase
+from events.content import ImageContent, TextContent
+from events.digest import Digest, digest, fingerprint
+from events.entry import Usage, entry, entry_from
+from events.event import AnyEvent, event_from, fields_of
+from events.observations import CmdOutputMetadata, TerminalObservation
+from events.tools import ObservationEvent, UserRejectObservation
+from tests.builders import (
+    ORIGIN,
+    SPEC,
+    action,
+    agent,
+    configured,
+    digests,
+    error,
+    failed,
+    id_of,
+    observation,
+    opened,
+    placed,
+    prompt,
+    rejection,
+    status,
+    text,
+    unknown,
+    user,
+)
+
+LATER = "2031-12-31T23:59:59.999999"
+
+ONE_OF_EACH: list[AnyEvent] = [
+    prompt(),
+    user(message_id="m-1"),
+    agent(),
+    action("write", arguments='{"path": "a"}'),
+    observation(id_of(3), "write"),
+    error(id_of(3), "write"),
+    rejection(id_of(3), "write"),
+    opened(),
+    configured(),
+    status("closed"),
+    failed(),
+    unknown(sheep=1),
+]
+
+
+def of(event: AnyEvent, usage: Usage | None = None) -> Digest:
+    [one] = digests(event, usage=usage)
+    return one
+
+
+def changed(event: EventBase, **fields: Any) -> AnyEvent:
+    return event_from({**fields_of(event), **fields})  # type: ignore[arg-type]
+
+
+def json_of(fact: Digest) -> bytes:
+    """As Temporal carries it."""
+    return to_json(fact, exclude_none=True)
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
+def test_a_digest_depends_on_the_stored_bytes_alone(event: AnyEvent) -> None:
+    made = entry(3, placed([event], 3)[0], ORIGIN, Usage(cost=0.5))
+    assert digest(made) == digest(entry_from(3, made.body))
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
+def test_a_digest_travels_unchanged(event: AnyEvent) -> None:
+    fact = of(event, Usage(prompt_tokens=3, cost=0.1))
+    assert Digest.model_validate_json(json_of(fact)) == fact
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
+def test_ids_and_times_do_not_change_a_fingerprint(event: AnyEvent) -> None:
+    fields = {**fields_of(event), "id": id_of(77), "timestamp": LATER}
+    for name in ("tool_call_id", "action_id", "llm_response_id", "message_id"):
+        if name in fields:
+            fields[name] = "another"
+    assert fingerprint(event_from(fields)) == fingerprint(event)
+
+
+def test_everything_that_is_said_has_a_fingerprint_of_its_own() -> None:
+    said = [fingerprint(event) for event in ONE_OF_EACH]
+    assert len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"source": "environment"},
+        {"thought": [{"text": "hm"}]},
+        {"action": {"kind": "MCPToolAction", "data": {"path": "b"}}},
+        {"tool_name": "look"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_an_action_is_told_by_source_thought_action_and_tool(other: dict[str, Any]) -> None:
+    one = action("write", arguments='{"path": "a"}')
+    assert fingerprint(changed(one, **other)) != fingerprint(one)
+
+
+def test_an_action_is_not_told_by_anything_else() -> None:
+    one = action("write", arguments='{"path": "a"}')
+    same = changed(one, reasoning_content="hm", security_risk="HIGH", summary="s")
+    assert fingerprint(same) == fingerprint(one)
+
+
+def test_a_call_that_could_not_be_read_is_told_by_its_text() -> None:
+    one, same, other = (action(arguments=raw, valid=False) for raw in ("{", "{", "["))
+    assert fingerprint(one) == fingerprint(same) != fingerprint(other)
+
+
+def test_an_observation_is_told_by_what_was_seen_and_by_its_tool() -> None:
+    one = observation(id_of(3), "write")
+    assert fingerprint(observation(id_of(3), "write", "no")) != fingerprint(one)
+    assert fingerprint(changed(one, tool_name="look")) != fingerprint(one)
+    assert fingerprint(changed(one, source="user")) != fingerprint(one)
+
+
+def test_the_number_of_a_process_tells_nothing() -> None:
+    def ran(pid: int, code: int) -> ObservationEvent:
+        seen = TerminalObservation(metadata=CmdOutputMetadata(pid=pid, exit_code=code))
+        return observation(id_of(3)).model_copy(update={"observation": seen})
+
+    assert fingerprint(ran(pid=1, code=0)) == fingerprint(ran(pid=2, code=0))
+    assert fingerprint(ran(pid=1, code=0)) != fingerprint(ran(pid=1, code=2))
+
+
+def test_an_error_is_told_by_its_text_alone() -> None:
+    one, same = error(id_of(3), "write"), error(None, "look", "call_9")
+    assert fingerprint(one) == fingerprint(same)
+    assert fingerprint(one) != fingerprint(error(id_of(3), "write", words="else"))
+
+
+def test_a_message_is_told_by_its_content() -> None:
+    assert fingerprint(user("a")) == fingerprint(user("a", "m-9")) != fingerprint(user("b"))
+    assert fingerprint(user("a")) != fingerprint(agent("a"))
+    pictures = [
+        user().llm_message.model_copy(update={"content": (ImageContent(image_urls=(url,)),)})
+        for url in ("data:a", "data:b")
+    ]
+    one, other = (user().model_copy(update={"llm_message": said}) for said in pictures)
+    assert fingerprint(one) != fingerprint(other)
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+def backwards(value: Any) -> Any:
+    """The same JSON with the keys of every object the other way round."""
+    if isinstance(value, dict):
+        return {key: backwards(value[key]) for key in reversed(value)}
+    return [backwards(one) for one in value] if isinstance(value, list) else value
+
+
+@given(st.dictionaries(st.text(max_size=5), plain))
+def test_the_order_of_keys_does_not_change_a_fingerprint(data: dict[str, Any]) -> None:
+    def calling(data: dict[str, Any]) -> AnyEvent:
+        return changed(action("write"), action={"kind": "MCPToolAction", "data": data})
+
+    assert fingerprint(calling(data)) == fingerprint(calling(backwards(data)))
+    assert fingerprint(unknown(data=data)) == fingerprint(unknown(data=backwards(data)))
+    stored = entry(3, calling(data), ORIGIN)
+    assert fingerprint(entry_from(3, stored.body).event) == fingerprint(calling(data))
+
+
+@given(
+    words=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
+    times=st.sampled_from([1, 10, 1_000, 30_000]),
+    which=st.sampled_from(range(9)),
+)
+def test_a_digest_is_small_whatever_the_event_holds(words: str, times: int, which: int) -> None:
+    long = words * times
+    events: list[AnyEvent] = [
+        user(long, message_id=long),
+        agent(long, response=long),
+        action(name=long, call_id=long, response=long, arguments=json.dumps({"a": long})),
+        observation(id_of(3), name=long, words=long, call_id=long),
+        error(long, name=long, call_id=long, words=long),
+        failed(code=long, detail=long),
+        status("closed").model_copy(update={"key": f"refused {long}", "value": [long]}),
+        unknown(long, tool_name=long, action_id=long, other=[long]),
+        unknown("ActionEvent", tool_name=long, llm_response_id=long),
+    ]
+    fact = of(events[which], Usage(prompt_tokens=10**9, cost=1234.56789012, latency=1234.5678))
+    assert len(json_of(fact)) < (1_000 if long.isascii() and long.isprintable() else 4_000)
+
+
+def test_a_megabyte_of_output_is_a_few_hundred_bytes() -> None:
+    fact = of(observation(id_of(3), words="x" * 1_000_000))
+    assert len(json_of(fact)) < 400
+    assert 250_000 < fact.size < 251_000
+
+
+def test_long_names_stay_different() -> None:
+    one, other = (of(action(response="r" * 500 + end)) for end in "ab")
+    assert one.llm_response_id != other.llm_response_id
+    assert one.llm_response_id == of(action(response="r" * 500 + "a")).llm_response_id
+
+
+def test_a_message_id_of_the_longest_kind_is_kept_whole() -> None:
+    assert of(user(message_id="m" * 128)).message_id == "m" * 128
+
+
+def test_an_action_and_its_answers_name_the_same_action() -> None:
+    asked = of(action("write", "call_7", "response-3"))
+    assert (asked.tool_name, asked.tool_call_id) == ("write", "call_7")
+    assert (asked.action_id, asked.llm_response_id) == (id_of(0), "response-3")
+    answers = (observation, error, rejection)
+    named = [of(answer(id_of(0), "write", call_id="call_7")) for answer in answers]
+    assert {fact.action_id for fact in named} == {id_of(0)}
+    assert {fact.tool_call_id for fact in named} == {"call_7"}
+
+
+def test_a_digest_says_whether_something_failed() -> None:
+    assert of(action()).is_error is None
+    assert of(action(valid=False)).is_error
+    assert of(observation(id_of(0))).is_error is None
+    seen = observation(id_of(0)).observation.model_copy(update={"is_error": True})
+    assert of(observation(id_of(0)).model_copy(update={"observation": seen})).is_error
+    assert of(error(id_of(0))).is_error
+    assert of(rejection(id_of(0))).is_error is None
+    assert of(failed()).is_error
+
+
+def test_a_risk_that_is_unknown_is_none() -> None:
+    assert of(action()).risk is None
+    assert of(changed(action(), security_risk="HIGH")).risk == "HIGH"
+
+
+def test_a_system_prompt_tells_which_tools_may_run_again() -> None:
+    assert of(prompt()).repeatable == ("look", "finish")
+
+
+def test_a_spec_is_told_without_its_prompt() -> None:
+    long = SPEC.model_copy(update={"system_prompt": "x" * 100_000})
+    fact = of(configured(long))
+    assert fact.value == of(configured()).value
+    assert len(json_of(fact)) < 1_000
+
+
+def test_only_updates_that_decide_something_are_told() -> None:
+    assert of(opened("r")).value == {"run_id": "r"}
+    assert of(status("closed")).value == "closed"
+    assert of(status("x").model_copy(update={"key": "refused"})).value is None
+
+
+def test_a_long_error_is_cut() -> None:
+    fact = of(failed("auth", "d" * 5_000))
+    assert (fact.key, fact.value) == ("auth", "d" * 299 + "…")
+
+
+@pytest.mark.parametrize("event", [observation(id_of(3)), error(id_of(3)), rejection(id_of(3))])
+def test_an_answer_of_a_newer_writer_still_answers(event: UserRejectObservation) -> None:
+    newer = event_from({**fields_of(event), "new": 1})
+    assert newer.kind == event.kind
+    assert of(newer).action_id == id_of(3)
+
+
+def test_an_action_of_a_newer_writer_cannot_be_run() -> None:
+    fact = of(event_from({**fields_of(action()), "new": 1}))
+    assert fact.is_error
+    assert (fact.action_id, fact.llm_response_id) == (id_of(0), "response-1")
+
+
+def test_digests_do_not_change() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        of(user()).seq = 7  # type: ignore[misc]
+
+
+def test_thoughts_and_actions_are_hashed_as_values() -> None:
+    ran: Action = TerminalAction(command="ls")
+    one = action().model_copy(update={"action": ran, "thought": (TextContent(text="hm"),)})
+    two = action().model_copy(update={"action": ran, "thought": text("hm")})
+    assert fingerprint(one) == fingerprint(two)

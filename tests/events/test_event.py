@@ -1,0 +1,149 @@
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from events.actions import MCPToolAction
+from events.content import TextContent
+from events.control import PauseEvent
+from events.entry import Usage, entry, entry_from
+from events.event import UnknownEvent, event_from, fields_of
+from events.tools import ActionEvent
+from tests.builders import ORIGIN, WHEN, action, entries, id_of, user
+
+NEWER: dict[str, dict[str, Any]] = {
+    "a kind that is new": {"kind": "DreamEvent", "sheep": [1, None, {"electric": None}]},
+    "a field that is new": {"kind": "PauseEvent", "until": None},
+    "a deep field that is new": {
+        "kind": "MessageEvent",
+        "llm_message": {"role": "user", "content": [{"type": "text", "text": "hi", "loud": 1}]},
+    },
+    "an action that is new": {
+        **fields_of(action()),
+        "action": {"kind": "BrowseAction", "url": "https://example.org", "tab": None},
+    },
+    "no kind at all": {"tool_call_id": "call_1"},
+    "a timestamp of another width": {"kind": "PauseEvent", "timestamp": "2026-03-01T09:00:00Z"},
+}
+
+
+def fields(newer: dict[str, Any]) -> dict[str, Any]:
+    return {"id": id_of(4), "timestamp": WHEN, "source": "user", **newer}
+
+
+newer = pytest.mark.parametrize("newer", NEWER.values(), ids=NEWER)
+
+
+@newer
+def test_what_a_newer_writer_wrote_is_kept_as_it_came(newer: dict[str, Any]) -> None:
+    event = event_from(fields(newer))
+    assert isinstance(event, UnknownEvent)
+    assert json.dumps(fields_of(event)) == json.dumps(fields(newer))
+
+
+@newer
+def test_what_a_newer_writer_wrote_is_rewritten_byte_for_byte(newer: dict[str, Any]) -> None:
+    written = {"origin": ORIGIN.model_dump(), **fields(newer), "usage": {"cost": 0.5}}
+    body = json.dumps(written, separators=(",", ":")).encode()
+    held = entry_from(4, body)
+    assert entry(4, held.event, held.origin, held.usage).body == body
+
+
+def test_an_unknown_event_still_tells_what_it_is() -> None:
+    event = event_from(fields({"kind": "DreamEvent"}))
+    assert (event.kind, event.id, event.source) == ("DreamEvent", id_of(4), "user")
+    assert event.timestamp == WHEN
+
+
+def test_an_entry_holds_an_unknown_event_as_such() -> None:
+    [held] = entries([event_from(fields({"kind": "PauseEvent", "until": None}))])
+    assert isinstance(held.event, UnknownEvent)
+    assert isinstance(entry_from(0, held.body).event, UnknownEvent)
+
+
+def test_null_in_the_arguments_of_a_tool_is_an_argument() -> None:
+    arguments = {"a": None, "b": [None, {"c": None}]}
+    event = event_from(fields_of(action(arguments=json.dumps(arguments))))
+    assert isinstance(event, ActionEvent)
+    assert isinstance(event.action, MCPToolAction)
+    assert event.action.data == arguments
+
+
+def test_what_is_absent_is_not_written() -> None:
+    assert None not in fields_of(user()).values()
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    [
+        "2026-03-01T09:00:00",
+        "2026-03-01T09:00:00.000",
+        "2026-03-01T09:00:00.0000000",
+        "2026-03-01T09:00:00.000000Z",
+        "2026-03-01T09:00:00.000000\n",
+        "2026-03-01 09:00:00.000000",
+        "٢٠٢٦-03-01T09:00:00.000000",
+        "",
+    ],
+)
+def test_a_timestamp_has_one_width_only(timestamp: str) -> None:
+    with pytest.raises(ValidationError, match="timestamp"):
+        PauseEvent(timestamp=timestamp)
+
+
+def test_events_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        PauseEvent(timestamp=WHEN).id = "another"  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        event_from({"kind": "DreamEvent"}).kind = "PauseEvent"  # type: ignore[misc]
+
+
+def test_a_field_that_nobody_declared_is_a_mistake() -> None:
+    with pytest.raises(ValidationError, match="extra"):
+        TextContent.model_validate({"text": "hi", "txet": "hi"})
+    with pytest.raises(ValidationError, match="extra"):
+        PauseEvent.model_validate({"timestamp": WHEN, "until": "noon"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff",
+        b'"text"',
+        b'{"kind":"PauseEvent"}',
+        b'{"kind":"PauseEvent","origin":{"run":"r"}}',
+        b'{"kind":"PauseEvent","origin":{"run":"r","activity":"a"},"usage":{"cost":"much"}}',
+    ],
+)
+def test_a_damaged_object_is_not_read(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        entry_from(0, body)
+
+
+def test_usage_rides_along_without_its_zeros() -> None:
+    usage = Usage(prompt_tokens=12, cost=0.25)
+    body = entry(0, user(), ORIGIN, usage).body
+    assert json.loads(body)["usage"] == {"prompt_tokens": 12, "cost": 0.25}
+    assert entry_from(0, body).usage == usage
+    assert entry_from(0, entry(0, user(), ORIGIN).body).usage is None
+
+
+def test_usage_of_nothing_is_still_usage() -> None:
+    assert entry_from(0, entry(0, user(), ORIGIN, Usage()).body).usage == Usage()
+
+
+def test_the_sha_is_that_of_the_stored_bytes() -> None:
+    [one], [same], [other] = entries([user()]), entries([user()]), entries([user("Stop.")])
+    assert len(one.sha) == 32
+    assert one.sha == same.sha != other.sha
+    assert entry_from(0, one.body).sha == one.sha
+
+
+def test_half_a_character_becomes_a_question_mark_before_it_is_stored() -> None:
+    made = entry(0, user("a\ud800b"), ORIGIN)
+    assert made == entry_from(0, made.body)
+    assert made == entry(0, user("a?b"), ORIGIN)

@@ -1,0 +1,137 @@
+"""What reaches the provider: the short way must not change a byte of it."""
+
+import copy
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from agent.spec import ModelSpec
+from models.litellm import LiteLLM
+from models.model import Request
+from models.route import NO_KEY, travels_as_it_is
+from tests.models.asking import Fixed, completion, environment, user
+
+# Of litellm's stream wrapper, as it builds its types and copies its chunks.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Item .* is using the `ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_(computed_)?fields' attribute"),
+]
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "é"}'}}
+TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "You are careful."},
+    user("hello \u2028 wörld"),
+    {"role": "assistant", "content": "", "tool_calls": [CALL], "reasoning_content": "hm"},
+    {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "nothing"},
+    {"role": "assistant", "content": "Nothing there."},
+    user("go on"),
+]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Look.",
+            "parameters": {
+                "type": "object",
+                "properties": {"at": {"type": "string", "pattern": "^[a-z]+$"}},
+                "required": ["at"],
+            },
+        },
+    }
+]
+NAMES = ["openai/some-server-model", "openai/gpt-4o", "openai/gpt-4.1-mini", "openai/gpt-3.5-turbo"]
+
+
+async def sent(
+    litellm: LiteLLM, spec: ModelSpec, server: Fixed, request: Request, direct: bool
+) -> bytes:
+    """The body that the server gets, by the short way or by litellm's own."""
+    server.requests.clear()
+    await litellm.complete(request, lambda _: None)
+    route = litellm.routes[spec]
+    litellm.routes[spec] = dataclasses.replace(route, direct=direct)
+    server.requests.clear()
+    await litellm.complete(request, lambda _: None)
+    litellm.routes[spec] = route
+    ((_, body),) = server.requests
+    return body
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("tools", [(), TOOLS], ids=["no tools", "tools"])
+async def test_the_short_way_sends_the_same_bytes(
+    litellm: LiteLLM, name: str, tools: list[dict[str, Any]]
+) -> None:
+    server = Fixed(completion({"content": "ok"}))
+    async with server.spec(name, temperature=0.5, max_output_tokens=99) as spec:
+        request = Request(spec, TALK, tools)
+        short = await sent(litellm, spec, server, request, direct=True)
+        assert litellm.routes[spec].direct
+        assert short == await sent(litellm, spec, server, request, direct=False)
+    asked = json.loads(short)
+    assert asked["messages"] == TALK
+    assert asked["model"] == name.removeprefix("openai/")
+    assert asked.get("tools", []) == list(tools)
+    assert (asked["temperature"], asked["max_tokens"]) == (0.5, 99)
+    assert asked["stream_options"] == {"include_usage": True}
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5", "openai/o3-mini", "openai/o1"])
+async def test_a_model_whose_requests_litellm_rewrites_is_left_to_it(
+    litellm: LiteLLM, name: str
+) -> None:
+    server = Fixed(b"{}", status=500)
+    async with server.spec(name) as spec:
+        with pytest.raises(Exception, match="status 500"):
+            await litellm.complete(Request(spec, TALK, TOOLS), lambda _: None)
+        assert not litellm.routes[spec].direct
+    ((_, body),) = server.requests
+    assert "go on" in body.decode()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+        {"role": "user", "content": "hi", "cache_control": {"type": "ephemeral"}},
+        {"role": "", "content": "hi"},
+    ],
+)
+def test_messages_that_litellm_would_change_go_its_way(message: dict[str, Any]) -> None:
+    assert travels_as_it_is(TALK)
+    assert not travels_as_it_is([*TALK, message])
+
+
+@pytest.mark.parametrize("name", [NAMES[0], "openai/gpt-5", "hosted_vllm/some-model"])
+async def test_the_messages_and_tools_stay_as_they_were(litellm: LiteLLM, name: str) -> None:
+    image = {"type": "image_url", "image_url": "data:image/png;base64,AAAA"}
+    marked = {"role": "user", "content": [{"type": "text", "text": "x"}, image]}
+    gap = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    for messages in (TALK, [*TALK, marked, gap, TALK[3]]):
+        server = Fixed(completion({"content": "ok"}))
+        async with server.spec(name) as spec:
+            before = copy.deepcopy((messages, TOOLS))
+            await litellm.complete(Request(spec, messages, TOOLS), lambda _: None)
+            assert (messages, TOOLS) == before
+
+
+async def test_a_server_without_keys_gets_a_placeholder(litellm: LiteLLM) -> None:
+    server = Fixed(completion({"content": "ok"}))
+    with environment(OPENAI_API_KEY=None):
+        async with server.spec() as spec:
+            await litellm.complete(Request(spec, TALK), lambda _: None)
+    ((headers, _),) = server.requests
+    assert headers["authorization"] == f"Bearer {NO_KEY}"
+
+
+async def test_a_key_in_the_environment_is_used(litellm: LiteLLM) -> None:
+    server = Fixed(completion({"content": "ok"}))
+    with environment(OPENAI_API_KEY="the-key-of-this-test"):
+        async with server.spec() as spec:
+            await litellm.complete(Request(spec, TALK), lambda _: None)
+    ((headers, _),) = server.requests
+    assert headers["authorization"] == "Bearer the-key-of-this-test"

@@ -1,0 +1,235 @@
+"""The scripted server, as any client of the OpenAI protocol sees it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from events.entry import Usage
+from models.script import Answer, Failure, Script, ToolCall
+from models.serve import serve
+
+STORY = Script(
+    name="story",
+    answers=(
+        Answer(
+            content="Let me look around.",
+            reasoning_content="Where am I?",
+            tool_calls=(ToolCall(name="terminal", arguments={"command": "ls"}),),
+            usage=Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=3, reasoning_tokens=2),
+        ),
+        Answer(content="Done."),
+    ),
+)
+SLOW = Script(name="slow", answers=(Answer(content="a b c", chunk_delay=0.01),))
+FAILING = Script(
+    name="failing",
+    answers=(
+        Answer(
+            content="At last.",
+            failures=(
+                Failure(status=429, retry_after=2.5),
+                Failure(status=503, message="Not now."),
+                Failure(malformed=True),
+                Failure(disconnect=True),
+                Failure(hang=True),
+            ),
+        ),
+    ),
+)
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[httpx.AsyncClient]:
+    scripts = {script.name: script for script in (STORY, SLOW, FAILING)}
+    async with serve(scripts) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
+        yield client
+
+
+def body(model: str, text: str = "hi", *more: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": text}, *more], **fields}
+
+
+async def chunks(client: httpx.AsyncClient, asked: dict[str, Any]) -> list[Any]:
+    response = await client.post("/chat/completions", json={**asked, "stream": True})
+    assert response.headers["content-type"] == "text/event-stream"
+    *events, end, empty = response.text.split("\n\n")
+    assert (end, empty) == ("data: [DONE]", "")
+    return [json.loads(event.removeprefix("data: ")) for event in events]
+
+
+async def counts(client: httpx.AsyncClient, script: str) -> dict[str, int]:
+    calls = (await client.get(str(client.base_url.join("/calls")))).json()["calls"]
+    return next((call for call in calls if call["script"] == script), {})
+
+
+async def test_an_answer_is_given_whole(client: httpx.AsyncClient) -> None:
+    answer = (await client.post("/chat/completions", json=body("story"))).json()
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": "Let me look around.",
+        "reasoning_content": "Where am I?",
+        "tool_calls": [
+            {
+                "id": "call_story_1_1",
+                "type": "function",
+                "function": {"name": "terminal", "arguments": '{"command": "ls"}'},
+            }
+        ],
+    }
+    assert answer["usage"]["total_tokens"] == 14
+    assert answer["usage"]["prompt_tokens_details"] == {"cached_tokens": 3}
+    assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 2}
+
+
+async def test_a_stream_says_the_same_in_pieces(client: httpx.AsyncClient) -> None:
+    sent = await chunks(client, body("story", stream_options={"include_usage": True}))
+    deltas = [choice["delta"] for chunk in sent for choice in chunk["choices"]]
+    calls = [call for delta in deltas for call in delta.get("tool_calls", ())]
+    assert "".join(delta.get("content", "") for delta in deltas) == "Let me look around."
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == "Where am I?"
+    assert "".join(call["function"]["arguments"] for call in calls) == '{"command": "ls"}'
+    assert [call["id"] for call in calls if "id" in call] == ["call_story_1_1"]
+    assert len(calls) > 2
+    assert sent[-1]["choices"] == []
+    assert sent[-1]["usage"]["total_tokens"] == 14
+
+
+async def test_usage_is_streamed_only_when_asked_for(client: httpx.AsyncClient) -> None:
+    assert not any("usage" in chunk for chunk in await chunks(client, body("story")))
+
+
+async def test_a_paced_answer_comes_word_by_word(client: httpx.AsyncClient) -> None:
+    sent = await chunks(client, body("slow"))
+    contents = [chunk["choices"][0]["delta"].get("content") for chunk in sent]
+    assert [content for content in contents if content] == ["a ", "b ", "c"]
+
+
+async def test_the_number_of_answers_shown_tells_the_next(client: httpx.AsyncClient) -> None:
+    asked = body("story", "hi", {"role": "assistant", "content": "x"})
+    for _ in range(3):
+        answer = (await client.post("/chat/completions", json=asked)).json()
+        assert answer["choices"][0]["message"]["content"] == "Done."
+    assert (await counts(client, "story"))["answered"] == 3
+
+
+async def test_a_provider_before_the_name_is_passed_over(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/chat/completions", json=body("openai/story"))).status_code == 200
+
+
+async def test_past_the_end_it_says_what_to_do(client: httpx.AsyncClient) -> None:
+    asked = body("slow", "hi", {"role": "assistant", "content": "a b c"})
+    response = await client.post("/chat/completions", json=asked)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "script_exhausted"
+    assert response.json()["error"]["message"] == (
+        "The script slow has 1 answer and the conversation asked for answer 2: "
+        "add answers or end with one that calls finish."
+    )
+
+
+async def test_failures_come_first_one_an_attempt(client: httpx.AsyncClient) -> None:
+    asked = body("failing", "once")
+    limited = await client.post("/chat/completions", json=asked)
+    assert (limited.status_code, limited.headers["retry-after"]) == (429, "2.5")
+    overloaded = await client.post("/chat/completions", json=asked)
+    assert overloaded.json()["error"]["message"] == "Not now."
+    malformed = await client.post("/chat/completions", json=asked)
+    with pytest.raises(json.JSONDecodeError):
+        malformed.json()
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.post("/chat/completions", json={**asked, "stream": True})
+    with pytest.raises(httpx.ReadTimeout):
+        await client.post("/chat/completions", json=asked, timeout=0.2)
+    answer = (await client.post("/chat/completions", json=asked)).json()
+    assert answer["choices"][0]["message"]["content"] == "At last."
+    assert (await client.post("/chat/completions", json=asked)).status_code == 200
+
+
+async def test_a_stream_that_breaks_off_has_begun(client: httpx.AsyncClient) -> None:
+    asked = body("failing", "broken", stream=True)
+    for _ in range(3):
+        await client.post("/chat/completions", json=asked)
+    seen: list[bytes] = []
+    with pytest.raises(httpx.RemoteProtocolError):
+        await read(client, asked, seen)
+    assert b"data: " in b"".join(seen)
+    assert b"DONE" not in b"".join(seen)
+
+
+async def read(client: httpx.AsyncClient, asked: dict[str, Any], seen: list[bytes]) -> None:
+    async with client.stream("POST", "/chat/completions", json=asked) as response:
+        async for part in response.aiter_bytes():
+            seen.append(part)  # noqa: PERF401 - what came before the connection broke is kept
+
+
+async def test_another_conversation_fails_for_itself(client: httpx.AsyncClient) -> None:
+    for text in ("first", "second"):
+        response = await client.post("/chat/completions", json=body("failing", text))
+        assert response.status_code == 429
+
+
+async def test_calls_are_counted_by_what_became_of_them(client: httpx.AsyncClient) -> None:
+    asked = body("failing", "counted")
+    for _ in range(3):
+        await client.post("/chat/completions", json=asked)
+    with pytest.raises(httpx.RemoteProtocolError):
+        await client.post("/chat/completions", json=asked)
+    with pytest.raises(httpx.ReadTimeout):
+        await client.post("/chat/completions", json=asked, timeout=0.2)
+    await client.post("/chat/completions", json=asked)
+    async with asyncio.timeout(30):
+        while (seen := await counts(client, "failing"))["disconnected"] < 1:
+            await asyncio.sleep(0.01)
+    assert seen == {
+        "script": "failing",
+        "answer": 1,
+        "requested": 6,
+        "answered": 1,
+        "disconnected": 1,
+    }
+
+
+async def test_the_scripts_are_its_models(client: httpx.AsyncClient) -> None:
+    models = (await client.get("/models")).json()
+    assert [model["id"] for model in models["data"]] == ["story", "slow", "failing"]
+
+
+async def test_an_unknown_model_is_refused_with_those_there_are(client: httpx.AsyncClient) -> None:
+    response = await client.post("/chat/completions", json=body("none"))
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "model_not_found"
+    assert "story, slow, failing" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "sent", ["{", "[]", "{}", '{"model": "story"}', '{"model": 1, "messages": [1]}']
+)
+async def test_a_body_that_is_no_request_is_refused(client: httpx.AsyncClient, sent: str) -> None:
+    response = await client.post("/chat/completions", content=sent)
+    assert response.status_code == 400
+    assert "a list of messages" in response.json()["error"]["message"]
+
+
+async def test_a_key_can_be_asked_for() -> None:
+    async with serve({"story": STORY}, api_key="right") as url, httpx.AsyncClient() as client:
+        for key, status in (("wrong", 401), ("right", 200)):
+            headers = {"Authorization": f"Bearer {key}"}
+            models = await client.get(f"{url}/models", headers=headers)
+            answer = await client.post(
+                f"{url}/chat/completions", headers=headers, json=body("story")
+            )
+            assert (models.status_code, answer.status_code) == (status, status)
+
+
+async def test_a_taken_port_is_an_error() -> None:
+    async with serve({"story": STORY}) as url:
+        with pytest.raises(OSError, match="in use"):
+            async with serve({"story": STORY}, port=httpx.URL(url).port or 0):
+                raise AssertionError("two servers on one port")

@@ -1,0 +1,47 @@
+"""Each store that there is, empty. A new one joins by one line in `stores`."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from embedded.seaweed import Seaweed
+from storage.files import FileStore
+from storage.s3 import S3Access, S3Store
+from storage.store import Store
+from tests.storage.memory import MemoryStore
+
+
+@pytest.fixture(scope="session")
+def access(seaweed: Seaweed) -> S3Access:
+    return S3Access(seaweed.endpoint, seaweed.access_key, seaweed.secret_key, "us-east-1")
+
+
+@pytest_asyncio.fixture
+async def bucket(seaweed: Seaweed) -> str:
+    """The name of a fresh bucket."""
+    name = f"test-{uuid4()}"
+    await seaweed.make_bucket(name)
+    return name
+
+
+@pytest.fixture(params=["files", "s3", "memory"])
+def named(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    def of(name: str) -> str:
+        found: str = request.getfixturevalue(name)
+        return found
+
+    stores: dict[str, Callable[[], Store]] = {
+        "files": lambda: FileStore(tmp_path / "store"),
+        "s3": lambda: S3Store(of("bucket"), "some/prefix", request.getfixturevalue("access")),
+        "memory": MemoryStore,
+    }
+    return stores[request.param]()
+
+
+@pytest_asyncio.fixture
+async def store(named: Store) -> AsyncIterator[Store]:
+    yield named
+    await named.close()

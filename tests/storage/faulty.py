@@ -1,0 +1,71 @@
+"""What goes wrong between a writer and a store, when a test wants it to."""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from typing import TypeAlias
+
+from storage.errors import StoreUnavailable
+from storage.store import Store
+
+
+class Fault(Enum):
+    NONE = 0
+    LOST = 1
+    """The request never arrives."""
+    UNANSWERED = 2
+    """The object is written, the answer is lost, the writer gives up."""
+    ANSWERED_TWICE = 3
+    """The object is written, the answer is lost, and the second try finds the key taken."""
+
+
+Fate: TypeAlias = Callable[[int], int]
+"""A number from 0 to less than its argument: 0 is what happens on a quiet day."""
+
+
+def fate(numbers: bytes) -> Fate:
+    """As the numbers say; once they are used up all is quiet."""
+    left = iter(numbers)
+    return lambda choices: next(left, 0) % choices
+
+
+class FaultyStore:
+    """Another store, behind a network that delays and loses as `fate` has it."""
+
+    def __init__(self, store: Store, fate: Fate) -> None:
+        self.store = store
+        self.fate = fate
+
+    async def create(self, key: str, body: bytes) -> bool:
+        await self._delay()
+        fault = Fault(self.fate(len(Fault)))
+        if fault is Fault.LOST:
+            raise StoreUnavailable("the request was lost")
+        created = await self.store.create(key, body)
+        await self._delay()
+        if fault is Fault.UNANSWERED:
+            raise StoreUnavailable("the answer was lost")
+        return created and fault is Fault.NONE
+
+    async def read(self, key: str) -> bytes | None:
+        await self._delay()
+        return await self.store.read(key)
+
+    async def replace(self, key: str, body: bytes) -> None:
+        await self._delay()
+        await self.store.replace(key, body)
+
+    async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        await self._delay()
+        return await self.store.folders(prefix, after, limit)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        await self._delay()
+        return await self.store.list(prefix, after, limit)
+
+    async def _delay(self) -> None:
+        for _ in range(self.fate(4)):
+            await asyncio.sleep(0)

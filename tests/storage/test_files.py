@@ -1,0 +1,123 @@
+"""A folder as a store: killed writers, full tables, and folders that are none."""
+
+import hashlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from storage.errors import StoreRefused, StoreUnavailable
+from storage.files import FileStore
+from tests.storage.killed_writer import body
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("objects", [1, 4, 7, 12])
+async def test_a_killed_writer_leaves_no_torn_object(tmp_path: Path, objects: int) -> None:
+    acknowledged = write_until_killed(tmp_path, objects)
+    store = FileStore(tmp_path)
+    keys = await store.list("")
+    assert set(acknowledged) <= set(keys)
+    for key in keys:
+        found = await store.read(key)
+        assert found is not None
+        assert hashlib.sha256(found[64:]).hexdigest().encode() == found[:64]
+    assert not await store.create(acknowledged[0], b"another")
+    assert await store.read(acknowledged[0]) == body(acknowledged[0])
+    await store.close()
+
+
+def write_until_killed(folder: Path, objects: int) -> list[str]:
+    """Kills a writer after that many objects, in the middle of whatever it does then."""
+    command = [sys.executable, "-m", "tests.storage.killed_writer", str(folder), "name"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
+        assert writer.stdout
+        acknowledged = [writer.stdout.readline().strip() for _ in range(objects)]
+        writer.send_signal(signal.SIGKILL)
+        acknowledged.extend(line.strip() for line in writer.stdout if line.endswith("\n"))
+    assert writer.returncode == -signal.SIGKILL
+    return acknowledged
+
+
+async def test_what_lies_aside_is_not_listed(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await store.create("a/b", b"")
+    (tmp_path / ".aside" / "left-by-a-crash").write_bytes(b"half")
+    assert await store.list("") == ["a/b"]
+    assert await store.folders("") == ["a"]
+    await store.close()
+
+
+async def test_nothing_is_left_aside_by_those_who_live(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    for _ in range(2):
+        await store.create("a", b"")
+        await store.replace("b", b"")
+    assert list((tmp_path / ".aside").iterdir()) == []
+    await store.close()
+
+
+async def test_the_place_aside_is_no_key(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    with pytest.raises(ValueError, match=r"it keeps \.aside for itself"):
+        await store.create(".aside/a", b"")
+    await store.close()
+
+
+async def test_an_outsider_is_not_listed_either(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"secret")
+    store = FileStore(tmp_path / "store")
+    await store.create("a", b"")
+    for asked in (store.list("../"), store.folders("../"), store.list("/"), store.folders("/")):
+        with pytest.raises(ValueError, match="is not a key of a store"):
+            await asked
+    await store.close()
+
+
+async def test_objects_are_found_again_by_another_store_in_the_same_folder(tmp_path: Path) -> None:
+    first, second = FileStore(tmp_path / "deep" / "store"), FileStore(tmp_path / "deep" / "store")
+    assert await first.create("a/b", b"one")
+    assert not await second.create("a/b", b"two")
+    assert await second.read("a/b") == b"one"
+    await first.close()
+    await second.close()
+
+
+async def test_a_root_that_cannot_be_a_folder_is_for_the_operator(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    store = FileStore(tmp_path / "file" / "store")
+    with pytest.raises(StoreRefused, match="give it a folder that may be written to"):
+        await store.create("a", b"")
+    await store.close()
+
+
+async def test_a_machine_short_of_something_is_a_matter_of_time(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await store.create("a", b"one")
+    with no_more_files():
+        with pytest.raises(StoreUnavailable, match="Too many open files"):
+            await store.create("b", b"two")
+        with pytest.raises(StoreUnavailable, match="Too many open files"):
+            await store.read("a")
+    assert await store.create("b", b"two")
+    await store.close()
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """This process may open no more files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -1,0 +1,99 @@
+"""Stores that must not be trusted with a log."""
+
+import asyncio
+
+import pytest
+
+from storage.errors import UnsafeStore
+from storage.probe import probe
+from storage.store import Store
+from tests.storage.faulty import FaultyStore, fate
+from tests.storage.memory import MemoryStore
+
+
+async def test_every_store_of_ours_passes_and_keeps_nothing_in_anybodys_way(store: Store) -> None:
+    await probe(store)
+    assert all(key.startswith(".probe/") for key in await store.list(""))
+
+
+class Unconditional(MemoryStore):
+    """Ignores the condition, as servers do that do not know it."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        await self.replace(key, body)
+        return True
+
+
+class LooksFirst(MemoryStore):
+    """Looks whether the key is taken, and then writes, as if nobody else could in between."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        taken = await self.read(key) is not None
+        await asyncio.sleep(0)
+        if not taken:
+            await self.replace(key, body)
+        return not taken
+
+
+class SaysItRefused(MemoryStore):
+    """Answers that the key is taken, and writes all the same."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        created = await super().create(key, body)
+        await self.replace(key, body)
+        return created
+
+
+class Lenient(MemoryStore):
+    """Keeps the first object, and tells everybody that it is theirs."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        await super().create(key, body)
+        return True
+
+
+class Translating(MemoryStore):
+    """Takes every object for text."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        return await super().create(key, body.replace(b"\r", b""))
+
+
+class Behind(MemoryStore):
+    """Shows what was written only at the second look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    async def read(self, key: str) -> bytes | None:
+        found = await super().read(key)
+        if found is None or key in self.seen:
+            return found
+        self.seen.add(key)
+        return None
+
+
+class Short(MemoryStore):
+    """Lists one object less than there are."""
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        return (await super().list(prefix, after, limit))[:-1]
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        (Unconditional(), "overwrote the object"),
+        (LooksFirst(), "of 32 writers of one key"),
+        (SaysItRefused(), "overwrote the object"),
+        (Lenient(), "was not refused"),
+        (Translating(), "other bytes than were written"),
+        (Behind(), "cannot be read"),
+        (Short(), "is not listed"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_a_store_that_would_lose_events_is_refused(store: Store, said: str) -> None:
+    with pytest.raises(UnsafeStore, match=f"^This store cannot keep a log: .*{said}"):
+        await probe(FaultyStore(store, fate(b"")))

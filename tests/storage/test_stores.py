@@ -1,0 +1,112 @@
+"""What every store must do."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+
+from storage.store import Store
+
+
+async def test_an_object_is_read_back_as_it_was_created(store: Store) -> None:
+    body = bytes(range(256)) * 300
+    assert await store.create("a/b", body)
+    assert await store.read("a/b") == body
+
+
+async def test_an_empty_object_is_an_object(store: Store) -> None:
+    assert await store.create("a", b"")
+    assert await store.read("a") == b""
+
+
+async def test_an_absent_object_reads_as_none(store: Store) -> None:
+    await store.create("a/b", b"")
+    assert await store.read(str(uuid4())) is None
+    assert await store.read("a") is None
+    assert await store.read("x/y/z") is None
+
+
+async def test_a_key_is_created_once_and_stays_as_it_is(store: Store) -> None:
+    assert await store.create("a", b"first")
+    assert not await store.create("a", b"second")
+    assert await store.read("a") == b"first"
+
+
+async def test_writing_the_same_again_is_still_not_a_write(store: Store) -> None:
+    assert [await store.create("a", b"one"), await store.create("a", b"one")] == [True, False]
+
+
+async def test_of_many_writers_of_one_key_one_wins(store: Store) -> None:
+    bodies = [f"writer {number}".encode() for number in range(16)]
+    wins = await asyncio.gather(*(store.create("race", body) for body in bodies))
+    assert wins.count(True) == 1
+    assert await store.read("race") == bodies[wins.index(True)]
+
+
+async def test_a_replaced_object_is_the_new_one_whether_there_was_one_or_not(store: Store) -> None:
+    await store.replace("a/state", b"old and long")
+    await store.replace("a/state", b"new")
+    assert await store.read("a/state") == b"new"
+
+
+async def test_keys_are_listed_in_order_after_a_given_one(store: Store) -> None:
+    for key in ("x/2", "x/10", "y/1", "x/1", "xx"):
+        await store.create(key, b"")
+    assert await store.list("x/") == ["x/1", "x/10", "x/2"]
+    assert await store.list("x/", after="x/1") == ["x/10", "x/2"]
+    assert await store.list("x/", after="x/11") == ["x/2"]
+    assert await store.list("x/", after="x/2") == []
+    assert await store.list("x/1") == ["x/1", "x/10"]
+    assert await store.list("z/") == []
+
+
+async def test_a_list_goes_down_into_folders(store: Store) -> None:
+    for key in ("a/1", "b/c/1", "b/c/2", "b/d/1", "e"):
+        await store.create(key, b"")
+    assert await store.list("") == ["a/1", "b/c/1", "b/c/2", "b/d/1", "e"]
+    assert await store.list("b/", after="b/c/1") == ["b/c/2", "b/d/1"]
+    assert await store.list("b/c") == ["b/c/1", "b/c/2"]
+
+
+async def test_a_list_ends_at_its_limit(store: Store) -> None:
+    keys = [f"x/{number}" for number in range(9)]
+    await asyncio.gather(*(store.create(key, b"") for key in keys))
+    assert await store.list("x/", limit=3) == keys[:3]
+    assert await store.list("x/", after=keys[2], limit=3) == keys[3:6]
+    assert await store.list("x/", limit=9) == keys
+
+
+async def test_more_keys_than_one_answer_holds_are_listed(store: Store) -> None:
+    keys = [f"x/{number:04d}" for number in range(1010)]
+    await asyncio.gather(*(store.create(key, b"") for key in keys))
+    assert await store.list("x/", limit=1005) == keys[:1005]
+    assert await store.list("x/") == keys[:1000]
+
+
+async def test_folders_are_named_once_and_without_what_is_in_them(store: Store) -> None:
+    for key in ("x/a/1", "x/a/2", "x/b/c/1", "x/file", "y/d/1", "z"):
+        await store.create(key, b"")
+    assert await store.folders("x/") == ["a", "b"]
+    assert await store.folders("") == ["x", "y"]
+    assert await store.folders("nowhere/") == []
+
+
+async def test_folders_are_found_page_by_page(store: Store) -> None:
+    names = {"a", "a-b", "a.b", "ab", "b", "c"}
+    for name in names:
+        await store.create(f"x/{name}/1", b"")
+    found: list[str] = []
+    while page := await store.folders("x/", after=found[-1] if found else "", limit=2):
+        found.extend(page)
+    assert len(found) == len(names)
+    assert set(found) == names
+
+
+@pytest.mark.parametrize("key", ["", "/a", "a//b", "a/", "../a", "a/../../b", "./a", "a\0b"])
+async def test_no_key_leaves_the_store(store: Store, key: str) -> None:
+    with pytest.raises(ValueError, match="is not a key of a store"):
+        await store.create(key, b"")
+    with pytest.raises(ValueError, match="is not a key of a store"):
+        await store.read(key)
+    with pytest.raises(ValueError, match="is not a key of a store"):
+        await store.replace(key, b"")

@@ -1,0 +1,65 @@
+"""Where the tools are tried: a workspace and a log, both on disk."""
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from storage.files import FileStore
+from storage.log import EventLog
+from tests.tools.processes import alive, until
+from tools.tool import Context
+
+
+@dataclass
+class Place:
+    """A context, and what was told through it."""
+
+    context: Context
+    progress: list[str] = field(default_factory=list)
+
+    @property
+    def workspace(self) -> Path:
+        return self.context.workspace
+
+    async def kept(self, key: str | None) -> bytes:
+        assert key is not None
+        body = await self.context.log.kept(key)
+        assert body is not None
+        return body
+
+
+@pytest_asyncio.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    store = FileStore(tmp_path / "store")
+    log = EventLog(store, "someone", str(uuid.uuid4()))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    told: list[str] = []
+    context = Context(
+        conversation_id=log.conversation_id,
+        action_id=str(uuid.uuid4()),
+        seq=3,
+        workspace=workspace,
+        log=log,
+        progress=told.append,
+        keep=log.keep,
+    )
+    yield Place(context, told)
+    await store.close()
+
+
+@pytest_asyncio.fixture
+async def token() -> AsyncIterator[str]:
+    """A word for a test's command lines; nobody who has it may be left at the end of the test."""
+    word = f"token{uuid.uuid4().hex}"
+    yield word
+    await until(lambda: not alive(word))
+
+
+@pytest.fixture
+def workspace(place: Place) -> Path:
+    return place.workspace

@@ -1,0 +1,123 @@
+"""Files and directories are shown as far as a model can use them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.content import text_of
+from tests.tools.conftest import Place
+from tests.tools.editing import do, done, refused
+from tools.text_file import LARGEST
+
+
+async def test_a_file_is_shown_with_numbered_lines(place: Place) -> None:
+    (place.workspace / "f").write_text("one\n\ttwo\nthree")
+    assert await done(place, "view", "f") == "     1\tone\n     2\t\ttwo\n     3\tthree"
+    assert await done(place, "view", str(place.workspace / "f")) == await done(place, "view", "f")
+
+
+async def test_an_empty_file_says_so(place: Place) -> None:
+    (place.workspace / "f").touch()
+    assert await done(place, "view", "f") == "(the file is empty)"
+
+
+@pytest.mark.parametrize(
+    ("view_range", "numbers"),
+    [([2, 3], [2, 3]), ([1, 1], [1]), ([4, -1], [4, 5]), ([4, 99], [4, 5]), ("[1, 2]", [1, 2])],
+)
+async def test_a_range_of_lines_is_shown(
+    place: Place, view_range: object, numbers: list[int]
+) -> None:
+    (place.workspace / "f").write_text("a\nb\nc\nd\ne\n")
+    shown = await done(place, "view", "f", view_range=view_range)
+    assert [int(line.split("\t")[0]) for line in shown.splitlines()] == numbers
+
+
+@pytest.mark.parametrize("view_range", [[0, 1], [3, 3], [2, 1], [-1, -1], [1, -2]])
+async def test_a_range_without_lines_is_refused(place: Place, view_range: list[int]) -> None:
+    (place.workspace / "f").write_text("a\nb\n")
+    assert await refused(place, "view", "f", view_range=view_range) == (
+        f"`view_range` {view_range} names no lines: `f` has 2, counted from 1, and the first must "
+        "not be after the last."
+    )
+
+
+async def test_of_a_long_file_whole_lines_are_shown_and_the_rest_is_named(place: Place) -> None:
+    (place.workspace / "f").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
+    *shown, note = (await done(place, "view", "f")).splitlines()
+    assert 25_000 < sum(map(len, shown)) <= 30_000
+    assert shown[-1].endswith(f"line {len(shown)}")
+    assert note == (f"[lines {len(shown) + 1} to 10000 are left out: use `view_range` to see them]")
+
+
+async def test_of_a_very_long_line_the_beginning_is_shown(place: Place) -> None:
+    (place.workspace / "f").write_text("x" * 50_000 + "\nnext\n")
+    first, note = (await done(place, "view", "f")).splitlines()
+    assert first.endswith("xxx[20,007 more characters of this line are left out]")
+    assert note == "[lines 2 to 2 are left out: use `view_range` to see them]"
+
+
+async def test_a_directory_is_listed_two_levels_deep(place: Place) -> None:
+    (place.workspace / "src/deep/deeper").mkdir(parents=True)
+    (place.workspace / "src/main.py").touch()
+    (place.workspace / "src/.hidden").touch()
+    (place.workspace / "empty").mkdir()
+    (place.workspace / ".git").mkdir()
+    (place.workspace / "way out").symlink_to("/etc")
+    assert await done(place, "view", ".") == (
+        "empty/\nsrc/\nsrc/deep/\nsrc/main.py\nway out -> /etc\n[1 hidden entries are not shown]"
+    )
+    assert await done(place, "view", "empty") == "(empty)"
+    assert await refused(place, "view", "src", view_range=[1, 2]) == (
+        "`src` is a directory, so leave out `view_range`."
+    )
+
+
+async def test_of_a_large_directory_the_first_thousand_are_listed(place: Place) -> None:
+    for number in range(1_003):
+        (place.workspace / f"{number:04}").touch()
+    *shown, note = (await done(place, "view", ".")).splitlines()
+    assert (len(shown), shown[-1]) == (1_000, "0999")
+    assert note == "[3 more are left out: view a directory further down]"
+
+
+async def test_names_that_are_no_text_are_shown_as_far_as_they_go(place: Place) -> None:
+    (Path(os.fsdecode(os.fsencode(place.workspace) + b"/a\xff"))).touch()
+    observation = await do(place, "view", ".")
+    assert text_of(observation.content) == "a�"
+    assert observation.model_dump_json()
+
+
+@pytest.mark.parametrize("command", ["view", "str_replace", "insert"])
+async def test_what_is_no_text_is_refused(place: Place, command: str) -> None:
+    arguments: dict[str, dict[str, Any]] = {
+        "view": {},
+        "str_replace": {"old_str": "a", "new_str": "b"},
+        "insert": {"insert_line": 0, "new_str": "b"},
+    }
+    given_ = arguments[command]
+    (place.workspace / "latin").write_bytes(b"caf\xe9")
+    (place.workspace / "binary").write_bytes(b"a\0b")
+    assert await refused(place, command, "latin", **given_) == (
+        "`latin` is not UTF-8 text (byte 3): it is binary or in another encoding."
+    )
+    assert await refused(place, command, "binary", **given_) == (
+        "`binary` is a binary file: it holds NUL bytes."
+    )
+    os.mkfifo(place.workspace / "pipe")
+    assert await refused(place, command, "pipe", **given_) == "`pipe` is not a regular file."
+    with (place.workspace / "large").open("wb") as file:
+        file.truncate(LARGEST + 1)
+    assert await refused(place, command, "large", **given_) == (
+        "`large` has 10,485,761 bytes, and at most 10,485,760 can be opened: use commands that "
+        "read a part of it."
+    )
+
+
+async def test_a_missing_file_says_so(place: Place) -> None:
+    observation = await do(place, "view", "no/such")
+    assert observation.is_error
+    assert not observation.prev_exist
+    assert text_of(observation.content) == "`no/such` does not exist."

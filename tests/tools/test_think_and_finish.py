@@ -1,0 +1,41 @@
+"""Thoughts and reports go on record and change nothing."""
+
+import pytest
+
+from events.actions import FinishAction, ThinkAction
+from events.content import text_of
+from tests.tools.conftest import Place
+from tools.finish import FINISH
+from tools.think import THINK
+from tools.tool import Tool
+
+
+async def test_a_thought_is_logged(place: Place) -> None:
+    action = THINK.parse({"thought": "hm"})
+    assert action == ThinkAction(thought="hm")
+    observation = await THINK.run(action, place.context)
+    assert text_of(observation.content) == "Your thought has been logged."
+
+
+async def test_a_report_is_what_was_reported(place: Place) -> None:
+    action = FINISH.parse({"message": "done"})
+    assert action == FinishAction(message="done")
+    observation = await FINISH.run(action, place.context)
+    assert text_of(observation.content) == "done"
+
+
+@pytest.mark.parametrize("tool", [THINK, FINISH], ids=["think", "finish"])
+def test_they_may_be_repeated(tool: Tool) -> None:
+    annotations = tool.definition.annotations
+    assert annotations.readOnlyHint
+    assert annotations.idempotentHint
+    assert not annotations.destructiveHint
+    assert not annotations.openWorldHint
+
+
+@pytest.mark.parametrize(("tool", "name"), [(THINK, "thought"), (FINISH, "message")])
+def test_a_call_without_words_is_refused(tool: Tool, name: str) -> None:
+    with pytest.raises(ValueError, match=f"^`{name}` is missing.$"):
+        tool.parse({})
+    with pytest.raises(ValueError, match=f"^`x` is unknown here, use only `{name}`.$"):
+        tool.parse({name: "", "x": 1})

@@ -1,0 +1,43 @@
+"""Today's code replays every history on file, and a change that would break one is seen."""
+
+import json
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
+from temporalio.workflow import NondeterminismError
+
+from client.converter import CONVERTER
+from workflows.conversation import Conversation
+
+HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
+
+
+def replayer() -> Replayer:
+    return Replayer(workflows=[Conversation], data_converter=CONVERTER)
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+async def test_a_past_conversation_replays(path: Path) -> None:
+    await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
+
+
+def test_there_are_histories() -> None:
+    assert {path.stem for path in HISTORIES} >= {
+        "a-turn-with-tools",
+        "a-call-that-was-lost",
+        "paused-resumed-closed",
+        "continued-as-new",
+    }
+
+
+async def test_a_history_that_the_code_would_not_make_is_refused() -> None:
+    path = next(path for path in HISTORIES if path.stem == "a-turn-with-tools")
+    history = json.loads(path.read_text())
+    for event in history["events"]:
+        scheduled = event.get("activityTaskScheduledEventAttributes")
+        if scheduled and scheduled["activityType"]["name"] == "tool.call":
+            scheduled["activityType"]["name"] = "llm.chat"
+    with pytest.raises(NondeterminismError):
+        await replayer().replay_workflow(WorkflowHistory.from_json("changed", json.dumps(history)))

@@ -1,0 +1,30 @@
+"""The directory of a conversation, which no path leaves."""
+
+import os
+from pathlib import Path
+
+from tools.tool import ToolFailed
+
+
+def inside(workspace: Path, name: str) -> Path:
+    """Where `name` leads, with every symlink followed: always in `workspace`.
+
+    `name` is relative to the workspace, or absolute and in it. Raises ToolFailed. A symlink that
+    is planted after this call is a matter for the sandbox.
+    """
+    try:
+        root = workspace.resolve(strict=True)
+        place = (root / name).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, a loop of links, a NUL
+        raise ToolFailed(f"`{printable(name)}` is not a usable path: {error}.") from error
+    if not place.is_relative_to(root):
+        raise ToolFailed(
+            f"`{printable(name)}` leads out of the workspace: use a path relative to it, such as "
+            f"`notes.txt` or `src/main.py`. The workspace is {printable(root)}."
+        )
+    return place
+
+
+def printable(name: str | Path) -> str:
+    """A file's name as text that can be stored: a name on disk may hold any bytes."""
+    return os.fsencode(name).decode(errors="replace")

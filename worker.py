@@ -1,0 +1,105 @@
+"""Runs a worker: the one place where storage, models, tools and workflows meet."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from datetime import timedelta
+
+import temporalio.client
+from models.models import Models
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from activities.llm import ModelActivities
+from activities.log import LogActivities
+from activities.tool import ToolActivities
+from activities.world import World
+from client.connect import connect
+from client.errors import ClientError, Invalid
+from settings.settings import Settings, SettingsError, load
+from storage.errors import StoreError, UnsafeStore
+from storage.open import open_store
+from storage.probe import probe
+from storage.store import Store
+from workflows.conversation import Conversation
+
+logger = logging.getLogger("perdure.worker")
+
+STICKY = timedelta(seconds=2)
+"""How long a workflow waits for the worker that knows it before any other may take it."""
+
+BEAT = timedelta(seconds=0.25)
+"""How often a step's heartbeat really goes out: as long as an interrupt takes to arrive."""
+
+GRACE = timedelta(seconds=5)
+"""What running steps get to end by themselves when the worker is asked to stop."""
+
+
+def build_worker(client: temporalio.client.Client, task_queue: str, world: World) -> Worker:
+    """A worker for every step of a conversation. The sandbox is on, and sees all of our code."""
+    log, llm, tool = LogActivities(world), ModelActivities(world), ToolActivities(world)
+    return Worker(
+        client,
+        task_queue=task_queue,
+        workflows=[Conversation],
+        activities=[
+            log.open,
+            log.append,
+            log.prepare,
+            log.save,
+            log.close,
+            llm.chat,
+            tool.call,
+            tool.settle,
+        ],
+        workflow_runner=SandboxedWorkflowRunner(),
+        sticky_queue_schedule_to_start_timeout=STICKY,
+        max_heartbeat_throttle_interval=BEAT,
+        default_heartbeat_throttle_interval=BEAT,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+async def run(settings: Settings) -> None:
+    """Work until the process is asked to stop.
+
+    Raises ClientError where Temporal, StoreError where the store cannot be used.
+    """
+    if settings.store is None:
+        raise Invalid("No store is set.", "Set PERDURE_STORE to s3://bucket or file:///folder.")
+    store = open_store(settings.store)
+    await check(store, unsafe=settings.unsafe_store)
+    client = await connect()
+    world = World(store, Models(), settings.data / "workspaces")
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, stop.set)
+    async with build_worker(client, settings.task_queue, world):
+        logger.info("worker %d polls %r", os.getpid(), settings.task_queue)
+        await stop.wait()
+
+
+async def check(store: Store, *, unsafe: bool) -> None:
+    """Refuse a store that cannot keep a log exactly once, unless the operator insists."""
+    try:
+        await probe(store)
+    except UnsafeStore as error:
+        if not unsafe:
+            raise
+        logger.warning("UNSAFE STORE, used because PERDURE_UNSAFE_STORE is set: %s", error)
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        asyncio.run(run(load()))
+    except (ClientError, StoreError, SettingsError) as error:
+        hint = getattr(error, "hint", "")
+        sys.exit(f"perdure worker: {error} {hint}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Messages as people and programs send them: a bare text, or fields."""
+
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.exceptions import ApplicationError
+
+from agent.inbox import Item, Refused, Said, fault
+
+
+def said(message: Any) -> Said:
+    """The message that was sent; raises ApplicationError with a sentence where it is none."""
+    read = _read(message)
+    wrong = read if isinstance(read, str) else fault(read)
+    if wrong is not None:
+        raise ApplicationError(wrong, type="BadMessage", non_retryable=True)
+    assert isinstance(read, Said), "what is not a message has a fault"
+    return read
+
+
+def accept(message: Any) -> Item:
+    """The message for the inbox; one that cannot be recorded leaves a note instead.
+
+    The sender of a signal cannot be told: the log is.
+    """
+    read = _read(message)
+    wrong = read if isinstance(read, str) else fault(read)
+    if wrong is not None:
+        return Refused(detail=wrong)
+    assert isinstance(read, Said), "what is not a message has a fault"
+    return read
+
+
+def _read(message: Any) -> Said | str:
+    if isinstance(message, str):
+        return Said(text=message)
+    try:
+        return Said.model_validate(message)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
+        return f"A message is a text, or an object with text, message_id and sender ({wrong})."
