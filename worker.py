@@ -8,7 +8,6 @@ import sys
 from datetime import timedelta
 
 import temporalio.client
-from models.models import Models
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
@@ -16,11 +15,12 @@ from activities.llm import ModelActivities
 from activities.log import LogActivities
 from activities.tool import ToolActivities
 from activities.world import World
+from cli.failures import FORESEEN, failure_of
 from client.connect import connect
-from client.errors import ClientError, Invalid
-from settings.settings import Settings, SettingsError, load
-from storage.errors import StoreError, UnsafeStore
-from storage.open import open_store
+from client.store import store_of
+from models.models import Models
+from settings.settings import Settings, load
+from storage.errors import UnsafeStore
 from storage.probe import probe
 from storage.store import Store
 from workflows.conversation import Conversation
@@ -67,9 +67,7 @@ async def run(settings: Settings) -> None:
 
     Raises ClientError where Temporal, StoreError where the store cannot be used.
     """
-    if settings.store is None:
-        raise Invalid("No store is set.", "Set PERDURE_STORE to s3://bucket or file:///folder.")
-    store = open_store(settings.store)
+    store = store_of(settings)
     await check(store, unsafe=settings.unsafe_store)
     client = await connect()
     world = World(store, Models(), settings.data / "workspaces")
@@ -93,12 +91,14 @@ async def check(store: Store, *, unsafe: bool) -> None:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    logger.setLevel(logging.INFO)
     try:
         asyncio.run(run(load()))
-    except (ClientError, StoreError, SettingsError) as error:
-        hint = getattr(error, "hint", "")
-        sys.exit(f"perdure worker: {error} {hint}".rstrip())
+    except FORESEEN as error:
+        failure = failure_of(error)
+        print(f"perdure worker: {failure.message} {failure.hint}".rstrip(), file=sys.stderr)
+        sys.exit(failure.exit_code)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from events.digest import Digest, digest
+from events.digest import Digest
 from events.entry import Entry, Origin
+from events.projection import digest
 from storage.errors import Damaged, Fenced, Missing, StoreError, Superseded
 
 BEAT = 0.25

@@ -2,7 +2,7 @@
 
 from events.base import Frozen, Timestamp
 from events.content import Message
-from events.entry import Usage
+from events.usage import Usage
 
 
 class Completion(Frozen):

@@ -5,7 +5,7 @@ from agent.spec import Spec
 from agent.state import State
 from agent.status import Status
 from events.base import Frozen
-from events.entry import Usage
+from events.usage import Usage
 
 
 class Start(Frozen):

@@ -10,7 +10,7 @@ from agent.spec import Spec
 from agent.status import Happening, Status, after
 from events.base import Frozen
 from events.digest import Digest
-from events.entry import Usage
+from events.usage import Usage
 
 REMEMBERED = 300
 """How many of the newest message ids a conversation tells repeats by; all of them at their longest

@@ -22,9 +22,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from cli.failures import FORESEEN, OK, failure_of
-from cli.stack import place, store_of
+from cli.stack import place
 from client.connect import connect
 from client.errors import Invalid, Unreachable
+from client.store import store_of
 from models.route import KEY_VARIABLES
 from models.script import read_scripts
 from models.scripted import PREFIX

@@ -19,11 +19,12 @@ from events.actions import (
 from events.base import EventBase
 from events.content import ImageContent, TextContent, text_of
 from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.entry import Entry, Usage
+from events.entry import Entry
 from events.event import AnyEvent, UnknownEvent
 from events.messages import MessageEvent, SystemPromptEvent
 from events.observations import FinishObservation, Observation, ThinkObservation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
+from events.usage import Usage
 from storage.reader import Slot
 
 LINES = 12

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 from agent.state import State, fold
 from client.errors import NotFound
-from events.digest import digest
 from events.entry import Entry
+from events.projection import digest
 from storage.conversations import exists
 from storage.errors import Damaged
 from storage.log import EventLog

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 
 from cli.output import note
 from client.errors import Invalid, Unreachable
+from client.store import store_of
 from embedded.record import StackInfo, environ
 from embedded.stack import Stack, find
 from settings.settings import Settings, load
 from storage.log import EventLog
-from storage.open import open_store
-from storage.store import Store
 
 T = TypeVar("T")
 
@@ -89,15 +88,6 @@ async def log_of(conversation_id: str) -> EventLog:
         return EventLog(store_of(settings), settings.user, conversation_id)
     except ValueError as error:
         raise Invalid(str(error)) from error
-
-
-def store_of(settings: Settings) -> Store:
-    """The store that is set. Raises Invalid."""
-    assert settings.store is not None, "a place has a store"
-    try:
-        return open_store(settings.store)
-    except ValueError as error:
-        raise Invalid(str(error), "It is set by PERDURE_STORE or in perdure.toml.") from error
 
 
 def _of(info: StackInfo, flags: dict[str, Any]) -> Place:

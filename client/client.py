@@ -7,11 +7,11 @@ from client.connect import connect
 from client.conversation import Conversation
 from client.errors import Invalid
 from client.ids import new_conversation_id, new_message_id
+from client.store import store_of
 from settings.settings import Settings
 from storage.cache import EntryCache
 from storage.conversations import conversations
 from storage.log import EventLog
-from storage.open import open_store
 from storage.store import Store
 
 CACHE = 16 * 1024 * 1024
@@ -36,9 +36,7 @@ class Client:
     @classmethod
     async def connect(cls, settings: Settings) -> "Client":
         """Raises Unreachable, Invalid, StoreError."""
-        if settings.store is None:
-            raise Invalid("No store is set.", "Set PERDURE_STORE to s3://bucket or file:///folder.")
-        store = open_store(settings.store)
+        store = store_of(settings)
         return cls(await connect(), store, settings.user, settings.task_queue)
 
     async def start(

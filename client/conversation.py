@@ -22,8 +22,8 @@ from agent.spec import Spec
 from agent.start import Recorded, Snapshot, Start, snapshot
 from agent.state import State, fold
 from client.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
-from events.digest import digest
 from events.entry import Entry
+from events.projection import digest
 from storage.log import EventLog
 from storage.state import state_of
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from events.base import Tolerant
 from events.event import AnyEvent, event_from, fields_of
+from events.usage import Usage
 
 
 class Origin(Tolerant):
@@ -20,17 +21,6 @@ class Origin(Tolerant):
     run: str
     activity: str
     position: int = 0
-
-
-class Usage(Tolerant):
-    """What one answer of the model took: tokens, US dollars, seconds."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost: float = 0.0
-    latency: float = 0.0
 
 
 class Entry(BaseModel):

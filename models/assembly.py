@@ -14,7 +14,7 @@ from events.content import (
     TextContent,
     ThinkingBlock,
 )
-from events.entry import Usage
+from events.usage import Usage
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field, NonNegativeInt, StringConstraints, ValidationError
 
 from events.base import Frozen
-from events.entry import Usage
+from events.usage import Usage
 
 DEFAULT_NAME = "default"
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from events.entry import Usage
+from events.usage import Usage
 from models.playback import Cue
 from models.script import Answer, Failure
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.completion import Completion
-from events.entry import Entry, Origin, Usage, entry
+from events.entry import Entry, Origin, entry
 from events.event import AnyEvent, UnknownEvent
 from events.tools import AgentErrorEvent, ObservationEvent, UserRejectObservation
+from events.usage import Usage
 from storage.errors import Fenced, StoreUnavailable, Superseded
 from storage.keys import STATE, blob_key, event_id, response_key
 from storage.reader import LogReader

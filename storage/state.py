@@ -1,7 +1,7 @@
 """The state of a conversation as its log tells it, with no workflow at hand."""
 
 from agent.state import State, fold
-from events.digest import digest
+from events.projection import digest
 from storage.log import EventLog
 
 

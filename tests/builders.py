@@ -11,12 +11,14 @@ from agent.state import State, fold
 from events.actions import Action, FinishAction, MCPToolAction
 from events.content import Message, MessageToolCall, TextContent, ToolAnnotations, ToolDefinition
 from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.digest import Digest, digest
-from events.entry import Entry, Origin, Usage, entry
+from events.digest import Digest
+from events.entry import Entry, Origin, entry
 from events.event import AnyEvent, UnknownEvent, event_from
 from events.messages import MessageEvent, SystemPromptEvent
 from events.observations import FinishObservation, MCPToolObservation
+from events.projection import digest
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
+from events.usage import Usage
 
 WHEN = "2026-03-01T09:00:00.000000"
 CONVERSATION = "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"

@@ -9,9 +9,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 from embedded.seaweed import Seaweed
 from embedded.temporal import TemporalServer
+
+# A noisy machine says nothing about a property: examples may take as long as they take.
+settings.register_profile(
+    "perdure", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("perdure")
 
 
 @pytest_asyncio.fixture(scope="session")

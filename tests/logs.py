@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from events.condensation import CondensationRequest
 from events.control import PauseEvent, StuckEvent
-from events.entry import Entry, Usage, entry
+from events.entry import Entry, entry
 from events.event import AnyEvent, event_from, fields_of
 from events.tools import ActionEvent
+from events.usage import Usage
 from tests.builders import (
     ORIGIN,
     WHEN,

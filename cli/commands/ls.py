@@ -9,7 +9,8 @@ from rich.text import Text
 from agent.state import State
 from cli.output import Format, Output, note, plain, show, show_json
 from cli.performing import command_app, perform
-from cli.stack import place, store_of
+from cli.stack import place
+from client.store import store_of
 from events.content import text_of
 from events.messages import MessageEvent
 from storage.conversations import conversations

@@ -2,10 +2,9 @@
 
 import asyncio
 import itertools
-import os
-import signal
-import sys
+import multiprocessing
 from collections.abc import Iterable, Mapping
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from temporalio.api.enums.v1 import (
@@ -17,9 +16,15 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client, WorkflowHandle
 
-from embedded.process import ChildProcess
+from embedded.errors import ProcessFailed
+from examples.bfcl.forked import work
 
-WORKER = Path(__file__).resolve().parents[2] / "worker.py"
+# What a worker imports takes longer than one that is killed every few seconds lives, and two cores
+# could do nothing else. So each is a fork of one process that has done all imports.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["examples.bfcl.warm"])
+
+LAST_LINES = 20
 
 POLL = 0.2
 """Seconds between two looks at whether a new worker is at work."""
@@ -45,22 +50,22 @@ class Crew:
         self._folder = folder
         self._watch = watch
         self._numbers = itertools.count(1)
-        self._members: dict[ChildProcess, asyncio.Task[None]] = {}
+        self._members: dict[ForkServerProcess, asyncio.Task[None]] = {}
 
     async def hire(self) -> None:
         """Start a worker."""
-        name = f"worker-{next(self._numbers)}"
-        command = [sys.executable, str(WORKER)]
-        log = self._folder / f"{name}.log"
-        worker = await ChildProcess.start(name, command, log, self._env, self._folder)
-        self._members[worker] = self._watch.create_task(worker.watch())
+        log = self._folder / f"worker-{next(self._numbers)}.log"
+        worker = FORKS.Process(target=work, args=(dict(self._env), log), daemon=True)
+        await asyncio.to_thread(worker.start)
+        self._members[worker] = self._watch.create_task(_watch(worker, log))
 
     async def kill_oldest(self) -> int:
         """Kill the worker that was started first of those at work, replace it, and give its pid."""
         worker = (await self._at_work())[0]
         self._members.pop(worker).cancel()
-        os.kill(worker.pid, signal.SIGKILL)
-        await asyncio.gather(worker.wait(), self.hire())
+        worker.kill()
+        await asyncio.gather(_ended(worker), self.hire())
+        assert worker.pid is not None, "it was started"
         return worker.pid
 
     async def until_at_work(self, count: int) -> None:
@@ -72,9 +77,11 @@ class Crew:
         """End all of them in good order."""
         for watching in self._members.values():
             watching.cancel()
-        await asyncio.gather(*(worker.stop() for worker in self._members))
+        for worker in self._members:
+            worker.terminate()
+        await asyncio.gather(*map(_ended, self._members))
 
-    async def _at_work(self) -> list[ChildProcess]:
+    async def _at_work(self) -> list[ForkServerProcess]:
         """Those that ask Temporal for steps to do, in the order in which they were started."""
         kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
         request = DescribeTaskQueueRequest(
@@ -85,11 +92,29 @@ class Crew:
             task_queue_types=[kind],
             report_pollers=True,
         )
-        described = await self.temporal.workflow_service.describe_task_queue(request)
+        described = await self.temporal.workflow_service.describe_task_queue(request, retry=True)
         versions = described.versions_info.values()
         pollers = (poller for one in versions for poller in one.types_info[kind].pollers)
         asking = {_pid(poller.identity) for poller in pollers}
         return [worker for worker in self._members if worker.pid in asking]
+
+
+async def _watch(worker: ForkServerProcess, log: Path) -> None:
+    """Raises ProcessFailed once the worker has ended."""
+    await _ended(worker)
+    text = await asyncio.to_thread(log.read_text, errors="replace")
+    last = "\n".join(text.splitlines()[-LAST_LINES:])
+    raise ProcessFailed(f"A worker ended by itself (exit code {worker.exitcode}):\n{last}")
+
+
+async def _ended(worker: ForkServerProcess) -> None:
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(worker.sentinel, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(worker.sentinel)
 
 
 async def steps_held_by(pid: int, workflows: Iterable[WorkflowHandle[object, object]]) -> int:

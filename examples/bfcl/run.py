@@ -35,8 +35,7 @@ TURN_LIMIT = 300.0
 """Seconds after which a turn counts as hanging; undisturbed it takes less than one."""
 
 SURVIVORS = 1
-"""Workers left at work by a kill: one needs seconds to start and to load litellm, and would die
-before its first step if all were killed in turn."""
+"""Workers left at work by a kill: a new one needs seconds to start, and work should go on."""
 
 PROMPT = """\
 You help a person with the tools you have: do what is asked for, then say what you did.

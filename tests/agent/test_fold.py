@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from agent.state import State, evolve, fold
-from events.digest import Digest, digest
-from events.entry import Entry, Usage
+from events.digest import Digest
+from events.entry import Entry
+from events.projection import digest
 from events.tools import ActionEvent
+from events.usage import Usage
 from storage.log import answered
 from tests.builders import configured, digests, opened, prompt
 from tests.logs import logs

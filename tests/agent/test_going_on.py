@@ -13,8 +13,8 @@ from agent.spec import Limits
 from agent.state import State, lost
 from agent.steps import Act, Prepare, Record, Settle, Step, Think
 from events.control import PauseEvent
-from events.entry import Usage
 from events.event import AnyEvent
+from events.usage import Usage
 from tests.builders import (
     SPEC,
     WHEN,

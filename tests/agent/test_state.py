@@ -6,8 +6,8 @@ from pydantic_core import to_json
 from agent.spec import Limits, ModelSpec
 from agent.state import REMEMBERED, Pending, State, lost
 from events.control import PauseEvent, StuckEvent
-from events.entry import Usage
 from events.tools import ActionEvent
+from events.usage import Usage
 from tests.builders import (
     SPEC,
     WHEN,

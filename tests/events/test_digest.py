@@ -9,11 +9,13 @@ from pydantic_core import to_json
 from events.actions import Action, TerminalAction
 from events.base import EventBase
 from events.content import ImageContent, TextContent
-from events.digest import Digest, digest, fingerprint
-from events.entry import Usage, entry, entry_from
+from events.digest import Digest
+from events.entry import entry, entry_from
 from events.event import AnyEvent, event_from, fields_of
 from events.observations import CmdOutputMetadata, TerminalObservation
+from events.projection import DETAIL, digest, fingerprint
 from events.tools import ObservationEvent, UserRejectObservation
+from events.usage import Usage
 from tests.builders import (
     ORIGIN,
     SPEC,
@@ -264,7 +266,7 @@ def test_only_updates_that_decide_something_are_told() -> None:
 
 def test_a_long_error_is_cut() -> None:
     fact = of(failed("auth", "d" * 5_000))
-    assert (fact.key, fact.value) == ("auth", "d" * 299 + "…")
+    assert (fact.key, fact.value) == ("auth", "d" * (DETAIL - 1) + "…")
 
 
 @pytest.mark.parametrize("event", [observation(id_of(3)), error(id_of(3)), rejection(id_of(3))])

@@ -7,9 +7,10 @@ from pydantic import ValidationError
 from events.actions import MCPToolAction
 from events.content import TextContent
 from events.control import PauseEvent
-from events.entry import Usage, entry, entry_from
+from events.entry import entry, entry_from
 from events.event import UnknownEvent, event_from, fields_of
 from events.tools import ActionEvent
+from events.usage import Usage
 from tests.builders import ORIGIN, WHEN, action, entries, id_of, user
 
 NEWER: dict[str, dict[str, Any]] = {

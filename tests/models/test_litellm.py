@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from agent.spec import ModelSpec
 from events.content import ThinkingBlock
-from events.entry import Usage
+from events.usage import Usage
 from models.litellm import LiteLLM
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
 from models.script import Answer, Failure, Script, ToolCall

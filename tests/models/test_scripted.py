@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.spec import ModelSpec
-from events.entry import Usage
+from events.usage import Usage
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable
 from models.script import Answer, Failure, Script, ToolCall
 from models.scripted import Scripted, load

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from events.entry import Usage
+from events.usage import Usage
 from models.script import Answer, Failure, Script, ToolCall
 from models.serve import serve
 

@@ -8,8 +8,9 @@ import pytest
 
 from agent.completion import Completion
 from events.content import Message, TextContent
-from events.entry import Entry, Usage
+from events.entry import Entry
 from events.event import AnyEvent
+from events.usage import Usage
 from storage.cache import EntryCache
 from storage.errors import Damaged, Fenced, StoreUnavailable, Superseded
 from storage.log import EventLog

@@ -1,0 +1,148 @@
+"""From an entry to its digest, its fingerprint and its size."""
+
+import hashlib
+import json
+from typing import Any
+
+from events.content import Message, text_of
+from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from events.digest import Digest
+from events.entry import Entry
+from events.event import AnyEvent, UnknownEvent
+from events.messages import MessageEvent, SystemPromptEvent
+from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
+
+NAME = 128
+"""Characters of a name or an id: what is longer is cut, and stays different from all others."""
+
+DETAIL = 500
+"""Characters that are kept of an error's detail."""
+
+DECISIVE = ("opened", "spec", "status")
+"""The state updates whose value something is decided by."""
+
+
+def digest(entry: Entry) -> Digest:
+    event = entry.event
+    return Digest(
+        seq=entry.seq,
+        kind=_name(event.kind),
+        source=event.source,
+        fingerprint=fingerprint(event),
+        size=size(entry),
+        sha=entry.sha,
+        usage=entry.usage,
+        **_details(event),
+    )
+
+
+def _details(event: AnyEvent) -> dict[str, Any]:
+    match event:
+        case ActionEvent():
+            risk = event.security_risk
+            return {
+                "tool_name": _name(event.tool_name),
+                "tool_call_id": _name(event.tool_call_id),
+                "action_id": _name(event.id),
+                "llm_response_id": _name(event.llm_response_id),
+                "risk": None if risk == "UNKNOWN" else risk,
+                "is_error": True if event.action is None else None,
+            }
+        case ObservationEvent():
+            failed = event.observation.is_error
+            return _answer(event) | ({"is_error": True} if failed else {})
+        case AgentErrorEvent():
+            return _answer(event) | {"is_error": True}
+        case UserRejectObservation():
+            return _answer(event)
+        case MessageEvent():
+            ids = {"message_id": event.message_id, "llm_response_id": event.llm_response_id}
+            return {key: _name(value) for key, value in ids.items() if value is not None}
+        case SystemPromptEvent():
+            names = (tool.name for tool in event.tools if tool.annotations.repeatable)
+            return {"repeatable": tuple(names)}
+        case ConversationStateUpdateEvent():
+            return {"key": _name(event.key), "value": _brief(event)}
+        case ConversationErrorEvent():
+            detail = event.detail
+            cut = detail if len(detail) <= DETAIL else f"{detail[: DETAIL - 1]}…"
+            return {"key": _name(event.code), "value": cut, "is_error": True}
+        case UnknownEvent():
+            return _legible(event)
+        case _:
+            return {}
+
+
+def _brief(event: ConversationStateUpdateEvent) -> Any:
+    """What is decided by: of a spec all but its prompt, of most other updates nothing."""
+    if event.key != "spec":
+        return event.value if event.key in DECISIVE else None
+    return {name: value for name, value in event.value.items() if name != "system_prompt"}
+
+
+def _answer(event: ObservationEvent | AgentErrorEvent | UserRejectObservation) -> dict[str, Any]:
+    return {
+        "tool_name": _name(event.tool_name),
+        "tool_call_id": _name(event.tool_call_id),
+        "action_id": None if event.action_id is None else _name(event.action_id),
+    }
+
+
+def _legible(event: UnknownEvent) -> dict[str, Any]:
+    """What a newer writer's event still tells: which action it answers, which answer it is of.
+
+    An action that cannot be read cannot be run here.
+    """
+    names = ("tool_name", "tool_call_id", "action_id", "llm_response_id", "message_id")
+    told: dict[str, Any] = {
+        key: _name(event.raw[key]) for key in names if isinstance(event.raw.get(key), str)
+    }
+    if event.kind == "ActionEvent":
+        return told | {"action_id": _name(event.id), "is_error": True}
+    return told
+
+
+def _name(text: str) -> str:
+    """The name itself, or where it is too long its beginning and a hash of all of it."""
+    if len(text) <= NAME:
+        return text
+    return f"{text[:60]}…{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def fingerprint(event: AnyEvent) -> str:
+    """A hash of what stuck detection compares: never an id, never a time."""
+    canonical = json.dumps(_said(event), sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _said(event: AnyEvent) -> list[Any]:
+    match event:
+        case ActionEvent():
+            thought = text_of(event.thought)
+            # A call that could not be validated has only its raw text to be told by.
+            done = event.action.model_dump() if event.action else event.tool_call.arguments
+            return [event.kind, event.source, thought, done, event.tool_name]
+        case ObservationEvent():
+            # The number of a process is an id too.
+            seen = event.observation.model_dump(exclude={"metadata": {"pid"}})
+            return [event.kind, event.source, seen, event.tool_name]
+        case AgentErrorEvent():
+            return [event.kind, event.error]
+        case UserRejectObservation():
+            return [event.kind, event.source, event.rejection_reason, event.tool_name]
+        case MessageEvent():
+            return [event.kind, event.source, _content(event.llm_message)]
+        case UnknownEvent():
+            raw = {key: event.raw[key] for key in event.raw.keys() - {"id", "timestamp"}}
+            return [event.kind, raw]
+        case _:
+            return [event.kind, event.model_dump(exclude={"id", "timestamp"})]
+
+
+def _content(message: Message) -> list[Any]:
+    return [part.model_dump() for part in message.content]
+
+
+def size(entry: Entry) -> int:
+    """Tokens, roughly: four bytes of the stored object to a token."""
+    return len(entry.body) // 4
