@@ -15,7 +15,7 @@ else
 endif
 
 test: $(READY) lint  ## everything that must be clean on every commit
-	$(BIN)/pytest -n 2 --dist loadscope
+	$(BIN)/pytest -n 3 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -21,7 +21,7 @@ from client.store import store_of
 from models.models import Models
 from settings.settings import Settings, load
 from storage.errors import UnsafeStore
-from storage.probe import probe
+from storage.probe import probe_again
 from storage.store import Store
 from workflows.conversation import Conversation
 
@@ -68,7 +68,7 @@ async def run(settings: Settings) -> None:
     Raises ClientError where Temporal, StoreError where the store cannot be used.
     """
     store = store_of(settings)
-    await check(store, unsafe=settings.unsafe_store)
+    await check(store, settings)
     client = await connect()
     world = World(store, Models(), settings.data / "workspaces")
     stop = asyncio.Event()
@@ -80,12 +80,13 @@ async def run(settings: Settings) -> None:
         await stop.wait()
 
 
-async def check(store: Store, *, unsafe: bool) -> None:
+async def check(store: Store, settings: Settings) -> None:
     """Refuse a store that cannot keep a log exactly once, unless the operator insists."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     try:
-        await probe(store)
+        await probe_again(store, f"{settings.store} {endpoint}", settings.data / "probed")
     except UnsafeStore as error:
-        if not unsafe:
+        if not settings.unsafe_store:
             raise
         logger.warning("UNSAFE STORE, used because PERDURE_UNSAFE_STORE is set: %s", error)
 

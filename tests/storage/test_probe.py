@@ -1,11 +1,14 @@
 """Stores that must not be trusted with a log."""
 
 import asyncio
+import os
+import time
+from pathlib import Path
 
 import pytest
 
 from storage.errors import UnsafeStore
-from storage.probe import probe
+from storage.probe import TRUSTED, probe, probe_again
 from storage.store import Store
 from tests.storage.faulty import FaultyStore, fate
 from tests.storage.memory import MemoryStore
@@ -97,3 +100,37 @@ class Short(MemoryStore):
 async def test_a_store_that_would_lose_events_is_refused(store: Store, said: str) -> None:
     with pytest.raises(UnsafeStore, match=f"^This store cannot keep a log: .*{said}"):
         await probe(FaultyStore(store, fate(b"")))
+
+
+class Counting(MemoryStore):
+    """Tells how often it was written to."""
+
+    writes = 0
+
+    async def create(self, key: str, body: bytes) -> bool:
+        self.writes += 1
+        return await super().create(key, body)
+
+
+async def test_a_store_that_has_passed_runs_its_races_once_a_day(tmp_path: Path) -> None:
+    async def writes(name: str) -> int:
+        store = Counting()
+        await probe_again(store, name, tmp_path / "probed")
+        return store.writes
+
+    whole, short = await writes("one"), await writes("one")
+    assert whole > 600 > 10 > short
+    assert await writes("another") == whole
+    for passed in (tmp_path / "probed").iterdir():
+        os.utime(passed, (0, time.time() - TRUSTED - 1))
+    assert await writes("one") == whole
+
+
+async def test_a_store_that_fails_is_not_remembered_and_fails_the_short_probe_too(
+    tmp_path: Path,
+) -> None:
+    for _ in range(2):
+        with pytest.raises(UnsafeStore):
+            await probe_again(LooksFirst(), "one", tmp_path / "probed")
+    with pytest.raises(UnsafeStore):
+        await probe(Unconditional(), races=False)
