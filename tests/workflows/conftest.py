@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import temporalio.client
-from models.models import Models
 
 from activities.world import World
 from client.client import Client
 from client.connect import connect
 from embedded.temporal import TemporalServer
+from models.models import Models
 from storage.files import FileStore
 from tests.house import House
 
