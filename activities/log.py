@@ -1,7 +1,6 @@
 """Steps that write down what the workflow already knows."""
 
 import json
-from collections.abc import Sequence
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -100,13 +99,17 @@ async def _taken_over(log: EventLog) -> bool:
     return isinstance(event, ConversationStateUpdateEvent) and event.key == "opened"
 
 
-def _opening(run: str, spec: Spec | None) -> Sequence[Event]:
+def _opening(run: str, spec: Spec | None) -> list[Event]:
     at = now()
     opened = ConversationStateUpdateEvent(timestamp=at, key="opened", value={"run_id": run})
     if spec is None:
         return [opened]
     kept = json.loads(spec.model_dump_json(exclude_none=True))
-    return [opened, ConversationStateUpdateEvent(timestamp=at, key="spec", value=kept)]
+    put_in_force = ConversationStateUpdateEvent(timestamp=at, key="spec", value=kept)
+    try:
+        return [opened, put_in_force, _prompt(spec, at)]
+    except CatalogError:  # `agent.prepare` says so, once there is a turn that it ends
+        return [opened, put_in_force]
 
 
 def _prompt(spec: Spec, at: str) -> SystemPromptEvent:

@@ -19,13 +19,13 @@ UNPLACED = ""
 class Frozen(BaseModel):
     """A value: it never changes, and a field nobody declared is a mistake."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Tolerant(Frozen):
     """A value that a newer writer may have given fields which this version does not need."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class EventBase(Frozen):

@@ -54,7 +54,9 @@ class Conversation:
                     await self.take(step)
                 if self.is_long():
                     workflow.continue_as_new(self.handed_over())
-            await self.do(Stop(state=self.state.model_dump_json()), type(None))
+            if self.saved != self.state.next_seq:
+                await self.do(Stop(state=self.state.model_dump_json()), type(None))
+                self.saved = self.state.next_seq
             await workflow.wait_condition(lambda: bool(self.inbox) or self.nobody_waits())
             if not self.inbox:
                 return self.status()

@@ -24,8 +24,8 @@ ONE_STEP = (calls(("add", {"a": 2, "b": 3})), says("five"))
 TALK = [
     "ConversationStateUpdateEvent",  # opened
     "ConversationStateUpdateEvent",  # spec
-    "MessageEvent",
     "SystemPromptEvent",
+    "MessageEvent",
     "ActionEvent",
     "ObservationEvent",
     "MessageEvent",
