@@ -9,7 +9,7 @@ from activities.step import at_work, digests, now, origin
 from activities.world import World, spec_at, tools_of
 from agent.inbox import CloseAsked, Failed, Item, PauseAsked, Refused, ResumeAsked, Said
 from agent.spec import DEFAULT_PROMPT, Spec
-from agent.state import State, fold
+from agent.state import State, fold, knows
 from agent.steps import Open, Prepare, Record, Save, Stop, Task
 from events.content import Message, TextContent
 from events.control import ConversationErrorEvent, ConversationStateUpdateEvent, PauseEvent
@@ -36,11 +36,11 @@ class LogActivities:
             log = self.world.log(task)
             for _ in range(OPENINGS - 1):
                 try:
-                    return await _open(log, task.step.spec)
+                    return await _open(log, task.step)
                 except Fenced:
                     if await _taken_over(log):
                         raise
-            return await _open(log, task.step.spec)
+            return await _open(log, task.step)
 
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[Digest]:
@@ -77,18 +77,19 @@ class LogActivities:
             await self.world.log(task).save_state(task.step.state.encode())
 
 
-async def _open(log: EventLog, spec: Spec | None) -> State:
+async def _open(log: EventLog, step: Open) -> State:
     """A retry finds what the attempt before it wrote, and adopts it from its first event on."""
     mine = origin()
     state = await state_of(log, before_run=mine.run)
     new = state.next_seq == 0
-    if new and spec is None:
+    if new and step.spec is None:
         raise ApplicationError(
             f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
             type="ConversationNotFound",
             non_retryable=True,
         )
-    opening = _opening(mine.run, spec if new else None)
+    opening = _opening(mine.run, step.spec if new else None)
+    opening += [_event(item, now()) for item in step.items if not knows(state, item)]
     return fold(state, digests(await log.append(opening, base=state.next_seq, origin=mine)))
 
 

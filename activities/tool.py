@@ -70,7 +70,7 @@ class ToolActivities:
             conversation_id=task.conversation_id,
             action_id=action.id,
             seq=task.step.action,
-            workspace=await asyncio.to_thread(self.world.workspace, spec, task.conversation_id),
+            workspace=self.world.workspace(spec, task.conversation_id),
             log=log,
             progress=news.tell,
             keep=log.keep,

@@ -38,7 +38,8 @@ class World:
         """The directory that a conversation works in; it is there when this returns."""
         own = self.workspaces / conversation_id
         folder = Path(spec.workspace) if spec.workspace else own
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
         return folder
 
 

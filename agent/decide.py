@@ -16,7 +16,7 @@ MANY = 200
 def decide(state: State, inbox: Sequence[Item]) -> Step | None:
     """The next step. None: there is nothing to do until somebody asks for something."""
     if inbox:
-        return Record(items=_load(inbox))
+        return Record(items=load(inbox))
     for pending in state.pending:
         if pending.lost is not None:
             return Settle(action=pending.seq, known=pending.lost)
@@ -31,11 +31,13 @@ def decide(state: State, inbox: Sequence[Item]) -> Step | None:
     return Think(spec=state.spec_seq)
 
 
-def _load(inbox: Sequence[Item]) -> tuple[Item, ...]:
-    taken, left = [inbox[0]], ROOM - weight(inbox[0])
-    for item in inbox[1:MANY]:
+def load(inbox: Sequence[Item]) -> tuple[Item, ...]:
+    """As much of the inbox as one step records; at least one item, where there is any."""
+    taken: list[Item] = []
+    left = ROOM
+    for item in inbox[:MANY]:
         left -= weight(item)
-        if left < 0:
+        if taken and left < 0:
             break
         taken.append(item)
     return tuple(taken)

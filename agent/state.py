@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from agent.inbox import Item, Said
 from agent.spec import Spec
 from agent.status import Happening, Status, after
 from events.base import Frozen
@@ -59,6 +60,11 @@ class State(Frozen):
     def at_rest(self) -> bool:
         """Whether nothing happens until somebody asks for it."""
         return self.status != "running"
+
+
+def knows(state: State, item: Item) -> bool:
+    """Whether this is a message that the log holds, by its sender's own id for it."""
+    return isinstance(item, Said) and item.message_id in state.seen
 
 
 def fold(state: State, digests: list[Digest]) -> State:

@@ -10,10 +10,14 @@ from events.base import Frozen
 
 
 class Open(Frozen):
-    """Read what the log holds, and take it over for this run; begin it with `spec` if empty."""
+    """Read what the log holds, and take it over for this run; begin it with `spec` if empty.
+
+    What has been waiting in the inbox is recorded in the same step.
+    """
 
     kind: Literal["log.open"] = "log.open"
     spec: Spec | None = None
+    items: tuple[Item, ...] = ()
 
 
 class Record(Frozen):

@@ -4,6 +4,6 @@ from tools.function import tool
 
 
 @tool(read_only=True, idempotent=True)
-def add(a: int, b: int) -> int:
+async def add(a: int, b: int) -> int:
     """Add two whole numbers."""
     return a + b

@@ -7,11 +7,11 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from agent.decide import decide
+from agent.decide import ROOM, decide, load
 from agent.inbox import CloseAsked, Item, PauseAsked, ResumeAsked, Said, weight
 from agent.spec import ModelSpec, Spec
 from agent.start import Recorded, Snapshot, Start, snapshot
-from agent.state import State, fold, lost
+from agent.state import State, fold, knows, lost
 from agent.steps import Act, Open, Record, Save, Step, Stop, Task
 from events.digest import Digest
 from workflows.failures import after_failure, ending, known_of
@@ -46,7 +46,10 @@ class Conversation:
     @workflow.run
     async def run(self, start: Start) -> Snapshot:
         if not self.opened:
-            self.state = await self.do(Open(spec=start.spec), State)
+            opening = Open(spec=start.spec, items=self.first_items(start.spec))
+            self.state = await self.do(opening, State)
+            left = self.inbox[len(opening.items) :]
+            self.inbox = [item for item in left if not knows(self.state, item)]
             self.opened = True
         while True:
             while await self.goes_on():
@@ -60,6 +63,12 @@ class Conversation:
             await workflow.wait_condition(lambda: bool(self.inbox) or self.nobody_waits())
             if not self.inbox:
                 return self.status()
+
+    def first_items(self, spec: Spec | None) -> tuple[Item, ...]:
+        """What is recorded with the opening: nothing, where a long prompt leaves no room for it."""
+        items = load(self.inbox)
+        size = sum(map(weight, items)) + (len(spec.model_dump_json()) if spec else 0)
+        return items if size < ROOM else ()
 
     async def goes_on(self) -> bool:
         """Wait until there is something to do; false once there never will be."""
@@ -138,7 +147,7 @@ class Conversation:
     @workflow.signal(description="Say something: a text, or {text, message_id, sender}.")
     async def send_message(self, message: Any) -> None:
         item = accept(message)
-        if not self.knows(item):
+        if not self.repeats(item):
             self.inbox.append(item)
 
     @workflow.update(description="Say something, and learn where in the log it stands.")
@@ -149,7 +158,7 @@ class Conversation:
         await workflow.wait_condition(lambda: self.opened)
         if self.state.status == "closed":
             raise ApplicationError(CLOSED, type="Closed", non_retryable=True)
-        if not self.knows(item):
+        if not self.repeats(item):
             self.inbox.append(item)
         await workflow.wait_condition(lambda: message_id in self.state.seen)
         seq = self.state.seen[message_id]
@@ -176,9 +185,9 @@ class Conversation:
     def status(self) -> Snapshot:
         return snapshot(self.conversation_id, self.state, len(self.inbox))
 
-    def knows(self, item: Item) -> bool:
+    def repeats(self, item: Item) -> bool:
         """Whether this message came before, by its sender's own id for it."""
         if not isinstance(item, Said) or item.message_id is None:
             return False
         waiting = (one.message_id for one in self.inbox if isinstance(one, Said))
-        return item.message_id in self.state.seen or item.message_id in waiting
+        return knows(self.state, item) or item.message_id in waiting

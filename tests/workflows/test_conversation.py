@@ -242,6 +242,21 @@ async def test_a_message_opens_a_conversation_whose_workflow_has_ended(house: Ho
     assert state.answers == 2
 
 
+async def test_a_repeat_is_no_new_message_for_a_conversation_that_it_opens_again(
+    house: House,
+) -> None:
+    async with house.worker():
+        spec = house.spec(says("one"), says("two"), idle_timeout=0.1)
+        talk = await house.client.start("hi", spec, message_id="first")
+        await talk.handle.result()
+        await talk.send("hi", message_id="first")
+        await talk.handle.result()
+        state = await state_of(talk.log)
+
+    assert kinds(await entries(talk)).count("MessageEvent") == 2
+    assert (state.turn, state.status) == (1, "finished")
+
+
 async def test_bad_messages_are_refused_with_a_sentence(house: House) -> None:
     talk = house.client.conversation(new_conversation_id())
     with pytest.raises(Invalid, match="empty"):
