@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import temporalio.client
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from activities.llm import ModelActivities
 from activities.log import LogActivities
@@ -24,6 +23,7 @@ from storage.errors import UnsafeStore
 from storage.probe import probe_again
 from storage.store import Store
 from workflows.conversation import Conversation
+from workflows.sandbox import Sandbox
 
 logger = logging.getLogger("perdure.worker")
 
@@ -54,7 +54,7 @@ def build_worker(client: temporalio.client.Client, task_queue: str, world: World
             tool.call,
             tool.settle,
         ],
-        workflow_runner=SandboxedWorkflowRunner(),
+        workflow_runner=Sandbox(),
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
