@@ -36,10 +36,11 @@ bench-short: $(READY)  ## only that they run: one round says nothing about the f
 	$(BIN)/python -m bench.recover --rounds 1
 
 bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
-	$(BIN)/python -m examples.bfcl --kill-every 3
+	$(BIN)/python -m examples.bfcl --kill-every 3 --workers 3
 
-bfcl-short: $(VENV)/bfcl
-	$(BIN)/python -m examples.bfcl --limit 20 --kill-every 3
+bfcl-short: $(VENV)/bfcl  ## the example's own tests, and 20 of the 200
+	$(BIN)/pytest -n 2 --dist worksteal tests/examples
+	$(BIN)/python -m examples.bfcl --limit 20 --kill-every 3 --workers 3
 
 lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
 	$(BIN)/pip install --quiet uv
