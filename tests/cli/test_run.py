@@ -24,8 +24,8 @@ async def test_a_task_is_run_to_its_end_and_every_event_is_printed(
     first, *events, last = done.lines
     assert [event["seq"] for event in events] == list(range(len(events)))
     assert [event["kind"] for event in events[2:]] == [
-        "MessageEvent",
         "SystemPromptEvent",
+        "MessageEvent",
         "ActionEvent",
         "ObservationEvent",
         "ActionEvent",
