@@ -87,6 +87,8 @@ class ToolDefinition(Frozen):
     description: str
     parameters: dict[str, Any]
     annotations: ToolAnnotations = ToolAnnotations()
+    waits: bool | None = None
+    """Whether calling it again and again, with the same result, is how an agent waits."""
 
 
 def text_of(content: Iterable[TextContent | ImageContent]) -> str:

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from events.base import EventBase, Source
-from events.tools import Risk
+from events.risk import Risk
 
 
 class PauseEvent(EventBase):

@@ -20,6 +20,8 @@ class MessageEvent(EventBase):
     """Somebody said something.
 
     `message_id` is the sender's own name for the message: the same id is never recorded twice.
+    What the system itself has to tell the agent comes from the environment, and `sender` says
+    which part of it speaks.
     """
 
     kind: Literal["MessageEvent"] = "MessageEvent"

@@ -6,11 +6,10 @@ from events.actions import Action
 from events.base import EventBase, Source
 from events.content import AnyThinkingBlock, MessageToolCall, TextContent
 from events.observations import Observation
-
-Risk: TypeAlias = Literal["UNKNOWN", "LOW", "MEDIUM", "HIGH"]
+from events.risk import Risk
 
 ToolErrorKind: TypeAlias = Literal[
-    "unknown_tool", "bad_arguments", "tool_raised", "outcome_unknown"
+    "unknown_tool", "bad_arguments", "tool_raised", "outcome_unknown", "interrupted"
 ]
 
 
@@ -19,6 +18,8 @@ class ActionEvent(EventBase):
 
     `action` holds the validated arguments, or nothing where they could not be validated. All
     actions of one `llm_response_id` were one answer of the model, and become one message again.
+    `touches` names what the call reads or changes (`file:src/main.py`): calls that touch different
+    things may run side by side. None: it cannot be told.
     """
 
     source: Source = "agent"
@@ -33,6 +34,7 @@ class ActionEvent(EventBase):
     llm_response_id: str
     security_risk: Risk = "UNKNOWN"
     summary: str | None = None
+    touches: tuple[str, ...] | None = None
 
 
 class ObservationEvent(EventBase):

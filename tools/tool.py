@@ -37,18 +37,24 @@ class Context:
     keep: Callable[[bytes], Awaitable[str]]
 
 
+def unknown(action: Any) -> None:
+    """What most tools can say of what they touch."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """Something an agent may do.
 
     `parse` turns the model's decoded arguments into an action, and raises ValueError with a
     sentence for the model where they do not fit. `run` does it; what it raises is told to the
-    model as a failure of this call.
+    model as a failure of this call. `touches` names what an action reads or changes, such as
+    `file:src/main.py`: actions that touch different things may run side by side.
     """
 
     definition: ToolDefinition
     parse: Callable[[dict[str, Any]], Action]
     run: Callable[[Any, Context], Awaitable[Observation]]
+    touches: Callable[[Any], tuple[str, ...] | None] = unknown
 
     @property
     def name(self) -> str:
