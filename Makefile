@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test lint format bench bench-short bfcl bfcl-short lock clean
+.PHONY: run test lint format bench bench-short bfcl bfcl-short openhands lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -41,6 +41,13 @@ bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker
 bfcl-short: $(VENV)/bfcl  ## the example's own tests, and 20 of the 200
 	$(BIN)/pytest -n 2 --dist worksteal tests/examples
 	$(BIN)/python -m examples.bfcl --limit 20 --kill-every 3 --workers 3
+
+openhands: $(READY)  ## what we export, read by OpenHands' own models; without a Python 3.12: not checked
+	@$(BIN)/python -m tests.exports.openhands_environment; case $$? in \
+		0) $(BIN)/pytest tests/exports/test_openhands_models.py ;; \
+		77) ;; \
+		*) exit 1 ;; \
+	esac
 
 lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
 	$(BIN)/pip install --quiet uv

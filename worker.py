@@ -10,8 +10,12 @@ from datetime import timedelta
 import temporalio.client
 from temporalio.worker import Worker
 
+from activities.ask import AskActivities
+from activities.condense import CondenseActivities
+from activities.delegate import DelegateActivities
 from activities.llm import ModelActivities
 from activities.log import LogActivities
+from activities.title import TitleActivities
 from activities.tool import ToolActivities
 from activities.world import World
 from cli.failures import FORESEEN, failure_of
@@ -22,6 +26,8 @@ from settings.settings import Settings, load
 from storage.errors import UnsafeStore
 from storage.probe import probe_again
 from storage.store import Store
+from tools.terminal import SESSIONS
+from workflows.ask import Asking
 from workflows.conversation import Conversation
 from workflows.sandbox import Sandbox
 
@@ -40,10 +46,11 @@ GRACE = timedelta(seconds=5)
 def build_worker(client: temporalio.client.Client, task_queue: str, world: World) -> Worker:
     """A worker for every step of a conversation. The sandbox is on, and sees all of our code."""
     log, llm, tool = LogActivities(world), ModelActivities(world), ToolActivities(world)
+    delegate = DelegateActivities(world)
     return Worker(
         client,
         task_queue=task_queue,
-        workflows=[Conversation],
+        workflows=[Conversation, Asking],
         activities=[
             log.open,
             log.append,
@@ -51,8 +58,13 @@ def build_worker(client: temporalio.client.Client, task_queue: str, world: World
             log.save,
             log.close,
             llm.chat,
+            CondenseActivities(world).condense,
+            TitleActivities(world).title,
+            AskActivities(world).ask,
             tool.call,
             tool.settle,
+            delegate.delegate,
+            delegate.report,
         ],
         workflow_runner=Sandbox(),
         sticky_queue_schedule_to_start_timeout=STICKY,
@@ -75,9 +87,13 @@ async def run(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    async with build_worker(client, settings.task_queue, world):
-        logger.info("worker %d polls %r", os.getpid(), settings.task_queue)
-        await stop.wait()
+    try:
+        async with build_worker(client, settings.task_queue, world):
+            logger.info("worker %d polls %r", os.getpid(), settings.task_queue)
+            await stop.wait()
+    finally:
+        await world.mcp.close()
+        await SESSIONS.close()
 
 
 async def check(store: Store, settings: Settings) -> None:

@@ -1,23 +1,32 @@
 """The step that asks the model."""
 
-from datetime import timedelta
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid5
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
-from activities.step import News, at_work, digests, is_retry, now, origin
-from activities.world import World, spec_at, tools_of
-from agent.answer import Parse, events_of
+from activities.step import News, at_work, digests, is_retry, later, now, origin, was_stopped
+from activities.world import World, prompt_at, spec_at
+from agent.annotations import asking
+from agent.answer import Offered, events_of
+from agent.assessment import Assessment
 from agent.completion import Completion
 from agent.spec import Spec
 from agent.steps import Task, Think
+from events.condensation import CondensationRequest
+from events.content import Message, TextContent, ToolDefinition
 from events.control import ConversationErrorEvent
 from events.digest import Digest
+from events.event import Event
+from events.messages import MessageEvent
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
 from storage.log import EventLog
-from tools.arguments import arguments_of
 from tools.catalog import CatalogError
-from tools.tool import Tool
+from tools.risk.analyzers import analyzers
+
+Tools = Mapping[str, Offered]
 
 
 class ModelActivities:
@@ -31,47 +40,81 @@ class ModelActivities:
             log = self.world.log(task)
             try:
                 spec = await spec_at(log, task.step.spec)
-                tools = tools_of(spec.tools)
-                completion = await self._answer(log, task.base, spec, news)
+                prompt = await prompt_at(log, task.step.prompt)
+                tools = self.world.offered(spec, prompt, task.conversation_id)
+                completion = await self._answer(log, task, spec, tools, news)
             except (ModelRefused, ContextOverflow, CatalogError) as error:
                 failed = _failure(error)
                 return digests(await log.append([failed], base=task.base, origin=origin()))
-            events = events_of(completion, {name: _parse(tool) for name, tool in tools.items()})
+            except asyncio.CancelledError:
+                if not (was_stopped() and news.text.strip()):
+                    raise
+                partial = _partial(news.text)
+                return digests(await log.append([partial], base=task.base, origin=origin()))
+            assessment = self._assessment(task, spec, tools)
+            # A hostile command can take a second to judge: not on the loop that heartbeats.
+            events = await asyncio.to_thread(events_of, completion, tools, assessment)
             return digests(
                 await log.append(events, base=task.base, origin=origin(), usage=completion.usage)
             )
 
-    async def _answer(self, log: EventLog, base: int, spec: Spec, news: News) -> Completion:
+    async def _answer(
+        self, log: EventLog, task: Task[Think], spec: Spec, tools: Tools, news: News
+    ) -> Completion:
         """The answer to the events before `base`: asked for once, however often this is tried."""
-        recorded = await log.recorded(base) if is_retry() else None
+        step = task.step
+        recorded = await log.recorded(task.base) if is_retry() else None
         if recorded is not None:
             return recorded
-        transcript = await self.world.transcripts.of(log, base)
-        request = Request(spec.model, transcript.messages(), transcript.tools)
+        transcript = await self.world.transcripts.of(
+            log, task.base, step.forgotten or (), spec.condenser
+        )
+        told = (tool.definition for tool in tools.values())
+        request = Request(
+            spec.model,
+            transcript.messages(),
+            [_function(asking(one) if _asks_for_risks(spec) else one) for one in told],
+            fallbacks=spec.fallbacks,
+            number=step.number,
+        )
         try:
             answer = await self.world.model.complete(request, news.tell)
         except ModelUnavailable as error:
-            raise _later(error) from error
-        return await log.record(base, answer, origin())
+            raise later(error) from error
+        return await log.record(task.base, answer, origin())
+
+    def _assessment(self, task: Task[Think], spec: Spec, tools: Tools) -> Assessment | None:
+        """Who tells how risky the answer's actions are, where a policy asks."""
+        if spec.confirmation.policy == "never":
+            return None
+        workspace = self.world.workspace(spec, task.conversation_id)
+        readers = [name for name, tool in tools.items() if tool.definition.annotations.readOnlyHint]
+        return Assessment(
+            spec.confirmation.policy,
+            analyzers(spec.analyzers, workspace, readers),
+            lambda nth: str(uuid5(UUID(task.conversation_id), str(task.base + nth))),
+        )
 
 
-def _parse(tool: Tool) -> Parse:
-    return lambda raw: tool.parse(arguments_of(raw))
+def _asks_for_risks(spec: Spec) -> bool:
+    return spec.confirmation.policy != "never" and "model" in spec.analyzers
 
 
-def _later(error: ModelUnavailable) -> ApplicationError:
-    """A failure that Temporal retries, when the provider says so."""
-    after = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
-    return ApplicationError(str(error), type="ModelUnavailable", next_retry_delay=after)
+def _function(tool: ToolDefinition) -> dict[str, Any]:
+    """The tool as chat completions take it."""
+    told = tool.model_dump(mode="json", include={"name", "description", "parameters"})
+    return {"type": "function", "function": told}
 
 
-def _failure(error: ModelRefused | ContextOverflow | CatalogError) -> ConversationErrorEvent:
-    code: str
-    match error:
-        case ModelRefused():
-            code = error.code
-        case ContextOverflow():
-            code = "context_overflow"
-        case CatalogError():
-            code = "tool_not_found"
+def _partial(text: str) -> MessageEvent:
+    """What the model had said when it was stopped."""
+    said = Message(role="assistant", content=(TextContent(text=text),))
+    return MessageEvent(timestamp=now(), source="agent", llm_message=said, sender="interrupted")
+
+
+def _failure(error: ModelRefused | ContextOverflow | CatalogError) -> Event:
+    """What stands in the log for an answer that did not come."""
+    if isinstance(error, ContextOverflow):
+        return CondensationRequest(timestamp=now())
+    code = error.code if isinstance(error, ModelRefused) else "tool_not_found"
     return ConversationErrorEvent(timestamp=now(), code=code, detail=str(error))

@@ -1,21 +1,30 @@
 """Steps that write down what the workflow already knows."""
 
+import contextlib
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.items import event_of, rejection, updated
+from activities.recall import on_message
 from activities.step import at_work, digests, now, origin
-from activities.world import World, spec_at, tools_of
-from agent.inbox import CloseAsked, Failed, Item, PauseAsked, Refused, ResumeAsked, Said
-from agent.spec import DEFAULT_PROMPT, Spec
-from agent.state import State, fold, knows
-from agent.steps import Open, Prepare, Record, Save, Stop, Task
-from events.content import Message, TextContent
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent, PauseEvent
+from activities.world import World, action_at, spec_at
+from activities.writer import Writer
+from agent.decide import refusal
+from agent.evolve import fold
+from agent.inbox import Item, Rejected, Said
+from agent.prompt import dynamic_context, static_prompt
+from agent.spec import ModelSpec, Spec
+from agent.state import State, knows
+from agent.steps import Open, Prepare, Record, Refusal, Save, Stop, Task
+from events.content import TextContent
+from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
 from events.digest import Digest
 from events.event import Event
-from events.messages import MessageEvent, SystemPromptEvent
+from events.messages import SystemPromptEvent
 from storage.errors import Fenced
 from storage.log import EventLog
 from storage.state import state_of
@@ -23,6 +32,8 @@ from tools.catalog import CatalogError
 
 OPENINGS = 5
 """How often an opening starts over because the run before was still writing."""
+
+NO_SPEC = Spec(model=ModelSpec(name="none"))
 
 
 class LogActivities:
@@ -36,19 +47,21 @@ class LogActivities:
             log = self.world.log(task)
             for _ in range(OPENINGS - 1):
                 try:
-                    return await _open(log, task.step)
+                    return await self._open(log, task.step)
                 except Fenced:
                     if await _taken_over(log):
                         raise
-            return await _open(log, task.step)
+            return await self._open(log, task.step)
 
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[Digest]:
         """Record what was waiting in the inbox."""
         async with at_work():
-            recorded = [_event(item, now()) for item in task.step.items]
-            log = self.world.log(task)
-            return digests(await log.append(recorded, base=task.base, origin=origin(), shared=True))
+            step, log = task.step, self.world.log(task)
+            spec = await spec_at(log, step.spec) if step.spec else NO_SPEC
+            writer = Writer(log, task.base)
+            await self._write(writer, step.items, step.refusal, spec, step.skills)
+            return digests(writer.entries)
 
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[Digest]:
@@ -57,7 +70,7 @@ class LogActivities:
             log = self.world.log(task)
             event: Event
             try:
-                event = _prompt(await spec_at(log, task.step.spec), now())
+                event = await self._prompt(log, await spec_at(log, task.step.spec), now())
             except CatalogError as error:
                 event = ConversationErrorEvent(
                     timestamp=now(), code="tool_not_found", detail=str(error)
@@ -75,22 +88,80 @@ class LogActivities:
         """Keep the final state beside the log."""
         async with at_work():
             await self.world.log(task).save_state(task.step.state.encode())
+            self.world.mcp.forget(task.conversation_id)
 
+    async def _open(self, log: EventLog, step: Open) -> State:
+        """A retry finds what the attempt before it wrote, and adopts it from its first event on."""
+        run = origin().run
+        state = await state_of(log, before_run=run)
+        new = state.spec is None
+        if new and step.spec is None:
+            raise ApplicationError(
+                f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
+                type="ConversationNotFound",
+                non_retryable=True,
+            )
+        writer = Writer(log, state.next_seq)
+        await self._begin(writer, step, run, new)
+        items = [item for item in step.items if not knows(state, item)]
+        spec = (step.spec if new else state.spec) or NO_SPEC
+        skills = None if state.first is None else state.skills
+        await self._write(writer, items, refusal(state, items), spec, skills)
+        return fold(state, digests(writer.entries))
 
-async def _open(log: EventLog, step: Open) -> State:
-    """A retry finds what the attempt before it wrote, and adopts it from its first event on."""
-    mine = origin()
-    state = await state_of(log, before_run=mine.run)
-    new = state.next_seq == 0
-    if new and step.spec is None:
-        raise ApplicationError(
-            f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
-            type="ConversationNotFound",
-            non_retryable=True,
+    async def _begin(self, writer: Writer, step: Open, run: str, new: bool) -> None:
+        value: dict[str, Any] = {"run_id": run}
+        if step.parent:
+            value["parent"] = step.parent.model_dump()
+        await writer.write("opened", updated(now(), "opened", value))
+        if not new or step.spec is None:
+            return
+        kept = json.loads(step.spec.model_dump_json(exclude_none=True))
+        await writer.write("spec", updated(now(), "spec", kept))
+        if step.spec.mcp:  # servers take their time: `agent.prepare` asks what they offer
+            return
+        with contextlib.suppress(CatalogError):  # `agent.prepare` says so, to the one who waits
+            await writer.write("prompt", await self._prompt(writer.log, step.spec, now()))
+
+    async def _prompt(self, log: EventLog, spec: Spec, at: str) -> SystemPromptEvent:
+        context = dynamic_context(spec)
+        tools = await self.world.tools(spec, log.conversation_id)
+        return SystemPromptEvent(
+            timestamp=at,
+            system_prompt=TextContent(text=static_prompt(spec)),
+            tools=tuple(tool.definition for tool in tools),
+            dynamic_context=TextContent(text=context) if context else None,
         )
-    opening = _opening(mine.run, step.spec if new else None)
-    opening += [_event(item, now()) for item in step.items if not knows(state, item)]
-    return fold(state, digests(await log.append(opening, base=state.next_seq, origin=mine)))
+
+    async def _write(
+        self,
+        writer: Writer,
+        items: Sequence[Item],
+        refused: Refusal | None,
+        spec: Spec,
+        skills: tuple[str, ...] | None,
+    ) -> None:
+        """Write down what was asked for, with what messages of people call up behind each."""
+        if refused is not None:
+            await _reject(writer, refused)
+        for nth, item in enumerate(items):
+            if isinstance(item, Rejected):
+                await _reject(writer, Refusal(actions=item.actions, reason=item.reason))
+                continue
+            await writer.write(f"item {nth}", event_of(item, now(), spec))
+            if isinstance(item, Said):
+                place = self.world.workspace(spec, writer.log.conversation_id)
+                recalled = await on_message(skills is None, item.text, spec, place, skills or ())
+                skills = (*(skills or ()), *(recalled.skills if recalled else ()))
+                if recalled is not None:
+                    await writer.write(f"recall {nth}", recalled)
+
+
+async def _reject(writer: Writer, refused: Refusal) -> None:
+    """Answer actions that will not happen; one that was answered meanwhile stays as it is."""
+    for seq in refused.actions:
+        action = await action_at(writer.log, seq)
+        await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
 
 
 async def _taken_over(log: EventLog) -> bool:
@@ -98,55 +169,3 @@ async def _taken_over(log: EventLog) -> bool:
     [newest] = await log.newest(1)
     event = newest.event
     return isinstance(event, ConversationStateUpdateEvent) and event.key == "opened"
-
-
-def _opening(run: str, spec: Spec | None) -> list[Event]:
-    at = now()
-    opened = ConversationStateUpdateEvent(timestamp=at, key="opened", value={"run_id": run})
-    if spec is None:
-        return [opened]
-    kept = json.loads(spec.model_dump_json(exclude_none=True))
-    put_in_force = ConversationStateUpdateEvent(timestamp=at, key="spec", value=kept)
-    try:
-        return [opened, put_in_force, _prompt(spec, at)]
-    except CatalogError:  # `agent.prepare` says so, once there is a turn that it ends
-        return [opened, put_in_force]
-
-
-def _prompt(spec: Spec, at: str) -> SystemPromptEvent:
-    return SystemPromptEvent(
-        timestamp=at,
-        system_prompt=TextContent(text=spec.system_prompt or DEFAULT_PROMPT),
-        tools=tuple(tool.definition for tool in tools_of(spec.tools).values()),
-    )
-
-
-def _event(item: Item, at: str) -> Event:
-    match item:
-        case Said():
-            said = Message(role="user", content=(TextContent(text=item.text),))
-            return MessageEvent(
-                timestamp=at,
-                source="user",
-                llm_message=said,
-                message_id=item.message_id,
-                sender=item.sender,
-            )
-        case PauseAsked():
-            return PauseEvent(timestamp=at)
-        case ResumeAsked():
-            return _status(at, "resumed")
-        case CloseAsked():
-            return _status(at, "closed")
-        case Failed():
-            return ConversationErrorEvent(timestamp=at, code=item.code, detail=item.detail)
-        case Refused():
-            return _refused(at, item.detail)
-
-
-def _status(at: str, value: str) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=at, source="user", key="status", value=value)
-
-
-def _refused(at: str, detail: str) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=at, key="refused", value=detail)

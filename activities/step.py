@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 from events.digest import Digest
 from events.entry import Entry, Origin
 from events.projection import digest
+from models.model import ModelUnavailable
 from storage.errors import Damaged, Fenced, Missing, StoreError, Superseded
 
 BEAT = 0.25
@@ -28,7 +29,7 @@ class News:
         self.text = ""
 
     def tell(self, text: str) -> None:
-        self.text = text[-SHOWN:]
+        self.text = text
 
 
 @contextlib.asynccontextmanager
@@ -49,7 +50,7 @@ async def at_work() -> AsyncIterator[News]:
 async def _beat(news: News) -> None:
     while True:
         await asyncio.sleep(BEAT)
-        activity.heartbeat({"started": news.started, "text": news.text})
+        activity.heartbeat({"started": news.started, "text": news.text[-SHOWN:]})
 
 
 def final(error: Exception) -> ApplicationError:
@@ -57,11 +58,27 @@ def final(error: Exception) -> ApplicationError:
     return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
 
 
-def origin() -> Origin:
-    """This step's name: the same on every attempt, and never another step's."""
+def later(error: ModelUnavailable) -> ApplicationError:
+    """A failure that Temporal retries, when the provider says so."""
+    after = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
+    return ApplicationError(str(error), error.code, type="ModelUnavailable", next_retry_delay=after)
+
+
+def origin(part: str = "") -> Origin:
+    """This step's name: the same on every attempt, and never another step's.
+
+    A step that appends more than once names each `part`.
+    """
     info = activity.info()
     assert info.workflow_run_id is not None, "a step belongs to a workflow"
-    return Origin(run=info.workflow_run_id, activity=info.activity_id)
+    name = f"{info.activity_id} {part}" if part else info.activity_id
+    return Origin(run=info.workflow_run_id, activity=name)
+
+
+def was_stopped() -> bool:
+    """Whether a cancelled step was stopped on purpose: nobody will try it again."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
 
 
 def is_retry() -> bool:

@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 from temporalio import activity
 
-from activities.step import News, at_work, digests, is_retry, now, origin
-from activities.world import World, spec_at, tools_of
+from activities.recall import on_path
+from activities.step import News, at_work, digests, is_retry, now, origin, was_stopped
+from activities.world import World, action_at, prompt_at, spec_at
 from agent.spec import Spec
 from agent.steps import Act, Settle, Task
 from events.digest import Digest
@@ -16,11 +17,15 @@ from events.observations import Observation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from storage.errors import Fenced, StoreRefused, StoreUnavailable
 from storage.log import EventLog
+from tools.mcp_servers import OutcomeUnknown
 from tools.tool import Context, ToolFailed
 
 logger = logging.getLogger(__name__)
 
 Answer: TypeAlias = ObservationEvent | AgentErrorEvent
+
+PARTIAL = 30_000
+"""Characters that are kept of what a stopped tool had said."""
 
 AGAIN = 1.0
 """Seconds before a result that the store did not take is offered again."""
@@ -35,25 +40,31 @@ class ToolActivities:
         """Run the tool that an action asks for, unless the action has its answer already."""
         async with at_work() as news:
             log = self.world.log(task)
-            action = await _action(log, task.step.action)
+            action = await action_at(log, task.step.action)
             if (settled := await _settled(log, task, action)) is not None:
                 return digests(settled)
             spec = await spec_at(log, task.step.spec)
-            answer = await self._run(action, task, log, spec, news)
+            try:
+                answer = await self._run(action, task, log, spec, news)
+            except asyncio.CancelledError:
+                # Another worker may do all over again what can be; anything else is told as it is.
+                if task.step.repeatable and not was_stopped():
+                    raise
+                answer = _error(action, "interrupted", _interrupted(action, news))
             # The deed is done: whoever gives this step up now must not keep it off the record.
             keeping = asyncio.ensure_future(_keep(log, task.base, answer))
             try:
-                return digests(await asyncio.shield(keeping))
+                kept = await asyncio.shield(keeping)
             except asyncio.CancelledError:
-                await keeping
-                raise
+                kept = await keeping
+            return digests([*kept, *await self._recall(log, kept, action, task, spec)])
 
     @activity.defn(name="tool.settle")
     async def settle(self, task: Task[Settle]) -> list[Digest]:
         """Adopt the answer that a lost call still gave, or say that its outcome is unknown."""
         async with at_work():
             log = self.world.log(task)
-            action = await _action(log, task.step.action)
+            action = await action_at(log, task.step.action)
             unknown = (
                 f"The outcome of this call of {action.tool_name} is unknown: {task.step.known} "
                 f"It was called with {action.tool_call.arguments}. It may have taken effect, in "
@@ -62,10 +73,22 @@ class ToolActivities:
             answer = _error(action, "outcome_unknown", unknown)
             return digests(await _append(log, task.base, answer))
 
+    async def _recall(
+        self, log: EventLog, kept: list[Entry], action: ActionEvent, task: Task[Act], spec: Spec
+    ) -> list[Entry]:
+        """What the files that the action touched call up: skills, instructions beside them."""
+        place = self.world.workspace(spec, task.conversation_id)
+        recalled = await on_path(action.touches or (), spec, place, task.step.skills or ())
+        if recalled is None or kept[-1].origin != origin():
+            return []
+        base, mine = kept[-1].seq + 1, origin("recall")
+        return await log.append([recalled], base=base, origin=mine, shared=True)
+
     async def _run(
         self, action: ActionEvent, task: Task[Act], log: EventLog, spec: Spec, news: News
     ) -> Answer:
-        tool = tools_of(spec.tools)[action.tool_name]
+        prompt = await prompt_at(log, task.step.prompt)
+        tool = self.world.offered(spec, prompt, task.conversation_id)[action.tool_name]
         context = Context(
             conversation_id=task.conversation_id,
             action_id=action.id,
@@ -78,6 +101,8 @@ class ToolActivities:
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
                 return _observed(action, await tool.run(action.action, context))
+        except OutcomeUnknown as error:
+            return _error(action, "outcome_unknown", str(error))
         except ToolFailed as error:
             return _error(action, "tool_raised", str(error))
         except Exception as error:
@@ -88,10 +113,13 @@ class ToolActivities:
             return _error(action, "tool_raised", raised)
 
 
-async def _action(log: EventLog, seq: int) -> ActionEvent:
-    event = (await log.at(seq)).event
-    assert isinstance(event, ActionEvent), f"slot {seq} holds no action"
-    return event
+def _interrupted(action: ActionEvent, news: News) -> str:
+    """What is known of a call that was stopped; its output so far is not lost."""
+    why = "by the user" if was_stopped() else "because its worker was shut down"
+    told = f"{action.tool_name} was stopped {why}, in the middle of what it did."
+    if not news.text:
+        return told
+    return f"{told} Its output so far:\n{news.text[-PARTIAL:]}"
 
 
 async def _settled(log: EventLog, task: Task[Act], action: ActionEvent) -> list[Entry] | None:

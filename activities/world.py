@@ -10,11 +10,14 @@ from activities.transcripts import Transcripts
 from agent.spec import Spec
 from agent.steps import Task
 from events.control import ConversationStateUpdateEvent
+from events.messages import SystemPromptEvent
+from events.tools import ActionEvent
 from models.model import Model
 from storage.cache import EntryCache
 from storage.log import EventLog
 from storage.store import Store
-from tools.catalog import catalog
+from tools.catalog import DuplicateTool, catalog
+from tools.mcp_servers import McpSessions
 from tools.tool import Tool
 
 CACHE = 64 * 1024 * 1024
@@ -30,9 +33,43 @@ class World:
     workspaces: Path
     entries: EntryCache = field(default_factory=lambda: EntryCache(CACHE))
     transcripts: Transcripts = field(default_factory=lambda: Transcripts(CACHE))
+    mcp: McpSessions = field(default_factory=McpSessions)
 
     def log(self, task: Task[Any]) -> EventLog:
         return EventLog(self.store, task.user_id, task.conversation_id, self.entries)
+
+    async def tools(self, spec: Spec, conversation_id: str) -> list[Tool]:
+        """The tools of an agent, those that its servers offer now among them.
+
+        Raises CatalogError.
+        """
+        own = tools_of(spec.tools)
+        if not spec.mcp:
+            return list(own.values())
+        place = self.workspace(spec, conversation_id)
+        others = await self.mcp.tools(conversation_id, spec.mcp, place)
+        if twice := [tool.name for tool in others if tool.name in own]:
+            raise DuplicateTool(
+                f"Two tools are called {twice[0]!r}, one of them an MCP server's: leave one out."
+            )
+        return [*own.values(), *others]
+
+    def offered(
+        self, spec: Spec, prompt: SystemPromptEvent, conversation_id: str
+    ) -> Mapping[str, Tool]:
+        """The tools that the agent was told of, by name; no server is asked.
+
+        Raises CatalogError.
+        """
+        own = tools_of(spec.tools)
+        if not spec.mcp:
+            return own
+        place = self.workspace(spec, conversation_id)
+        others = (told for told in prompt.tools if told.name not in own)
+        return {
+            **own,
+            **{told.name: self.mcp.tool(conversation_id, spec.mcp, place, told) for told in others},
+        }
 
     def workspace(self, spec: Spec, conversation_id: str) -> Path:
         """The directory that a conversation works in; it is there when this returns."""
@@ -41,6 +78,18 @@ class World:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+
+async def action_at(log: EventLog, seq: int) -> ActionEvent:
+    event = (await log.at(seq)).event
+    assert isinstance(event, ActionEvent), f"slot {seq} holds no action"
+    return event
+
+
+async def prompt_at(log: EventLog, seq: int) -> SystemPromptEvent:
+    event = (await log.at(seq)).event
+    assert isinstance(event, SystemPromptEvent), f"slot {seq} holds no prompt"
+    return event
 
 
 async def spec_at(log: EventLog, seq: int) -> Spec:

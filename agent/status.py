@@ -14,10 +14,21 @@ Status: TypeAlias = Literal[
 ]
 
 Happening: TypeAlias = Literal[
-    "message", "answer", "pause", "resume", "rest", "failure", "stuck", "close"
+    "message",
+    "answer",
+    "pause",
+    "resume",
+    "rest",
+    "interrupt",
+    "ask",
+    "respond",
+    "failure",
+    "stuck",
+    "close",
 ]
 """What moves a status. `answer` is the end of a turn in words or by `finish`; `resume` gives the
-turn back to an agent that owes an answer, `rest` to one that does not."""
+turn back to an agent that owes an answer, `rest` to one that does not. `ask` says that actions
+wait for a person, `respond` that none does any more."""
 
 TRANSITIONS: dict[Status, dict[Happening, Status]] = {
     "idle": {
@@ -26,6 +37,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "paused",
         "resume": "running",
         "rest": "idle",
+        "interrupt": "idle",
+        "ask": "idle",
+        "respond": "idle",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -36,6 +50,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "paused",
         "resume": "running",
         "rest": "finished",
+        "interrupt": "idle",
+        "ask": "waiting_for_confirmation",
+        "respond": "running",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -46,6 +63,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "paused",
         "resume": "running",
         "rest": "idle",
+        "interrupt": "paused",
+        "ask": "paused",
+        "respond": "paused",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -56,6 +76,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "paused",
         "resume": "waiting_for_confirmation",
         "rest": "waiting_for_confirmation",
+        "interrupt": "idle",
+        "ask": "waiting_for_confirmation",
+        "respond": "running",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -66,6 +89,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "paused",
         "resume": "running",
         "rest": "finished",
+        "interrupt": "finished",
+        "ask": "finished",
+        "respond": "finished",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -76,6 +102,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "error",
         "resume": "running",
         "rest": "idle",
+        "interrupt": "error",
+        "ask": "error",
+        "respond": "error",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -86,6 +115,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "stuck",
         "resume": "running",
         "rest": "idle",
+        "interrupt": "stuck",
+        "ask": "stuck",
+        "respond": "stuck",
         "failure": "error",
         "stuck": "stuck",
         "close": "closed",
@@ -96,6 +128,9 @@ TRANSITIONS: dict[Status, dict[Happening, Status]] = {
         "pause": "closed",
         "resume": "closed",
         "rest": "closed",
+        "interrupt": "closed",
+        "ask": "closed",
+        "respond": "closed",
         "failure": "closed",
         "stuck": "closed",
         "close": "closed",

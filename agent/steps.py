@@ -1,12 +1,23 @@
-"""What can be done next. Each kind names the activity that does it."""
+"""What can be done next. Each kind names the activity that does it.
+
+The kind is the activity's name and so in the history already: a payload does not repeat it.
+"""
 
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from agent.inbox import Item
+from agent.ranges import Ranges
 from agent.spec import Spec
 from events.base import Frozen
+
+
+class Parent(Frozen):
+    """The conversation that delegated this one, and the slot of the action by which it did."""
+
+    conversation_id: str
+    action: int
 
 
 class Open(Frozen):
@@ -15,45 +26,112 @@ class Open(Frozen):
     What has been waiting in the inbox is recorded in the same step.
     """
 
-    kind: Literal["log.open"] = "log.open"
+    kind: Literal["log.open"] = Field(default="log.open", exclude=True)
     spec: Spec | None = None
+    parent: Parent | None = None
     items: tuple[Item, ...] = ()
 
 
-class Record(Frozen):
-    """Put on the log what has been waiting in the inbox."""
+class Refusal(Frozen):
+    """Actions that will not happen, and why."""
 
-    kind: Literal["log.append"] = "log.append"
+    actions: tuple[int, ...]
+    reason: str
+
+
+class Record(Frozen):
+    """Put on the log what has been waiting, of which the first `taken` come from the inbox.
+
+    `refusal` goes before it. `spec` is the slot of the spec in force. `skills` names those that
+    were recalled before; None: nobody has said anything yet.
+    """
+
+    kind: Literal["log.append"] = Field(default="log.append", exclude=True)
     items: tuple[Item, ...]
+    taken: int = 0
+    refusal: Refusal | None = None
+    spec: int = 0
+    skills: tuple[str, ...] | None = ()
 
 
 class Prepare(Frozen):
     """Tell the agent who it is and what tools it has."""
 
-    kind: Literal["agent.prepare"] = "agent.prepare"
+    kind: Literal["agent.prepare"] = Field(default="agent.prepare", exclude=True)
     spec: int
+
+
+class Condense(Frozen):
+    """Make the view smaller: because of its size, because it overflowed, or because a user asked.
+
+    `tries` counts the overflows since the model last answered: each is met harder than the one
+    before.
+    """
+
+    kind: Literal["llm.condense"] = Field(default="llm.condense", exclude=True)
+    spec: int
+    forgotten: Ranges
+    asked: Literal["size", "overflow", "user"] = "size"
+    tries: int = 0
 
 
 class Think(Frozen):
-    """Ask the model; `spec` is the slot of the spec in force."""
+    """Ask the model; `spec` is the slot of the spec in force, `forgotten` what it need not read.
 
-    kind: Literal["llm.chat"] = "llm.chat"
+    `number` counts the model's answers in this conversation, from 0.
+    """
+
+    kind: Literal["llm.chat"] = Field(default="llm.chat", exclude=True)
     spec: int
+    prompt: int = 0
+    forgotten: Ranges | None = None
+    number: int = 0
+
+
+class Entitle(Frozen):
+    """Have a model give the conversation its title."""
+
+    kind: Literal["llm.title"] = Field(default="llm.title", exclude=True)
+    spec: int
+    message: int
 
 
 class Act(Frozen):
     """Run the tool that the action in slot `action` asks for."""
 
-    kind: Literal["tool.call"] = "tool.call"
+    kind: Literal["tool.call"] = Field(default="tool.call", exclude=True)
     action: int
     spec: int
+    prompt: int = 0
     repeatable: bool
+    skills: tuple[str, ...] | None = None
+
+
+class Delegate(Frozen):
+    """Have another conversation do what the action in slot `action` asks for.
+
+    `budget` is what is left of this conversation's, in US dollars.
+    """
+
+    kind: Literal["agent.delegate"] = Field(default="agent.delegate", exclude=True)
+    action: int
+    spec: int
+    budget: float | None = None
+
+
+class Report(Frozen):
+    """Answer the delegating action with what the other conversation came to."""
+
+    kind: Literal["agent.report"] = Field(default="agent.report", exclude=True)
+    action: int
+    child: str
+    failure: str | None = None
 
 
 class Settle(Frozen):
     """Answer an action whose call was lost, unless its answer made it into the log."""
 
-    kind: Literal["tool.settle"] = "tool.settle"
+    kind: Literal["tool.settle"] = Field(default="tool.settle", exclude=True)
     action: int
     known: str
 
@@ -61,18 +139,20 @@ class Settle(Frozen):
 class Save(Frozen):
     """Keep the state beside the log, as a cache for those who open it next."""
 
-    kind: Literal["conversation.save"] = "conversation.save"
+    kind: Literal["conversation.save"] = Field(default="conversation.save", exclude=True)
     state: str
 
 
 class Stop(Frozen):
     """Keep the final state; the workflow ends."""
 
-    kind: Literal["conversation.close"] = "conversation.close"
+    kind: Literal["conversation.close"] = Field(default="conversation.close", exclude=True)
     state: str
 
 
-Step: TypeAlias = Record | Prepare | Think | Act | Settle | Save | Stop
+Step: TypeAlias = (
+    Record | Prepare | Condense | Think | Entitle | Act | Delegate | Report | Settle | Save | Stop
+)
 
 AnyStep = TypeVar("AnyStep", bound=Frozen)
 

@@ -1,187 +1,198 @@
-"""The messages a model is shown: a fold of the events, in the OpenAI chat format."""
+"""The messages a model is shown: a view in the OpenAI chat format."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from events.actions import MCPToolAction
+from agent.bonds import Answer, Bonds
+from agent.calls import arguments_shown
+from agent.condense.masks import Sight, sight_of
+from agent.cuts import Shown, is_user
+from agent.spec import CondenserSpec, NoCondenser
+from agent.view import View
+from events.condensation import CondensationSummaryEvent
 from events.content import ImageContent, TextContent, ToolDefinition, text_of
 from events.event import AnyEvent
-from events.messages import MessageEvent, SystemPromptEvent
+from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
 
 ChatMessage: TypeAlias = dict[str, Any]
-Answer: TypeAlias = ObservationEvent | AgentErrorEvent | UserRejectObservation
+
+LONGEST_ID = 40
+"""Characters of a call's id that every provider takes."""
 
 
 class Transcript:
-    """Grows with the log, so that a step pays for what is new.
+    """Grows with the log, and renders each event once, so that a step pays for what is new.
 
-    What it shows is always well formed: a call stands with its result or not at all, the results
-    in the order of the calls, nothing between them, and no call id twice. So a batch is shown once
-    its last result is in, and what was said meanwhile comes after it. An answer without words or
-    calls is not shown: some providers refuse to see it again.
+    What it shows is always well formed, whatever the log holds: a call stands with its result or
+    not at all, the results in the order of the calls, nothing between them, and no call id twice.
+    So a batch is shown once its last result is in, and what was said meanwhile comes after it. A
+    message with nothing in it is not shown: some providers refuse to see it. The newest system
+    prompt is in force even where a condensation forgot it.
     """
 
-    def __init__(self) -> None:
-        self.system: ChatMessage | None = None
-        self.tools: list[dict[str, Any]] = []
-        self._shown: list[ChatMessage] = []
-        self._waiting: list[ChatMessage] = []
-        self._batch: _Batch | None = None
-        self._ids: set[str] = set()
+    def __init__(self, condenser: CondenserSpec | None = None) -> None:
+        self.condenser: CondenserSpec = condenser or NoCondenser()
+        self.view = View()
+        self._rendered: dict[str, Any] = {}
+
+    def add(self, event: AnyEvent) -> None:
+        self.view.add(event)
 
     def extend(self, events: Iterable[AnyEvent]) -> None:
         for event in events:
-            self.add(event)
+            self.view.add(event)
 
-    def add(self, event: AnyEvent) -> None:
-        match event:
-            case SystemPromptEvent():
-                self._prompted(event)
-            case MessageEvent():
-                self._say(_spoken(event))
-            case ActionEvent():
-                self._intend(event)
-            case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
-                self._answer(event)
-            case _:
-                pass
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        prompt = self.view.prompt
+        if prompt is None:
+            return []
+        tools: list[dict[str, Any]] = self._once(
+            f"{prompt.id} tools", lambda: [_function(tool) for tool in prompt.tools]
+        )
+        return tools
 
     def messages(self) -> list[ChatMessage]:
         """The prompt as it stands; the list is the caller's, the messages are not."""
-        return [*([self.system] if self.system else []), *self._shown, *self._waiting]
+        sight = sight_of(self.view, self.condenser)
+        batches = _Batches(sight.events, self.view.bonds)
+        messages: list[ChatMessage] = []
+        if self.view.prompt is not None:
+            messages.append(_system(self.view.prompt))
+        for event, recalled in _with_recalls(sight.events):
+            if isinstance(event, ActionEvent):
+                messages += self._batch(batches, event, sight)
+            elif (said := self._said(event, recalled)) is not None and said["content"]:
+                messages.append(said)
+        return messages
 
-    def _prompted(self, event: SystemPromptEvent) -> None:
-        parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
-        self.system = {"role": "system", "content": text_of(parts)}
-        self.tools = [_function(tool) for tool in event.tools]
+    def _said(self, event: Shown, recalled: Sequence[RecallEvent]) -> ChatMessage | None:
+        match event:
+            case MessageEvent():
+                key = f"{event.id} {len(recalled)}"
+                said: ChatMessage = self._once(key, lambda: _spoken(event, recalled))
+                return said
+            case RecallEvent():
+                return {"role": "user", "content": event.content}
+            case CondensationSummaryEvent():
+                return {"role": "user", "content": event.summary}
+            case _:
+                return None
 
-    def _say(self, message: ChatMessage) -> None:
-        if message["role"] == "assistant" and not message["content"]:
-            return
-        (self._waiting if self._batch else self._shown).append(message)
+    def _batch(self, batches: "_Batches", first: ActionEvent, sight: Sight) -> list[ChatMessage]:
+        """The message of a batch and those of its results, at the first of its actions."""
+        actions = batches.begun_by(first)
+        if not actions:
+            return []
+        named = [(action, batches.fresh_id(action)) for action in actions]
+        calls = [
+            {"id": call_id, "type": "function", "function": self._function(action)}
+            for action, call_id in named
+        ]
+        results = [
+            self._result(batches.results[action.id], call_id, sight) for action, call_id in named
+        ]
+        return [_asked(first, calls), *results]
 
-    def _intend(self, event: ActionEvent) -> None:
-        if self._batch is None or self._batch.response_id != event.llm_response_id:
-            self._drop_batch()
-            self._batch = _Batch(event)
-        call_id = event.tool_call_id
-        if not call_id or call_id in self._ids:
-            call_id = f"call_{event.id.replace('-', '')}"  # OpenAI takes 40 characters at most
-        self._ids.add(call_id)
-        self._batch.call(event, call_id)
+    def _function(self, action: ActionEvent) -> Any:
+        return self._once(action.id, lambda: _called(action))
 
-    def _drop_batch(self) -> None:
-        """A batch that was never answered whole cannot be shown."""
-        self._batch = None
-        self._shown += self._waiting
-        self._waiting = []
+    def _result(self, event: Answer, call_id: str, sight: Sight) -> ChatMessage:
+        note = sight.notes.get(event.id)
+        content = self._once(event.id, lambda: _outcome(event)) if note is None else note
+        name = event.tool_name
+        return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 
-    def _answer(self, event: Answer) -> None:
-        if self._batch is None:
-            return
-        self._batch.answer(event)
-        if self._batch.whole:
-            self._shown += self._batch.messages()
-            self._drop_batch()
-
-
-class _Batch:
-    """The calls of one answer of the model, and the results that are in."""
-
-    def __init__(self, first: ActionEvent) -> None:
-        self.response_id = first.llm_response_id
-        self.first = first
-        self.calls: list[tuple[ActionEvent, str]] = []
-        self.results: dict[str, ChatMessage] = {}
-
-    def call(self, event: ActionEvent, call_id: str) -> None:
-        self.calls.append((event, call_id))
-
-    def answer(self, event: Answer) -> None:
-        """Take a result in; the first one of a call stands."""
-        for action, call_id in self.calls:
-            if _answers(event, action) and call_id not in self.results:
-                self.results[call_id] = _result(event, call_id)
-                return
-
-    @property
-    def whole(self) -> bool:
-        return len(self.results) == len(self.calls)
-
-    def messages(self) -> list[ChatMessage]:
-        asked: ChatMessage = {
-            "role": "assistant",
-            "content": text_of(self.first.thought) or None,
-            "tool_calls": [_call(event, call_id) for event, call_id in self.calls],
-        }
-        if self.first.thinking_blocks:
-            asked["thinking_blocks"] = [block.model_dump() for block in self.first.thinking_blocks]
-        return [asked, *(self.results[call_id] for _, call_id in self.calls)]
+    def _once(self, key: str, render: Callable[[], Any]) -> Any:
+        if key not in self._rendered:
+            self._rendered[key] = render()
+        return self._rendered[key]
 
 
-def _answers(event: Answer, action: ActionEvent) -> bool:
-    """An error that names no action is that of a call which could not be validated."""
-    if event.action_id is not None:
-        return event.action_id == action.id
-    return action.action is None and event.tool_call_id == action.tool_call_id
+class _Batches:
+    """The actions of each answer of the model, their results, and the ids given so far."""
+
+    def __init__(self, events: Sequence[Shown], bonds: Bonds) -> None:
+        self.results: dict[str, Answer] = {}
+        self._of = bonds.batch_of
+        self._actions: dict[int, list[ActionEvent]] = {}
+        self._ids: set[str] = set()
+        for event in events:
+            if isinstance(event, ActionEvent):
+                self._actions.setdefault(self._of[event.id], []).append(event)
+            elif isinstance(event, Answer):
+                self.results[bonds.action_of[event.id]] = event
+
+    def begun_by(self, action: ActionEvent) -> list[ActionEvent]:
+        """All actions of the batch; none where another one began it."""
+        actions = self._actions[self._of[action.id]]
+        return actions if actions[0] is action else []
+
+    def fresh_id(self, action: ActionEvent) -> str:
+        """The call's own id, or one made for it where that is none or was there before."""
+        given = action.tool_call_id
+        if not given or given in self._ids:
+            given = f"call_{action.id.replace('-', '')}"[:LONGEST_ID]
+        self._ids.add(given)
+        return given
 
 
-def _call(event: ActionEvent, call_id: str) -> dict[str, Any]:
-    function = {"name": event.tool_call.name, "arguments": _arguments(event)}
-    return {"id": call_id, "type": "function", "function": function}
+def _with_recalls(events: Sequence[Shown]) -> Iterator[tuple[Shown, list[RecallEvent]]]:
+    """Each event; with a user's message comes what it called up, which stands right behind it."""
+    at = 0
+    while at < len(events):
+        event, recalled = events[at], []
+        at += 1
+        if isinstance(event, MessageEvent) and is_user(event):
+            while at < len(events) and isinstance(called := events[at], RecallEvent):
+                recalled.append(called)
+                at += 1
+        yield event, recalled
 
 
-def _arguments(event: ActionEvent) -> str:
-    """The arguments as the model wrote them, or where no provider takes those back as understood.
-
-    Some refuse a prompt with anything but an object of plain JSON in it.
-    """
-    if _readable(event.tool_call.arguments):
-        return event.tool_call.arguments
-    match event.action:
-        case None:
-            return "{}"
-        case MCPToolAction(data=data):
-            return json.dumps(data)
-        case action:
-            return action.model_dump_json(exclude_defaults=True)
+def _system(event: SystemPromptEvent) -> ChatMessage:
+    parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
+    return {"role": "system", "content": text_of(parts)}
 
 
-def _readable(arguments: str) -> bool:
-    try:
-        decoded = json.loads(arguments, parse_constant=_no_constant)
-        json.dumps(decoded, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(decoded, dict)
+def _asked(first: ActionEvent, calls: list[dict[str, Any]]) -> ChatMessage:
+    words = text_of(first.thought) or None
+    asked: ChatMessage = {"role": "assistant", "content": words, "tool_calls": calls}
+    return asked | _thinking(first)
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _thinking(event: Any) -> ChatMessage:
+    """What the model thought before it spoke; `models` knows which provider wants it back."""
+    thought: ChatMessage = {}
+    if event.reasoning_content:
+        thought["reasoning_content"] = event.reasoning_content
+    if event.thinking_blocks:
+        thought["thinking_blocks"] = [block.model_dump() for block in event.thinking_blocks]
+    return thought
 
 
-def _result(event: Answer, call_id: str) -> ChatMessage:
+def _called(event: ActionEvent) -> dict[str, Any]:
+    return {"name": event.tool_call.name, "arguments": arguments_shown(event)}
+
+
+def _outcome(event: Answer) -> Any:
     match event:
         case ObservationEvent():
-            content = _content(event.observation.content)
+            return _content(event.observation.content)
         case AgentErrorEvent():
-            content = event.error
+            return event.error
         case UserRejectObservation():
-            content = f"The user did not allow this: {event.rejection_reason}"
-    return {"role": "tool", "tool_call_id": call_id, "name": event.tool_name, "content": content}
+            return f"The user did not allow this: {event.rejection_reason}"
 
 
-def _spoken(event: MessageEvent) -> ChatMessage:
+def _spoken(event: MessageEvent, recalled: Sequence[RecallEvent]) -> ChatMessage:
     said = event.llm_message
-    message: ChatMessage = {
-        "role": said.role,
-        "content": _content((*said.content, *event.extended_content)),
-    }
-    if said.thinking_blocks:
-        message["thinking_blocks"] = [block.model_dump() for block in said.thinking_blocks]
-    return message
+    called_up = (TextContent(text=one.content) for one in recalled if one.content)
+    content = _content((*said.content, *event.extended_content, *called_up))
+    if is_user(event):
+        return {"role": "user", "content": content}
+    return {"role": "assistant", "content": content} | _thinking(said)
 
 
 def _content(parts: Iterable[TextContent | ImageContent]) -> Any:

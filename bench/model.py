@@ -14,12 +14,15 @@ from models.serve import serve
 LENGTHS = (10, 50, 100, 500, 1000)
 """For how many steps there is a script, `steps-N` by name."""
 
-ADD = {"tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]}
+
+def add(nth: int) -> dict[str, Any]:
+    """Another sum each time: an agent that asks for the same again and again is stuck."""
+    return {"tool_calls": [{"name": "add", "arguments": {"a": nth, "b": 2}}]}
 
 
 def write_scripts(folder: Path, *lengths: int) -> Path:
     scripts: dict[str, Any] = {
-        f"steps-{steps}": {"answers": [*[ADD] * steps, {"content": "done"}]}
+        f"steps-{steps}": {"answers": [*map(add, range(steps)), {"content": "done"}]}
         for steps in {*LENGTHS, *lengths}
     }
     path = folder / "script.json"

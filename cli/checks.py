@@ -25,12 +25,14 @@ from cli.failures import FORESEEN, OK, failure_of
 from cli.stack import place
 from client.connect import connect
 from client.errors import Invalid, Unreachable
+from client.search import missing
 from client.store import store_of
 from models.route import KEY_VARIABLES
 from models.script import read_scripts
 from models.scripted import PREFIX
 from settings.settings import Settings, load
 from storage.probe import probe
+from workflows.operators import ATTRIBUTES
 
 Check: TypeAlias = Callable[[Settings], Awaitable[str]]
 """Tells what it found; raises one of FORESEEN where something must be mended."""
@@ -69,7 +71,8 @@ async def examine() -> list[Finding]:
     except Unreachable:  # said by the check of the stack
         settings = load()
     else:
-        checks |= {"temporal": temporal, "worker": worker, "store": store, "model": model}
+        checks |= {"temporal": temporal, "search": search, "worker": worker}
+        checks |= {"store": store, "model": model}
     return list(
         await asyncio.gather(*(_found(name, check, settings) for name, check in checks.items()))
     )
@@ -107,6 +110,18 @@ async def temporal(_: Settings) -> str:
         ) from error
     at = client.service_client.config.target_host
     return f"{server.server_version} at {at}, namespace {client.namespace}"
+
+
+async def search(settings: Settings) -> str:
+    if settings.search_attributes == "off":
+        return "search attributes are switched off"
+    client = await connect()
+    if lacking := await missing(client):
+        raise Invalid(
+            f"The namespace {client.namespace} has no {', '.join(key.name for key in lacking)}.",
+            "Run `perdure setup temporal`, or set PERDURE_SEARCH_ATTRIBUTES=off.",
+        )
+    return f"all {len(ATTRIBUTES)} search attributes are registered"
 
 
 async def worker(settings: Settings) -> str:

@@ -1,31 +1,43 @@
 """Following a conversation to the end of a turn."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from agent.start import snapshot
-from agent.state import State
+from agent.state import State, asking
 from cli.events_shown import show_entry
-from cli.failures import FAILED, OK
-from cli.output import Format, show, show_json
+from cli.failures import CONFLICT, FAILED, OK
+from cli.growing import growing
+from cli.output import Format, note, show, show_json
 from client.conversation import Conversation
 from client.errors import TimedOut
+from events.entry import Entry
 
 
 async def follow(
     conversation: Conversation,
-    message_id: str,
+    message_id: str | None,
     after: int,
     output: Format,
-    limit: float | None,
+    limit: float | None = None,
+    tell: Callable[[Entry], None] | None = None,
 ) -> State:
     """Show the events after slot `after` until the turn that the message began is over.
 
-    Raises TimedOut after `limit` seconds, and what `Conversation.finished` raises.
+    `tell` shows one, where it is not to be shown as events are. Raises TimedOut after `limit`
+    seconds, and what `Conversation.finished` raises.
     """
+
+    def told(entry: Entry) -> None:
+        if tell is not None:
+            tell(entry)
+        elif output is not Format.json:
+            show_entry(entry, output)
+
     try:
         async with asyncio.timeout(limit):
-            return await _follow(conversation, message_id, after, output)
+            return await _follow(conversation, message_id, after, output, told)
     except TimeoutError as error:
         raise TimedOut(
             f"The turn was not over within {limit:g} s.",
@@ -33,16 +45,23 @@ async def follow(
         ) from error
 
 
-async def _follow(conversation: Conversation, message_id: str, after: int, output: Format) -> State:
-    over = asyncio.ensure_future(conversation.finished(message_id))
+async def _follow(
+    conversation: Conversation,
+    message_id: str | None,
+    after: int,
+    output: Format,
+    tell: Callable[[Entry], None],
+) -> State:
+    over = asyncio.ensure_future(conversation.finished(message_id, after))
 
     async def is_over() -> bool:
         return over.done()
 
     try:
-        async for entry in conversation.log.tail(after, idle=is_over):
-            if output is not Format.json:
-                show_entry(entry, output)
+        async with growing(conversation.live(), output) as settle:
+            async for entry in conversation.log.tail(after, idle=is_over):
+                settle(entry)
+                tell(entry)
         return await over
     finally:
         over.cancel()
@@ -50,12 +69,26 @@ async def _follow(conversation: Conversation, message_id: str, after: int, outpu
 
 def conclude(conversation_id: str, state: State, output: Format) -> int:
     """Print where the conversation stands after a turn; the exit code tells it too."""
-    failed = state.status in ("error", "stuck")
     if output is Format.text:
         show(f"\n{state.status} after {_taken(state)}")
+        note_waiting(conversation_id, state)
     else:
         show_json({"result": result_of(conversation_id, state)}, output)
-    return FAILED if failed else OK
+    return exit_code(state)
+
+
+def note_waiting(conversation_id: str, state: State) -> None:
+    """Tell how to answer where actions wait for a person."""
+    if waiting := asking(state):
+        calls = " ".join(f"--call {one.tool_call_id}" for one in waiting)
+        note(f"It waits for you: `perdure approve {conversation_id} {calls}`, or `reject`.")
+
+
+def exit_code(state: State) -> int:
+    """0 for a turn that came to its end, 1 for one that failed, 4 for one that waits for you."""
+    if state.status in ("error", "stuck"):
+        return FAILED
+    return OK if state.status == "finished" else CONFLICT
 
 
 def result_of(conversation_id: str, state: State) -> dict[str, Any]:

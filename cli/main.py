@@ -19,14 +19,26 @@ from typer.main import get_command
 COMMANDS = {
     "dev": "Start a Temporal dev server, an S3 store and a worker; ^C ends them.",
     "run": "Run one conversation to the end of its first turn, and show it as it happens.",
+    "chat": "Talk to an agent at the terminal.",
     "send": "Send a message to a conversation.",
     "watch": "Show the events of a conversation as they are written, until ^C.",
     "show": "Print the log of a conversation.",
     "ls": "List conversations, the newest first.",
     "status": "Say where a conversation stands.",
     "pause": "Pause a conversation between two steps.",
-    "resume": "Go on after a pause, an error or a limit.",
+    "resume": "Go on after a pause, an interrupt, an error or a limit.",
+    "interrupt": "Stop the model or the tool that is at work; the conversation waits for its user.",
+    "approve": "Let actions happen that wait for a person.",
+    "reject": "Do not let actions happen that wait for a person; the agent goes on without them.",
+    "configure": "Change the model, the limits or the confirmation policy of a conversation.",
+    "condense": "Make what the model is shown smaller, by the conversation's condenser.",
+    "note": "Note a title, tags or state for a conversation; the agent is not told.",
+    "ask": "Ask an agent something beside its task; nothing of it is kept.",
+    "fork": "Go on from an earlier point of a conversation, in a new one.",
+    "replay": "Do again what was recorded in a conversation, then go on live.",
     "close": "End a conversation for good; its log stays.",
+    "purge": "Delete a conversation for good: its log, and its histories in Temporal.",
+    "setup": "Tell Temporal once what perdure needs of it.",
     "doctor": "Check Temporal, the store, the model's key and the disk, and say how to mend them.",
     "worker": "Run a worker in this process.",
     "model": "Serve a scripted model over HTTP.",
@@ -57,8 +69,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
-    "or conflict, 5 timed out (the work goes on), 6 Temporal or the store unreachable, 130 "
-    "interrupted.",
+    "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
+    "store unreachable, 130 interrupted.",
 )
 
 

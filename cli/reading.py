@@ -1,10 +1,14 @@
 """Reading a log for people: what cannot be read is named, and the rest is shown."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
-from agent.state import State, fold
+from agent.evolve import fold
+from client.conversation import turn_is_over
 from client.errors import NotFound
+from events.content import text_of
 from events.entry import Entry
+from events.messages import MessageEvent
 from events.projection import digest
 from storage.conversations import exists
 from storage.errors import Damaged
@@ -13,6 +17,12 @@ from storage.reader import Slot
 from storage.state import state_of
 
 PAGE = 100
+
+FIRST = 8
+"""How many of the first events are looked through for what was asked for."""
+
+TITLE = 60
+"""Characters of the first message that make a title."""
 
 
 async def must_exist(log: EventLog) -> None:
@@ -53,14 +63,18 @@ async def to_rest(log: EventLog, after: int) -> AsyncIterator[Entry]:
     state = await state_of(log)
 
     async def rests() -> bool:
-        return is_over(state)
+        return turn_is_over(state)
 
     async for entry in log.tail(after, idle=rests):
         state = fold(state, [digest(entry)])
         yield entry
 
 
-def is_over(state: State) -> bool:
-    """Whether the agent's turn is over; one that has not begun is not."""
-    begun = state.turn > 0 or state.status != "idle"
-    return begun and state.at_rest and not state.pending
+async def first_words(log: EventLog) -> str | None:
+    """The title of a conversation that was given none: how its first message begins."""
+    for slot in await log.readable(0, FIRST):
+        event: Any = slot.event if isinstance(slot, Entry) else None
+        if isinstance(event, MessageEvent):
+            text = " ".join(text_of(event.llm_message.content).split())
+            return text if len(text) <= TITLE else f"{text[:TITLE]}..."
+    return None

@@ -25,7 +25,7 @@ async def model_of(script: Path | None, model: str | None) -> AsyncIterator[Mode
             note(f"The model is scripted: {script}, served at {base_url} while this command runs.")
             yield ModelSpec(name=f"openai/{name}", api_base=base_url)
     elif model is not None:
-        yield ModelSpec(name=_findable(model))
+        yield ModelSpec(name=findable(model))
     else:
         raise Invalid(
             "No model is set.",
@@ -35,7 +35,7 @@ async def model_of(script: Path | None, model: str | None) -> AsyncIterator[Mode
         )
 
 
-def _findable(model: str) -> str:
+def findable(model: str) -> str:
     """A script's file by its whole path: the worker looks from elsewhere."""
     if not model.startswith(PREFIX):
         return model

@@ -1,5 +1,8 @@
 """Conversations, for programs: start one, find one, list them."""
 
+from collections.abc import Sequence
+from typing import Literal
+
 import temporalio.client
 
 from agent.spec import Spec
@@ -7,6 +10,8 @@ from client.connect import connect
 from client.conversation import Conversation
 from client.errors import Invalid
 from client.ids import new_conversation_id, new_message_id
+from client.remote import Remote
+from client.search import searchable
 from client.store import store_of
 from settings.settings import Settings
 from storage.cache import EntryCache
@@ -18,7 +23,10 @@ CACHE = 16 * 1024 * 1024
 
 
 class Client:
-    """Everything goes through plain Temporal signals and the store's objects; nothing is secret."""
+    """Everything goes through plain Temporal signals and the store's objects; nothing is secret.
+
+    `address` is the store's, for people who look at a workflow in the Temporal UI.
+    """
 
     def __init__(
         self,
@@ -26,18 +34,28 @@ class Client:
         store: Store,
         user_id: str = "local",
         task_queue: str = "perdure",
+        search_attributes: Literal["auto", "off"] = "auto",
+        address: str | None = None,
     ) -> None:
         self.temporal = temporal
         self.store = store
         self.user_id = user_id
         self.task_queue = task_queue
+        self.address = address
         self._cache = EntryCache(CACHE)
+        self._searchable: bool | None = None if search_attributes == "auto" else False
 
     @classmethod
     async def connect(cls, settings: Settings) -> "Client":
         """Raises Unreachable, Invalid, StoreError."""
-        store = store_of(settings)
-        return cls(await connect(), store, settings.user, settings.task_queue)
+        return cls(
+            store=store_of(settings),
+            temporal=await connect(),
+            user_id=settings.user,
+            task_queue=settings.task_queue,
+            search_attributes=settings.search_attributes,
+            address=settings.store,
+        )
 
     async def start(
         self,
@@ -45,10 +63,11 @@ class Client:
         spec: Spec,
         conversation_id: str | None = None,
         message_id: str | None = None,
+        images: Sequence[str] = (),
     ) -> Conversation:
         """Start a conversation with its first message."""
         conversation = self.conversation(conversation_id or new_conversation_id())
-        await conversation.start(text, spec, message_id or new_message_id())
+        await conversation.start(text, spec, message_id or new_message_id(), images)
         return conversation
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -57,8 +76,15 @@ class Client:
             log = EventLog(self.store, self.user_id, conversation_id, self._cache)
         except ValueError as error:
             raise Invalid(str(error)) from error
-        return Conversation(log, self.temporal, self.task_queue)
+        remote = Remote(self.temporal, log, self.task_queue, self.searchable, self.address)
+        return Conversation(remote)
 
     async def conversations(self, limit: int = 20) -> list[str]:
         """Ids, the newest first."""
         return await conversations(self.store, self.user_id, limit)
+
+    async def searchable(self) -> bool:
+        """Whether conversations can be found in Temporal by our search attributes; asked once."""
+        if self._searchable is None:
+            self._searchable = await searchable(self.temporal)
+        return self._searchable

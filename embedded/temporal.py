@@ -11,6 +11,7 @@ from temporalio.service import RPCError
 from embedded.files import make_folder
 from embedded.probe import listening
 from embedded.process import ChildProcess, free_ports, program
+from workflows.operators import ATTRIBUTES
 
 NAMESPACE = "default"
 
@@ -71,6 +72,9 @@ def _command(folder: Path, port: int, ui_port: int | None) -> list[str]:
         command += ["--sqlite-pragma", pragma]
     for value in DYNAMIC_CONFIG:
         command += ["--dynamic-config-value", value]
+    for key in ATTRIBUTES:
+        kind = key.indexed_value_type.name.title().replace("_", "")  # KEYWORD_LIST: KeywordList
+        command += ["--search-attribute", f"{key.name}={kind}"]
     if ui_port is None:
         return [*command, "--headless"]
     return [*command, "--ui-port", str(ui_port), "--ui-disable-news-fetch"]

@@ -34,8 +34,12 @@ class Digest(BaseModel):
     message_id: str | None = None
     risk: str | None = None
     is_error: bool | None = None
+    touches: tuple[str, ...] | None = None
+    """Of an action: hashes of what it reads or changes, where that can be told."""
     repeatable: tuple[str, ...] | None = None
     """Of a system prompt: the tools that may be run a second time."""
+    read_only: tuple[str, ...] | None = None
+    waits: tuple[str, ...] | None = None
     key: str | None = None
     value: Any = None
     """Of a state update: what changed. Of an error: its code and detail."""

@@ -36,6 +36,9 @@ class TerminalObservation(Observed):
 
 
 class FileEditorObservation(Observed):
+    """`old_content` and `new_content` are the file's text, or the key of its blob
+    (`blobs/{sha256}`) where it is long or not UTF-8."""
+
     kind: Literal["FileEditorObservation"] = "FileEditorObservation"
     command: EditorCommand
     path: str | None = None

@@ -2,14 +2,21 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
-from events.content import Message, text_of
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from events.condensation import Condensation
+from events.content import ImageContent, Message, TextContent, text_of
+from events.control import (
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    SecurityAnalysisEvent,
+    StuckEvent,
+)
 from events.digest import Digest
 from events.entry import Entry
 from events.event import AnyEvent, UnknownEvent
-from events.messages import MessageEvent, SystemPromptEvent
+from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
 
 NAME = 128
@@ -18,8 +25,17 @@ NAME = 128
 DETAIL = 500
 """Characters that are kept of an error's detail."""
 
-DECISIVE = ("opened", "spec", "status")
+DECISIVE = ("opened", "spec", "status", "confirmed")
 """The state updates whose value something is decided by."""
+
+IMAGE = 1000
+"""Tokens that an image takes, about, whatever its bytes."""
+
+TITLE = 120
+"""Characters of a title that are kept."""
+
+MOST_TOUCHED = 8
+"""Things that an action touches; of one that touches more, nothing is known."""
 
 
 def digest(entry: Entry) -> Digest:
@@ -47,6 +63,7 @@ def _details(event: AnyEvent) -> dict[str, Any]:
                 "llm_response_id": _name(event.llm_response_id),
                 "risk": None if risk == "UNKNOWN" else risk,
                 "is_error": True if event.action is None else None,
+                "touches": _touches(event),
             }
         case ObservationEvent():
             failed = event.observation.is_error
@@ -57,10 +74,20 @@ def _details(event: AnyEvent) -> dict[str, Any]:
             return _answer(event)
         case MessageEvent():
             ids = {"message_id": event.message_id, "llm_response_id": event.llm_response_id}
+            # Of what the system says, it counts which part of it speaks.
+            if event.source != "user":
+                ids["key"] = event.sender
             return {key: _name(value) for key, value in ids.items() if value is not None}
         case SystemPromptEvent():
-            names = (tool.name for tool in event.tools if tool.annotations.repeatable)
-            return {"repeatable": tuple(names)}
+            return _traits(event)
+        case SecurityAnalysisEvent():
+            return {"value": {_name(action): risk for action, risk in event.risks.items()}}
+        case RecallEvent():
+            return {"value": [_name(skill) for skill in event.skills]}
+        case StuckEvent():
+            return {"key": event.pattern, "value": f"events {event.first_seq} to {event.last_seq}"}
+        case Condensation():
+            return {"value": _forgotten(event)}
         case ConversationStateUpdateEvent():
             return {"key": _name(event.key), "value": _brief(event)}
         case ConversationErrorEvent():
@@ -73,8 +100,34 @@ def _details(event: AnyEvent) -> dict[str, Any]:
             return {}
 
 
+def _touches(event: ActionEvent) -> tuple[str, ...] | None:
+    if event.touches is None or len(event.touches) > MOST_TOUCHED:
+        return None
+    return tuple(hashlib.sha256(one.encode()).hexdigest()[:16] for one in event.touches)
+
+
+def _traits(event: SystemPromptEvent) -> dict[str, Any]:
+    tools = event.tools
+    return {
+        "repeatable": tuple(tool.name for tool in tools if tool.annotations.repeatable),
+        "read_only": tuple(tool.name for tool in tools if tool.annotations.readOnlyHint) or None,
+        "waits": tuple(tool.name for tool in tools if tool.waits) or None,
+    }
+
+
+def _forgotten(event: Condensation) -> dict[str, Any]:
+    return {
+        "count": len(event.forgotten_event_ids),
+        "forgotten": [list(one) for one in event.forgotten_seqs or ()],
+        "size": event.forgotten_size or 0,
+        "summary": 0 if event.summary is None else event.summary_size or 1,
+    }
+
+
 def _brief(event: ConversationStateUpdateEvent) -> Any:
     """What is decided by: of a spec all but its prompt, of most other updates nothing."""
+    if event.key == "title":
+        return str(event.value)[:TITLE]
     if event.key != "spec":
         return event.value if event.key in DECISIVE else None
     return {name: value for name, value in event.value.items() if name != "system_prompt"}
@@ -83,7 +136,6 @@ def _brief(event: ConversationStateUpdateEvent) -> Any:
 def _answer(event: ObservationEvent | AgentErrorEvent | UserRejectObservation) -> dict[str, Any]:
     return {
         "tool_name": _name(event.tool_name),
-        "tool_call_id": _name(event.tool_call_id),
         "action_id": None if event.action_id is None else _name(event.action_id),
     }
 
@@ -144,5 +196,20 @@ def _content(message: Message) -> list[Any]:
 
 
 def size(entry: Entry) -> int:
-    """Tokens, roughly: four bytes of the stored object to a token."""
-    return len(entry.body) // 4
+    """Tokens, roughly: four bytes of the stored object to a token, and so many to an image."""
+    images = [url for part in _parts(entry.event) for url in _images(part)]
+    return (len(entry.body) - sum(map(len, images))) // 4 + IMAGE * len(images)
+
+
+def _parts(event: AnyEvent) -> Iterable[TextContent | ImageContent]:
+    match event:
+        case MessageEvent():
+            return event.llm_message.content
+        case ObservationEvent():
+            return event.observation.content
+        case _:
+            return ()
+
+
+def _images(part: TextContent | ImageContent) -> tuple[str, ...]:
+    return part.image_urls if isinstance(part, ImageContent) else ()

@@ -132,10 +132,16 @@ def usage_of(tokens: Json, cost: float, latency: float) -> Usage:
         or tokens.get("cache_read_input_tokens")
         or tokens.get("prompt_cache_hit_tokens")
     )
+    written = (
+        prompt.get("cache_write_tokens")
+        or prompt.get("cache_creation_tokens")
+        or tokens.get("cache_creation_input_tokens")
+    )
     return Usage(
         prompt_tokens=tokens.get("prompt_tokens") or 0,
         completion_tokens=tokens.get("completion_tokens") or 0,
         cached_tokens=cached or 0,
+        cache_write_tokens=written or 0,
         reasoning_tokens=completion.get("reasoning_tokens") or 0,
         cost=cost,
         latency=latency,

@@ -79,11 +79,11 @@ def _without_response(
     if network is not None:
         where = f" at {spec.api_base}" if spec.api_base else ""
         what = f"The connection to {spec.name}{where} failed ({brief(network)}): check both ends."
-        return ModelUnavailable(what)
+        return ModelUnavailable("connection", what)
     garbled = any(isinstance(each, json.JSONDecodeError) for each in chain)
     if garbled and fault.status in (None, 500):
         what = f"{spec.name} answered with malformed JSON ({brief(fault.text)}): try again later."
-        return ModelUnavailable(what)
+        return ModelUnavailable("malformed", what)
     # litellm calls a mistake of its own a connection error; no response came with that.
     if fault.status is None or (
         type(chain[0]).__name__ == "APIConnectionError" and not fault.headers

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from models.model import ContextOverflow, ModelError, ModelRefused, ModelUnavailable
+from models.model import (
+    ContextOverflow,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    UnavailableCode,
+)
 
 RETRIED = frozenset({408, 409, 425, 429})
 """The client errors that time may mend; every server error is another."""
@@ -103,9 +109,10 @@ def _unavailable(fault: Fault) -> ModelUnavailable:
     said = brief(fault.text)
     if fault.status == 429:
         what = f"{fault.model} is rate limited ({said}): wait, or ask its provider for more."
-    else:
-        what = f"{fault.model} failed with status {fault.status} ({said}): try again later."
-    return ModelUnavailable(what, wait)
+        return ModelUnavailable("rate_limit", what, wait)
+    what = f"{fault.model} failed with status {fault.status} ({said}): try again later."
+    code: UnavailableCode = "timeout" if fault.status in (408, 504) else "overloaded"
+    return ModelUnavailable(code, what, wait)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -21,8 +21,11 @@ from agent.completion import Completion
 from agent.spec import ModelSpec
 from models.assembly import Assembly, Json, usage_of
 from models.evidence import cannot_stream, error_in_answer, error_of
+from models.features import Features
+from models.fitting import fitted, lacks_thinking
 from models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
-from models.route import Route, call_ids, route_of, travels_as_it_is
+from models.prompted import through_prompt
+from models.route import Route, call_ids, headers_of, route_of, travels_as_it_is
 from models.sse import events
 
 PLACEHOLDER: list[dict[str, str]] = [{"role": "user", "content": "-"}]
@@ -52,19 +55,37 @@ class LiteLLM:
     async def complete(self, request: Request, on_text: OnText) -> Completion:
         spec, before = request.model, sys.exception()
         try:
-            litellm = await self._loaded()
-            started = time.monotonic()
-            async with asyncio.timeout(spec.timeout):
-                answer = await self._answer(litellm, request, on_text)
-            return self._completion(litellm, request, answer, time.monotonic() - started)
+            route = await self._route(spec)
+            if route.features.native_tools:
+                return await self._complete(request, on_text)
+            return await through_prompt(self._complete, request, on_text)
         except ModelError:
             raise
         except TimeoutError:
             what = f"{spec.name} gave no answer in {spec.timeout:g} s: raise its timeout."
-            raise ModelUnavailable(what) from None
+            raise ModelUnavailable("timeout", what) from None
         except Exception as error:  # litellm's adapters raise whatever their providers provoke
             # Without the cause: its text may hold a key, and ours says what matters of it.
             raise error_of(error, spec, self._key_variable(spec), before) from None
+
+    def context_window(self, name: str) -> int | None:
+        """The tokens a prompt may have, if litellm is in use and lists the model."""
+        listed = self._library.model_cost if self._library is not None else {}
+        known = listed.get(name) or listed.get(name.partition("/")[2]) or {}
+        window: int | None = known.get("max_input_tokens")
+        return window
+
+    async def _complete(self, request: Request, on_text: OnText) -> Completion:
+        litellm, started = await self._loaded(), time.monotonic()
+        async with asyncio.timeout(request.model.timeout):
+            answer = await self._answer(litellm, request, on_text)
+        return self._completion(litellm, request, answer, time.monotonic() - started)
+
+    async def _route(self, spec: ModelSpec) -> Route:
+        """How the model is reached, found out once: for some, litellm asks their server."""
+        if spec not in self.routes:
+            self.routes[spec] = await asyncio.to_thread(route_of, await self._loaded(), spec)
+        return self.routes[spec]
 
     async def _loaded(self) -> Any:
         async with self._loading:
@@ -87,7 +108,7 @@ class LiteLLM:
 
     async def _streamed(self, litellm: Any, request: Request, on_text: OnText) -> Assembly:
         options = {"stream": True, "stream_options": {"include_usage": True}}
-        stream = await litellm.acompletion(**self._arguments(litellm, request), **options)
+        stream = await litellm.acompletion(**self._arguments(request), **options)
         answer = Assembly()
         response = _response_behind(stream)
         try:
@@ -106,28 +127,35 @@ class LiteLLM:
         return _complete(answer, request.model)
 
     async def _whole(self, litellm: Any, request: Request) -> Assembly:
-        response = await litellm.acompletion(**self._arguments(litellm, request))
+        response = await litellm.acompletion(**self._arguments(request))
         answer = Assembly()
         self._add(answer, response.model_dump(exclude_none=True), request.model)
         return _complete(answer, request.model)
 
     def _add(self, answer: Assembly, chunk: Any, spec: ModelSpec) -> None:
         if not isinstance(chunk, dict):
-            raise ModelUnavailable(f"{spec.name} answered with no JSON object: try again later.")
+            what = f"{spec.name} answered with no JSON object: try again later."
+            raise ModelUnavailable("malformed", what)
         if chunk.get("error"):
             raise error_in_answer(chunk["error"], spec, self._key_variable(spec))
         answer.add(chunk)
 
-    def _arguments(self, litellm: Any, request: Request) -> dict[str, Any]:
-        spec = request.model
-        route = self.routes.get(spec) or self.routes.setdefault(spec, route_of(litellm, spec))
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        spec, route = request.model, self.routes[request.model]
+        messages = fitted(request.messages, route.features)
+        effort = _effort(request, route.features)
+        # To Claude, when it is to think, litellm would grant 4,096 tokens beside its thoughts.
+        most = route.most_output if effort and route.features.reasoning == "blocks" else None
         arguments: dict[str, Any] = {
             "model": spec.name,
             "api_base": spec.api_base,
             "api_key": route.api_key,
             "temperature": spec.temperature,
-            "max_tokens": spec.max_output_tokens,
+            "max_tokens": spec.max_output_tokens or most,
             "tools": [dict(tool) for tool in request.tools] or None,
+            "stop": (list(request.stop) or None) if route.features.stop else None,
+            "reasoning_effort": effort,
+            "extra_headers": headers_of(request) or None,
             # Ours, over the whole answer, comes first: litellm's is from one piece to the next.
             "timeout": spec.timeout + 60.0,
             "num_retries": 0,
@@ -135,12 +163,12 @@ class LiteLLM:
             # Else a request with tools imports litellm's proxy, and fails without the mcp package.
             "_skip_mcp_handler": True,
         }
-        if route.direct and travels_as_it_is(request.messages):
+        if route.direct and travels_as_it_is(messages):
             # The openai client walks all messages of a request, but not its extra body.
-            arguments |= {"messages": PLACEHOLDER, "extra_body": {"messages": request.messages}}
+            arguments |= {"messages": PLACEHOLDER, "extra_body": {"messages": messages}}
         else:
             # litellm writes into the messages it is given.
-            arguments["messages"] = [copy.deepcopy(dict(message)) for message in request.messages]
+            arguments["messages"] = [copy.deepcopy(dict(message)) for message in messages]
         return {name: value for name, value in arguments.items() if value is not None}
 
     def _completion(
@@ -164,6 +192,13 @@ class LiteLLM:
             return 0.0
         parts = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**usage))
         return float(sum(parts))
+
+
+def _effort(request: Request, features: Features) -> str | None:
+    """How hard to think, where that can be said and the prompt allows it."""
+    if not features.effort or (features.reasoning == "blocks" and lacks_thinking(request.messages)):
+        return None
+    return request.model.reasoning_effort
 
 
 def _import() -> Any:
@@ -219,9 +254,11 @@ async def _wrapped(stream: Any) -> AsyncGenerator[Any]:
 def _complete(answer: Assembly, spec: ModelSpec) -> Assembly:
     """The answer, if it is one."""
     if not answer.answered:
-        raise ModelUnavailable(f"{spec.name} answered with no choices: try again later.")
+        what = f"{spec.name} answered with no choices: try again later."
+        raise ModelUnavailable("malformed", what)
     if answer.finish_reason is None:
-        raise ModelUnavailable(f"The answer of {spec.name} broke off: try again later.")
+        what = f"The answer of {spec.name} broke off: try again later."
+        raise ModelUnavailable("connection", what)
     if answer.finish_reason == "content_filter" and answer.empty:
         what = f"The provider of {spec.name} filtered the whole answer: rephrase the last message."
         raise ModelRefused("content", what)

@@ -11,17 +11,44 @@ OnText: TypeAlias = Callable[[str], None]
 """Told the whole text of the answer so far, each time it grows."""
 
 RefusalCode: TypeAlias = Literal[
-    "auth", "quota", "model_not_found", "bad_request", "content", "script_exhausted", "internal"
+    "auth",
+    "quota",
+    "model_not_found",
+    "bad_request",
+    "content",
+    "script_exhausted",
+    "recording_exhausted",
+    "internal",
 ]
+UnavailableCode: TypeAlias = Literal[
+    "rate_limit", "overloaded", "timeout", "connection", "malformed"
+]
+ErrorCode: TypeAlias = RefusalCode | UnavailableCode | Literal["context_overflow"]
+
+Purpose: TypeAlias = Literal["", "condense", "title", "ask", "delegate"]
+"""What an answer is for; nothing means the conversation itself."""
+
+PURPOSE_HEADER = "X-Perdure-Purpose"
+NUMBER_HEADER = "X-Perdure-Number"
+"""How a server of one's own is told a request's `purpose` and `number`."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """`messages` and `tools` are in the OpenAI chat-completions format."""
+    """`messages` and `tools` are in the OpenAI chat-completions format.
+
+    `fallbacks` are asked in this order when the model cannot answer; `stop` are the words it stops
+    before. `number` counts the answers of this purpose that the conversation has had, so that a
+    script goes on at the right one whatever was condensed away.
+    """
 
     model: ModelSpec
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]] = ()
+    fallbacks: Sequence[ModelSpec] = ()
+    stop: Sequence[str] = ()
+    purpose: Purpose = ""
+    number: int | None = None
 
 
 class Model(Protocol):
@@ -34,12 +61,14 @@ class Model(Protocol):
 
 
 class ModelError(Exception):
-    """The model gave no answer.
+    """The model gave no answer; `str(error)` is a sentence that says what to do.
 
     * ModelUnavailable: time may mend it
     * ModelRefused: somebody has to act
     * ContextOverflow: the prompt has to shrink
     """
+
+    code: ErrorCode
 
 
 class ModelUnavailable(ModelError):
@@ -48,18 +77,23 @@ class ModelUnavailable(ModelError):
     `retry_after` is what the provider asks for, in seconds; none means: back off as usual.
     """
 
-    def __init__(self, detail: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, code: UnavailableCode, detail: str, retry_after: float | None = None
+    ) -> None:
         super().__init__(detail)
+        self.code: UnavailableCode = code
         self.retry_after = retry_after
 
 
 class ModelRefused(ModelError):
-    """No retry will help; `str(error)` is a sentence that says what to do."""
+    """No retry will help."""
 
     def __init__(self, code: RefusalCode, detail: str) -> None:
         super().__init__(detail)
-        self.code = code
+        self.code: RefusalCode = code
 
 
 class ContextOverflow(ModelError):
     """The prompt is longer than the model's context window."""
+
+    code: ErrorCode = "context_overflow"

@@ -3,27 +3,39 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from models.model import ModelRefused
+from models.model import ModelRefused, Purpose
 from models.script import Answer, Failure, Script, exhausted, number_of_answer
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
+MADE_UP: dict[Purpose, str] = {"condense": "SUMMARY", "title": "TITLE", "ask": "ANSWER"}
+"""What a script says for these that has no line of its own: this, of so many messages."""
+
 
 @dataclass(frozen=True)
 class Cue:
-    """The answer a request asks for, counted from 0, and the failure it gets first, if any."""
+    """The answer a request gets, its number counted from 0, and the failure before it, if any."""
 
     script: Script
     number: int
-    failure: Failure | None
+    answer: Answer
+    failure: Failure | None = None
+    purpose: Purpose = ""
 
     @property
-    def answer(self) -> Answer:
-        return self.script.answers[self.number]
+    def label(self) -> str:
+        """The script's name, and what the answer is for."""
+        return f"{self.script.name}.{self.purpose}" if self.purpose else self.script.name
+
+    def calls(self) -> Iterator[tuple[str, str, str]]:
+        """Id, name and arguments of each tool call."""
+        for position, call in enumerate(self.answer.tool_calls):
+            call_id = call.id or self.script.call_id(self.number, position)
+            yield call_id, call.name, call.text
 
 
 class Playback:
@@ -35,23 +47,46 @@ class Playback:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self._attempts: Counter[tuple[str, int]] = Counter()
+        self._attempts: Counter[tuple[str, Purpose, int]] = Counter()
 
-    def cue(self, messages: Messages) -> Cue:
-        """What this attempt gets. Raises ModelRefused past the end of the script."""
-        number = number_of_answer(self.script, messages)
-        if number >= len(self.script.answers):
-            raise ModelRefused("script_exhausted", exhausted(self.script, number))
-        return Cue(self.script, number, self._failure(number, messages))
+    def cue(self, messages: Messages, purpose: Purpose = "", number: int | None = None) -> Cue:
+        """What this attempt gets; `number` counts the answers before it, where the caller knows.
 
-    def _failure(self, number: int, messages: Messages) -> Failure | None:
-        failures = self.script.answers[number].failures
-        if not failures:
+        Raises ModelRefused past the end of the script.
+        """
+        if number is None:
+            number = 0 if purpose in MADE_UP else number_of_answer(self.script, messages)
+        answer = self._answer(purpose, number, len(messages))
+        failure = self._too_long(messages) or self._failure(answer, messages, purpose, number)
+        return Cue(self.script, number, answer, failure, purpose)
+
+    def _answer(self, purpose: Purpose, number: int, asked: int) -> Answer:
+        answers = self.script.answers_for(purpose)
+        if not answers:
+            return Answer(content=f"{MADE_UP[purpose]} of {asked} messages")
+        if number < len(answers):
+            return answers[number]
+        if self.script.repeat or purpose in MADE_UP:
+            return answers[-1]
+        what = exhausted(self.script.name, len(answers), number)
+        raise ModelRefused("script_exhausted", what)
+
+    def _too_long(self, messages: Messages) -> Failure | None:
+        most = self.script.max_messages
+        if most is None or len(messages) <= most:
             return None
-        key = (_conversation(messages), number)
+        what = f"The context window holds {most} messages and was given {len(messages)}."
+        return Failure(status=400, code="context_length_exceeded", message=what)
+
+    def _failure(
+        self, answer: Answer, messages: Messages, purpose: Purpose, number: int
+    ) -> Failure | None:
+        if not answer.failures:
+            return None
+        key = (_conversation(messages), purpose, number)
         attempt = self._attempts[key]
         self._attempts[key] += 1
-        return failures[attempt] if attempt < len(failures) else None
+        return answer.failures[attempt] if attempt < len(answer.failures) else None
 
 
 def _conversation(messages: Messages) -> str:

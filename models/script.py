@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, NonNegativeInt, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, NonNegativeInt, StringConstraints, ValidationError
 
 from events.base import Frozen
 from events.usage import Usage
+from models.model import Purpose
 
 DEFAULT_NAME = "default"
 
@@ -24,9 +25,9 @@ class ScriptError(ValueError):
 class Failure(Frozen):
     """What one attempt gets in place of its answer.
 
-    An error of HTTP `status`, unless one of the last three says otherwise: `hang` never answers,
-    `disconnect` breaks off half-way, `malformed` answers with something that is not JSON.
-    `delay` and `retry_after` are in seconds.
+    An error of HTTP `status`, unless one of the last four says otherwise: `hang` never answers,
+    `disconnect` breaks off half-way, `partial` says there that it failed, `malformed` answers with
+    something that is not JSON. `delay` and `retry_after` are in seconds.
     """
 
     status: Annotated[int, Field(ge=400, le=599)] = 500
@@ -36,6 +37,7 @@ class Failure(Frozen):
     delay: Seconds = 0.0
     hang: bool = False
     disconnect: bool = False
+    partial: bool = False
     malformed: bool = False
 
 
@@ -76,16 +78,49 @@ class Answer(Frozen):
         return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
 
 
+def _answer_of(line: Any) -> Any:
+    return {"content": line} if isinstance(line, str) else line
+
+
+Line: TypeAlias = Annotated[Answer, BeforeValidator(_answer_of)]
+"""An answer, or its text where it is nothing else."""
+
+
 class Script(Frozen):
-    """What a model says, answer by answer. `name` is also its name as a model."""
+    """What a model says, answer by answer. `name` is also its name as a model.
+
+    The lists after `answers` are for requests of another purpose; the last of a list is given
+    again and again. Without them a child conversation gets the `answers`, and the others a line
+    made up for them. `repeat` goes on with the last answer for ever, and a request of more than
+    `max_messages` messages is too long.
+    """
 
     name: Name = DEFAULT_NAME
-    answers: Annotated[tuple[Answer, ...], Field(min_length=1)]
+    answers: Annotated[tuple[Line, ...], Field(min_length=1)]
+    summaries: tuple[Line, ...] = ()
+    titles: tuple[Line, ...] = ()
+    asides: tuple[Line, ...] = ()
+    delegates: tuple[Line, ...] = ()
+    repeat: bool = False
+    max_messages: int | None = None
+
+    def answers_for(self, purpose: Purpose) -> tuple[Answer, ...]:
+        """What is said for a purpose, in order; nothing where a line is to be made up."""
+        match purpose:
+            case "":
+                return self.answers
+            case "delegate":
+                return self.delegates or self.answers
+            case "condense":
+                return self.summaries
+            case "title":
+                return self.titles
+            case "ask":
+                return self.asides
 
     def call_id(self, number: NonNegativeInt, position: int) -> str:
         """The id of a tool call that the script gives none: the same on every attempt."""
-        call = self.answers[number].tool_calls[position]
-        return call.id or f"call_{self.slug}_{number + 1}_{position + 1}"
+        return f"call_{self.slug}_{number + 1}_{position + 1}"
 
     @property
     def slug(self) -> str:
@@ -119,12 +154,11 @@ def _number_in(call_id: str, script: Script) -> int | None:
     return int(number) if not head and number.isdecimal() and position.isdecimal() else None
 
 
-def exhausted(script: Script, number: int) -> str:
+def exhausted(name: str, count: int, number: int) -> str:
     """What to do about a conversation that asks for an answer after the last, from 0."""
-    count = len(script.answers)
     has = f"{count} answer{'s' if count > 1 else ''}"
     return (
-        f"The script {script.name} has {has} and the conversation asked for answer {number + 1}: "
+        f"The script {name} has {has} and the conversation asked for answer {number + 1}: "
         "add answers or end with one that calls finish."
     )
 

@@ -13,6 +13,7 @@ from events.content import Message, MessageToolCall, TextContent
 from models.fault import Fault, model_error
 from models.model import ModelRefused, ModelUnavailable, OnText, Request
 from models.playback import Cue, Playback
+from models.prompted import through_prompt
 from models.script import DEFAULT_NAME, Answer, Failure, Script, ScriptError, read_scripts
 from models.wire import message_of, pieces
 
@@ -26,15 +27,20 @@ class Scripted:
         self.playback = Playback(script)
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
+        if request.model.native_tool_calling is False:
+            return await through_prompt(self._complete, request, on_text)
+        return await self._complete(request, on_text)
+
+    async def _complete(self, request: Request, on_text: OnText) -> Completion:
         started = time.monotonic()
-        cue = self.playback.cue(request.messages)
+        cue = self.playback.cue(request.messages, request.purpose, request.number)
         try:
             async with asyncio.timeout(request.model.timeout):
                 await _play(cue, request, on_text)
         except TimeoutError:
             seconds = request.model.timeout
             what = f"{request.model.name} gave no answer in {seconds:g} s: raise its timeout."
-            raise ModelUnavailable(what) from None
+            raise ModelUnavailable("timeout", what) from None
         return _completion(cue, request, time.monotonic() - started)
 
 
@@ -93,11 +99,14 @@ async def _fail(failure: Failure, answer: Answer, request: Request, on_text: OnT
     await asyncio.sleep(failure.delay)
     if failure.hang:
         await asyncio.Event().wait()
-    if failure.disconnect:
+    if failure.disconnect or failure.partial:
         await _show(answer, answer.content[: len(answer.content) // 2], on_text)
-        raise ModelUnavailable(f"The answer of {name} broke off: try again later.")
+    if failure.disconnect:
+        what = f"The answer of {name} broke off: try again later."
+        raise ModelUnavailable("connection", what)
     if failure.malformed:
-        raise ModelUnavailable(f"{name} answered with malformed JSON: try again later.")
+        what = f"{name} answered with malformed JSON: try again later."
+        raise ModelUnavailable("malformed", what)
     wait = {} if failure.retry_after is None else {"retry-after": str(failure.retry_after)}
     fault = Fault(name, message_of(failure), failure.status, failure.code or "", wait)
     raise model_error(fault)
@@ -106,8 +115,8 @@ async def _fail(failure: Failure, answer: Answer, request: Request, on_text: OnT
 def _completion(cue: Cue, request: Request, latency: float) -> Completion:
     answer = cue.answer
     calls = tuple(
-        MessageToolCall(id=cue.script.call_id(cue.number, at), name=call.name, arguments=call.text)
-        for at, call in enumerate(answer.tool_calls)
+        MessageToolCall(id=call_id, name=name, arguments=arguments)
+        for call_id, name, arguments in cue.calls()
     )
     return Completion(
         id=f"chatcmpl-{uuid4().hex}",

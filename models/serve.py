@@ -5,10 +5,10 @@ import hmac
 import json
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import uvicorn
@@ -19,9 +19,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from models import wire
-from models.model import ModelRefused
+from models.model import NUMBER_HEADER, PURPOSE_HEADER, ModelRefused, Purpose
 from models.playback import Cue, Playback
 from models.script import Failure, Script
+
+KEPT = 16
+"""How many of the newest requests can be looked at."""
 
 
 class Calls:
@@ -32,7 +35,7 @@ class Calls:
 
     def note(self, cue: Cue, outcome: str) -> None:
         """Count one `outcome`: requested, answered or disconnected."""
-        self._counts[cue.script.name, cue.number + 1, outcome] += 1
+        self._counts[cue.label, cue.number + 1, outcome] += 1
 
     def as_json(self) -> wire.Json:
         """One item an answer; answers are counted from 1."""
@@ -85,7 +88,11 @@ class Reply:
         if failure.hang:
             await asyncio.Event().wait()
         elif failure.disconnect:
-            await self._break_off(send)
+            await self._begin(send)
+        elif failure.partial and self.stream:
+            await self._begin(send)
+            event = f"data: {json.dumps(wire.error_in_stream(failure))}\n\n".encode()
+            await send({"type": "http.response.body", "body": event})
         elif failure.malformed:
             await Response('{"choices": [', media_type="application/json")(scope, receive, send)
         else:
@@ -100,8 +107,8 @@ class Reply:
         self.calls.note(self.cue, "answered")
         await send({"type": "http.response.body", "body": b""})
 
-    async def _break_off(self, send: Send) -> None:
-        """Send half of the answer and return: uvicorn then closes the connection."""
+    async def _begin(self, send: Send) -> None:
+        """Send half of the answer; where that is all, uvicorn closes the connection."""
         parts = list(self._parts())
         half = parts[: len(parts) // 2] or [parts[0][: len(parts[0]) // 2]]
         await self._start(send)
@@ -137,12 +144,13 @@ def refusal(failure: Failure) -> Response:
 
 
 class ScriptedServer:
-    """The routes: /v1/chat/completions, /v1/models and /calls."""
+    """The routes: /v1/chat/completions, /v1/models, /calls and /requests."""
 
     def __init__(self, scripts: Mapping[str, Script], api_key: str | None = None) -> None:
         self.playbacks = {name: Playback(script) for name, script in scripts.items()}
         self.api_key = api_key
         self.calls = Calls()
+        self.bodies: deque[wire.Json] = deque(maxlen=KEPT)
 
     def app(self) -> Starlette:
         """The ASGI application."""
@@ -151,6 +159,7 @@ class ScriptedServer:
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/models", self.models),
                 Route("/calls", self.counted),
+                Route("/requests", self.asked),
             ]
         )
 
@@ -165,8 +174,14 @@ class ScriptedServer:
         playback = self.playbacks.get(str(body["model"]).rpartition("/")[2])
         if playback is None:
             return refusal(self._unknown(str(body["model"])))
+        self.bodies.append(body)
+        number = request.headers.get(NUMBER_HEADER, "")
         try:
-            cue = playback.cue(body["messages"])
+            cue = playback.cue(
+                body["messages"],
+                _purpose(request.headers.get(PURPOSE_HEADER, "")),
+                int(number) if number.isdecimal() else None,
+            )
         except ModelRefused as error:
             return refusal(Failure(status=400, message=str(error), code=error.code))
         include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -183,6 +198,12 @@ class ScriptedServer:
         """How often each answer was paid for."""
         return JSONResponse(self.calls.as_json())
 
+    async def asked(self, request: Request) -> Response:
+        """The newest requests, the oldest of them first, as they came."""
+        if not self._admits(request):
+            return refusal(Failure(status=401, code="invalid_api_key"))
+        return JSONResponse({"requests": list(self.bodies)})
+
     def _admits(self, request: Request) -> bool:
         given = request.headers.get("authorization", "").encode()
         return self.api_key is None or hmac.compare_digest(given, f"Bearer {self.api_key}".encode())
@@ -190,6 +211,12 @@ class ScriptedServer:
     def _unknown(self, model: str) -> Failure:
         message = f"The model {model} does not exist; there are: {', '.join(self.playbacks)}."
         return Failure(status=404, message=message, code="model_not_found")
+
+
+def _purpose(told: str) -> Purpose:
+    """What the request is for; what nobody here knows is for the conversation."""
+    known: tuple[Purpose, ...] = get_args(Purpose)
+    return next((each for each in known if each == told), "")
 
 
 def _chat_body(text: bytes) -> wire.Json | None:

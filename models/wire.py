@@ -29,7 +29,7 @@ def completion(cue: Cue, response_id: str, created: int) -> Json:
     if answer.tool_calls:
         message["tool_calls"] = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-            for call_id, name, arguments in _calls(cue)
+            for call_id, name, arguments in cue.calls()
         ]
     choice = {"index": 0, "message": message, "finish_reason": answer.reason, "logprobs": None}
     head = _head(cue, response_id, created, "chat.completion")
@@ -53,6 +53,12 @@ def error(failure: Failure) -> Json:
     return {"error": {"message": message, "type": kind, "param": None, "code": failure.code}}
 
 
+def error_in_stream(failure: Failure) -> Json:
+    """An error after the status has been sent: its number goes into the body."""
+    body = error(failure)
+    return {"error": {**body["error"], "code": failure.code or failure.status}}
+
+
 def message_of(failure: Failure) -> str:
     """What the failure says."""
     return failure.message or MESSAGES.get(failure.status, "The request failed.")
@@ -60,11 +66,13 @@ def message_of(failure: Failure) -> str:
 
 def usage(taken: Usage) -> Json:
     """What an answer took, in tokens; the protocol has no place for cost."""
+    read = {"cached_tokens": taken.cached_tokens}
+    written = {"cache_write_tokens": taken.cache_write_tokens} if taken.cache_write_tokens else {}
     return {
         "prompt_tokens": taken.prompt_tokens,
         "completion_tokens": taken.completion_tokens,
         "total_tokens": taken.prompt_tokens + taken.completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": taken.cached_tokens},
+        "prompt_tokens_details": {**read, **written},
         "completion_tokens_details": {"reasoning_tokens": taken.reasoning_tokens},
     }
 
@@ -81,11 +89,6 @@ def _head(cue: Cue, response_id: str, created: int, kind: str) -> Json:
     return {"id": response_id, "object": kind, "created": created, "model": cue.script.name}
 
 
-def _calls(cue: Cue) -> Iterator[tuple[str, str, str]]:
-    for position, call in enumerate(cue.answer.tool_calls):
-        yield cue.script.call_id(cue.number, position), call.name, call.text
-
-
 def _deltas(cue: Cue) -> Iterator[Json]:
     answer = cue.answer
     yield {"role": "assistant", "content": ""}
@@ -93,7 +96,7 @@ def _deltas(cue: Cue) -> Iterator[Json]:
         yield {"reasoning_content": piece}
     for piece in pieces(answer, answer.content):
         yield {"content": piece}
-    for index, (call_id, name, arguments) in enumerate(_calls(cue)):
+    for index, (call_id, name, arguments) in enumerate(cue.calls()):
         function = {"name": name, "arguments": ""}
         opening = {"index": index, "id": call_id, "type": "function", "function": function}
         yield {"tool_calls": [opening]}

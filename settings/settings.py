@@ -5,7 +5,7 @@ What has a standard name keeps it and is not here: TEMPORAL_*, AWS_*, the model 
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 from pydantic import Field, ValidationError
@@ -26,7 +26,11 @@ class SettingsError(ValueError):
 
 
 class Settings(BaseSettings):
-    """`store` is `s3://bucket/prefix` or `file:///dir`; none means the embedded stack's."""
+    """`store` is `s3://bucket/prefix` or `file:///dir`; none means the embedded stack's.
+
+    `search_attributes` says whether conversations can be found in Temporal by status, user and
+    so on: `auto` where its namespace knows the attributes, or `off`.
+    """
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="forbid", frozen=True, toml_file=[USER_FILE, FILE]
@@ -38,6 +42,7 @@ class Settings(BaseSettings):
     model: str | None = None
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
     unsafe_store: bool = False
+    search_attributes: Literal["auto", "off"] = "auto"
 
     @classmethod
     def settings_customise_sources(

@@ -1,9 +1,10 @@
-"""Entries that were read or written lately: they never change, so they never go stale."""
+"""What was read or written lately and never changes, so that it never goes stale."""
 
 from collections import OrderedDict
 from typing import TypeAlias
 
 from events.entry import Entry
+from storage.lineage import Lineage
 
 Slot: TypeAlias = tuple[str, str, int]
 """A user id, a conversation id and a seq."""
@@ -11,6 +12,9 @@ Slot: TypeAlias = tuple[str, str, int]
 # What the objects of a parsed event take in memory beside the bytes themselves, as measured.
 OVERHEAD = 4096
 TIMES = 2
+
+MANY = 10_000
+"""Conversations of which it is kept in mind whose slots they go back to."""
 
 
 class EntryCache:
@@ -20,6 +24,16 @@ class EntryCache:
         self.max_bytes = max_bytes
         self.size = 0
         self._entries: OrderedDict[Slot, Entry] = OrderedDict()
+        self._lineages: OrderedDict[tuple[str, str], Lineage] = OrderedDict()
+
+    def lineage(self, user_id: str, conversation_id: str) -> Lineage | None:
+        return self._lineages.get((user_id, conversation_id))
+
+    def put_lineage(self, lineage: Lineage) -> None:
+        """Keep it for good: only of a conversation that has begun, whose lineage never changes."""
+        self._lineages[lineage[0].user_id, lineage[0].conversation_id] = lineage
+        if len(self._lineages) > MANY:
+            self._lineages.popitem(last=False)
 
     def get(self, slot: Slot) -> Entry | None:
         found = self._entries.get(slot)

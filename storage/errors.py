@@ -6,6 +6,7 @@
     - UnsafeStore: the store does not keep what a log is built on
   - Fenced, Superseded: this writer has to stop
   - Missing, Damaged, Altered: an object is not what was written
+  - StillForked: it cannot be deleted as long as others need it
 """
 
 
@@ -75,3 +76,14 @@ class Altered(StoreError):
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} is not what was written: restore it from a backup.")
         self.key = key
+
+
+class StillForked(StoreError):
+    """The conversations `forks` begin with events of the one that was to be deleted."""
+
+    def __init__(self, conversation_id: str, forks: list[str]) -> None:
+        super().__init__(
+            f"The conversation {conversation_id} has forks that begin with its events: purge "
+            f"{', '.join(forks)} first."
+        )
+        self.forks = forks

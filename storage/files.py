@@ -1,12 +1,13 @@
 """Objects as files of a folder, each of them whole or not there, also after a power cut."""
 
 import asyncio
+import contextlib
 import errno
 import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -22,6 +23,9 @@ ASIDE = ".aside"
 """Where files are written before they get their name; a crash may leave one there, unseen."""
 
 MANY_FOLDERS = 4096
+
+TRIES = 9
+"""How often a folder may be taken away just as a file is to get its name in it."""
 
 # What a person or another program may mend while we keep asking.
 PASSING = {
@@ -58,6 +62,9 @@ class FileStore:
 
     async def replace(self, key: str, body: bytes) -> None:
         await self._in_thread(lambda path: self._replace(path, body), self._path(key))
+
+    async def delete(self, key: str) -> None:
+        await self._in_thread(self._delete, self._path(key))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         return await self._in_thread(lambda at: _folders(at, after)[:limit], self._folder(prefix))
@@ -103,10 +110,9 @@ class FileStore:
         )
 
     def _create(self, path: Path, body: bytes) -> bool:
-        self._make(path.parent)
         with self._aside(body) as draft:
             try:
-                os.link(draft, path)
+                self._name(path, partial(os.link, draft, path))
             except FileExistsError:
                 return False
             finally:
@@ -115,12 +121,34 @@ class FileStore:
         return True
 
     def _replace(self, path: Path, body: bytes) -> None:
-        self._make(path.parent)
         with self._aside(body) as draft:
-            draft.replace(path)
+            self._name(path, partial(draft.replace, path))
             _flush_folder(path.parent)
 
-    @contextmanager
+    def _name(self, path: Path, give: Callable[[], object]) -> None:
+        """`give` a file its name in a folder that a deletion next door may take away meanwhile."""
+        for _ in range(TRIES):
+            with contextlib.suppress(FileNotFoundError):
+                self._make(path.parent)
+                give()
+                return
+        self._make(path.parent)
+        give()
+
+    def _delete(self, path: Path) -> None:
+        """Remove the file, and the folders that it leaves empty: a store has none."""
+        try:
+            path.unlink()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return
+        folder = path.parent
+        _flush_folder(folder)
+        while folder != self.root and _removed(folder):
+            self._durable.discard(folder)
+            folder = folder.parent
+            _flush_folder(folder)
+
+    @contextlib.contextmanager
     def _aside(self, body: bytes) -> Iterator[Path]:
         """A file with these bytes, safe on the disk, under a name of its own for a moment."""
         draft = self.root / ASIDE / uuid4().hex
@@ -158,8 +186,22 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
+def _removed(folder: Path) -> bool:
+    """Remove the folder if it is empty, and nobody else has."""
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+            return False
+        raise
+    return True
+
+
 def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:  # it was emptied, and went with what was in it
+        return
     try:
         os.fsync(descriptor)
     finally:

@@ -5,6 +5,10 @@ users/{user_id}/conversations/{conversation_id}/
     events/000000_{event_id}.json    one object per event
     responses/000007.json            a completion as received
     blobs/{sha256}                   what is too long for an event
+    fork.json                        whose slots come before its own, where it is a fork
+    forks/{conversation_id}.json     one object for each of its forks
+users/{user_id}/state/{name}.json    a value that all conversations of a user share
+app/state/{name}.json                a value that all conversations share
 """
 
 import re
@@ -14,6 +18,10 @@ LAST_SEQ = 999_999
 """Six digits: one more would no longer sort."""
 
 STATE = "base_state.json"
+FORK = "fork.json"
+FORKS = "forks/"
+EVENTS = "events/"
+APP_STATE = "app/state/"
 
 _USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
@@ -21,11 +29,20 @@ _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 def conversations_prefix(user_id: str) -> str:
     """Raises ValueError where the id could leave its prefix."""
+    return f"{_user_prefix(user_id)}conversations/"
+
+
+def user_state_prefix(user_id: str) -> str:
+    """Raises ValueError where the id could leave its prefix."""
+    return f"{_user_prefix(user_id)}state/"
+
+
+def _user_prefix(user_id: str) -> str:
     if not _USER.fullmatch(user_id) or user_id in (".", ".."):
         raise ValueError(
             f"{user_id!r} is not a user id: use 1 to 128 letters, digits and '.', '_', '@', '-'."
         )
-    return f"users/{user_id}/conversations/"
+    return f"users/{user_id}/"
 
 
 def conversation_prefix(user_id: str, conversation_id: str) -> str:
@@ -51,12 +68,12 @@ def event_id(conversation_id: str, seq: int) -> str:
 
 
 def event_key(conversation_id: str, seq: int) -> str:
-    return f"events/{_digits(seq)}_{event_id(conversation_id, seq)}.json"
+    return f"{EVENTS}{_digits(seq)}_{event_id(conversation_id, seq)}.json"
 
 
 def events_after(seq: int) -> str:
     """What sorts before the key of slot `seq` and after that of the slot before it."""
-    return f"events/{_digits(seq)}"
+    return f"{EVENTS}{_digits(seq)}"
 
 
 def response_key(seq: int) -> str:
@@ -65,6 +82,11 @@ def response_key(seq: int) -> str:
 
 def blob_key(sha256: str) -> str:
     return f"blobs/{sha256}"
+
+
+def fork_mark(conversation_id: str) -> str:
+    """Where a conversation keeps in mind that the other one is its fork."""
+    return f"{FORKS}{conversation_id}.json"
 
 
 def check_blob_key(key: str) -> None:

@@ -10,7 +10,8 @@ from events.event import AnyEvent, UnknownEvent
 from events.tools import AgentErrorEvent, ObservationEvent, UserRejectObservation
 from events.usage import Usage
 from storage.errors import Fenced, StoreUnavailable, Superseded
-from storage.keys import STATE, blob_key, event_id, response_key
+from storage.keys import STATE, blob_key, event_id, event_key, response_key
+from storage.lineage import holder_of
 from storage.reader import LogReader
 from storage.record import Record
 
@@ -67,7 +68,8 @@ class EventLog(LogReader):
                 if held.origin != mine and settles(held.event, event):
                     return walked
                 if held.origin != mine and not shared:
-                    raise Superseded(self._event_key(held.seq), held.origin.activity)
+                    key = self._prefix + event_key(self.conversation_id, held.seq)
+                    raise Superseded(key, held.origin.activity)
         return walked
 
     async def settled(self, action_id: str, base: int) -> list[Entry] | None:
@@ -110,11 +112,16 @@ class EventLog(LogReader):
         await self.store.replace(self._prefix + STATE, body)
 
     async def _claim(self, seq: int, event: AnyEvent, mine: Origin, usage: Usage | None) -> Entry:
-        """What slot `seq` holds after trying to write `event` into it. Raises Fenced."""
+        """What slot `seq` holds after trying to write `event` into it. Raises Fenced.
+
+        A slot that a fork has from another conversation is taken.
+        """
         wanted = entry(seq, self._placed(event, seq), mine, usage)
-        key = self._event_key(seq)
-        if await self.store.create(key, wanted.body):
-            return self._remember(wanted)
+        lineage = await self.lineage()
+        holder = holder_of(lineage, seq)
+        key = holder.key(seq)
+        if holder is lineage[0] and await self.store.create(key, wanted.body):
+            return self._remember(holder, wanted)
         held = await self.find(seq)
         if held is None:
             raise _vanished(key)

@@ -12,6 +12,7 @@ from events.event import UnknownEvent
 from storage.cache import EntryCache
 from storage.errors import Altered, Damaged, Missing
 from storage.keys import (
+    EVENTS,
     STATE,
     check_blob_key,
     conversation_prefix,
@@ -20,6 +21,7 @@ from storage.keys import (
     events_after,
     response_key,
 )
+from storage.lineage import Holder, Lineage, holder_of, lineage_of
 from storage.record import Record
 from storage.store import Store
 
@@ -39,6 +41,7 @@ async def never() -> bool:
 class LogReader:
     """One conversation's events, in order, with what they refer to.
 
+    The first slots of a fork are those of the conversation it forks, with their ids and keys.
     Raises ValueError where an id is none, and the errors of the store.
     """
 
@@ -53,22 +56,31 @@ class LogReader:
         self.user_id = user_id
         self.conversation_id = conversation_id
         self._prefix = conversation_prefix(user_id, conversation_id)
-        self._cache = cache
+        self.cache = cache
+        self._line: Lineage | None = None
+
+    async def lineage(self) -> Lineage:
+        """This conversation, and those whose slots come before its own. Raises Altered."""
+        if self._line is None:
+            known = self.cache and self.cache.lineage(self.user_id, self.conversation_id)
+            read = known or await lineage_of(self.store, self.user_id, self.conversation_id)
+            self._line = read
+        return self._line
 
     async def find(self, seq: int) -> Entry | None:
         """The entry of slot `seq`, or nothing where the slot is free. Raises Damaged."""
-        known = self._cache and self._cache.get(self._slot(seq))
+        holder = holder_of(await self.lineage(), seq)
+        known = self.cache and self.cache.get((holder.user_id, holder.conversation_id, seq))
         if known:
             return known
-        key = self._event_key(seq)
-        body = await self.store.read(key)
-        return None if body is None else self._remember(self._parsed(seq, key, body))
+        body = await self.store.read(holder.key(seq))
+        return None if body is None else self._remember(holder, _parsed(holder, seq, body))
 
     async def at(self, seq: int) -> Entry:
         """The entry of slot `seq`, which must be there. Raises Missing and Damaged."""
         found = await self.find(seq)
         if found is None:
-            raise Missing(seq, self._event_key(seq))
+            raise Missing(seq, holder_of(await self.lineage(), seq).key(seq))
         return found
 
     async def read(self, first: int, limit: int) -> list[Entry]:
@@ -85,6 +97,7 @@ class LogReader:
 
     async def readable(self, first: int, limit: int) -> list[Slot]:
         """As `read`, with the error in place of each entry that is missing or damaged."""
+        await self.lineage()  # before many ask at once
         slots: list[Slot] = []
         while len(slots) < limit:
             wanted = min(AT_ONCE, limit - len(slots))
@@ -105,8 +118,9 @@ class LogReader:
         `hint` is the number of slots that the caller knows of: where the last of them exists, only
         what comes after it is listed.
         """
+        first = (await self.lineage())[0].first
         seqs = await self._listed(max(0, hint - 1)) or (await self._listed(0) if hint > 1 else [])
-        return max(seqs, default=-1) + 1
+        return max([first - 1, *seqs]) + 1
 
     async def tail(
         self, after: int = -1, idle: Callable[[], Awaitable[bool]] = never
@@ -138,10 +152,13 @@ class LogReader:
     async def kept(self, key: str) -> bytes | None:
         """What `keep` stored under `key`. Raises ValueError for another key, and Altered."""
         check_blob_key(key)
-        body = await self.store.read(self._prefix + key)
-        if body is not None and hashlib.sha256(body).hexdigest() != key.rpartition("/")[2]:
-            raise Altered(self._prefix + key)
-        return body
+        for holder in await self.lineage():
+            body = await self.store.read(holder.prefix + key)
+            if body is not None and hashlib.sha256(body).hexdigest() != key.rpartition("/")[2]:
+                raise Altered(holder.prefix + key)
+            if body is not None:
+                return body
+        return None
 
     async def load_state(self) -> bytes | None:
         """What `save_state` stored last, if it was not lost: the events are the truth."""
@@ -164,7 +181,7 @@ class LogReader:
         """The slots from `first` on that have an object."""
         keys: list[str] = []
         after = self._prefix + events_after(first)
-        while page := await self.store.list(f"{self._prefix}events/", after, PAGE):
+        while page := await self.store.list(self._prefix + EVENTS, after, PAGE):
             keys.extend(page)
             if len(page) < PAGE:
                 break
@@ -178,37 +195,35 @@ class LogReader:
             return error
 
     async def _record(self, seq: int) -> Record | None:
-        key = self._prefix + response_key(seq)
+        key = holder_of(await self.lineage(), seq).prefix + response_key(seq)
         body = await self.store.read(key)
         try:
             return None if body is None else Record.model_validate(json.loads(body))
         except ValueError as error:
             raise Damaged(seq, key) from error
 
-    def _parsed(self, seq: int, key: str, body: bytes) -> Entry:
-        try:
-            found = entry_from(seq, body)
-        except ValueError as error:
-            raise Damaged(seq, key) from error
-        foreign = isinstance(found.event, UnknownEvent)
-        if not foreign and found.event.id != event_id(self.conversation_id, seq):
-            raise Damaged(seq, key)  # an event of another slot
-        return found
-
-    def _remember(self, entry: Entry) -> Entry:
-        if self._cache is not None:
-            self._cache.put(self._slot(entry.seq), entry)
+    def _remember(self, holder: Holder, entry: Entry) -> Entry:
+        if self.cache is not None:
+            self.cache.put((holder.user_id, holder.conversation_id, entry.seq), entry)
+            if self._line is not None:
+                self.cache.put_lineage(self._line)
         return entry
-
-    def _slot(self, seq: int) -> tuple[str, str, int]:
-        return self.user_id, self.conversation_id, seq
-
-    def _event_key(self, seq: int) -> str:
-        return self._prefix + event_key(self.conversation_id, seq)
 
     def _seq(self, key: str) -> int | None:
         """The slot whose key this is; none for an object that a log did not write."""
         digits = key.rpartition("/")[2][:6]
-        if not digits.isdecimal() or key != self._event_key(int(digits)):
+        if not digits.isdecimal():
             return None
-        return int(digits)
+        seq = int(digits)
+        return seq if key == self._prefix + event_key(self.conversation_id, seq) else None
+
+
+def _parsed(holder: Holder, seq: int, body: bytes) -> Entry:
+    try:
+        found = entry_from(seq, body)
+    except ValueError as error:
+        raise Damaged(seq, holder.key(seq)) from error
+    foreign = isinstance(found.event, UnknownEvent)
+    if not foreign and found.event.id != event_id(holder.conversation_id, seq):
+        raise Damaged(seq, holder.key(seq))  # an event of another slot
+    return found

@@ -60,7 +60,8 @@ PASSING = {
 SET_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 ADVICE = {
-    "AccessDenied": "allow the access key s3:GetObject, s3:PutObject and s3:ListBucket on it",
+    "AccessDenied": "allow the access key s3:GetObject, s3:PutObject and s3:ListBucket on it, and "
+    "s3:DeleteObject if it is to purge conversations",
     "AuthorizationHeaderMalformed": "set AWS_REGION to the bucket's region",
     "ExpiredToken": "renew the session's credentials",
     "InvalidAccessKeyId": f"{SET_KEYS} to a key that it knows",
@@ -142,6 +143,10 @@ class S3Store:
             client.put_object(Bucket=self.bucket, Key=place, Body=body)
 
         await self._ask(put)
+
+    async def delete(self, key: str) -> None:
+        place = self._place(key)
+        await self._ask(lambda client: client.delete_object(Bucket=self.bucket, Key=place))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         # Some servers list the folder that a listing starts after once more: ask for one too many.

@@ -1,16 +1,19 @@
 """The state of a conversation as its log tells it, with no workflow at hand."""
 
-from agent.state import State, fold
+from pydantic import ValidationError
+
+from agent.evolve import fold
+from agent.state import State
 from events.projection import digest
-from storage.log import EventLog
+from storage.reader import LogReader
 
 
-async def state_of(log: EventLog, before_run: str | None = None) -> State:
+async def state_of(log: LogReader, before_run: str | None = None) -> State:
     """Fold the log, from the kept state on where there is one.
 
     With `before_run`, only up to the first event which that workflow run wrote.
     """
-    state = await _kept(log)
+    state = await kept_state(log)
     end = await log.end(hint=state.next_seq)
     if end < state.next_seq:  # the kept state knows of events that are gone: do not believe it
         state = State()
@@ -19,6 +22,19 @@ async def state_of(log: EventLog, before_run: str | None = None) -> State:
     return fold(state, [digest(entry) for entry in entries if entry.seq < upto])
 
 
-async def _kept(log: EventLog) -> State:
+async def state_at(log: LogReader, end: int) -> State:
+    """Fold the first `end` slots alone. Raises Missing and Damaged."""
+    state = await kept_state(log)
+    if state.next_seq > end:
+        state = State()
+    entries = await log.read(state.next_seq, end - state.next_seq)
+    return fold(state, [digest(entry) for entry in entries])
+
+
+async def kept_state(log: LogReader) -> State:
+    """What was kept beside the log; where that is lost, or another version's, nothing is known."""
     kept = await log.load_state()
-    return State.model_validate_json(kept) if kept is not None else State()
+    try:
+        return State.model_validate_json(kept) if kept is not None else State()
+    except ValidationError:
+        return State()

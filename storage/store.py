@@ -27,11 +27,16 @@ class Store(Protocol):
         """Write `key` whether it exists or not: for caches, never for events."""
         ...
 
+    async def delete(self, key: str) -> None:
+        """Remove the object where there is one: to purge a conversation, and for nothing else."""
+        ...
+
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         """The names between `prefix`, which ends with a slash, and the next slash.
 
         At most `limit`, each once, from the one that follows `after`. Stores agree on their
-        order as long as no name begins with another.
+        order as long as no name begins with another. Some name one for a while after its last
+        object was deleted.
         """
         ...
 

@@ -6,17 +6,27 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from agent.completion import Completion
+from agent.evolve import fold
 from agent.spec import Limits, ModelSpec, Spec
-from agent.state import State, fold
+from agent.state import State
 from events.actions import Action, FinishAction, MCPToolAction
+from events.condensation import Condensation, CondensationRequest
 from events.content import Message, MessageToolCall, TextContent, ToolAnnotations, ToolDefinition
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from events.control import (
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    InterruptEvent,
+    PauseEvent,
+    SecurityAnalysisEvent,
+    StuckEvent,
+)
 from events.digest import Digest
 from events.entry import Entry, Origin, entry
 from events.event import AnyEvent, UnknownEvent, event_from
-from events.messages import MessageEvent, SystemPromptEvent
+from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from events.observations import FinishObservation, MCPToolObservation
 from events.projection import digest
+from events.risk import Risk
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
 from events.usage import Usage
 
@@ -93,6 +103,12 @@ def agent(words: str = "Done.", response: str = "response-words") -> MessageEven
     return MessageEvent(timestamp=WHEN, source="agent", llm_message=said, llm_response_id=response)
 
 
+def partial(words: str = "I was ab") -> MessageEvent:
+    """What the model had said when it was stopped."""
+    said = Message(role="assistant", content=text(words))
+    return MessageEvent(timestamp=WHEN, source="agent", llm_message=said, sender="interrupted")
+
+
 def tool(name: str, repeatable: bool) -> ToolDefinition:
     hints = ToolAnnotations(readOnlyHint=repeatable)
     schema = {"type": "object", "properties": {}}
@@ -116,6 +132,8 @@ def action(
     response: str = "response-1",
     arguments: str = "{}",
     valid: bool = True,
+    touches: tuple[str, ...] | None = None,
+    risk: Risk = "UNKNOWN",
 ) -> ActionEvent:
     """A call; one that is not `valid` could not be read."""
     return ActionEvent(
@@ -125,6 +143,8 @@ def action(
         tool_call_id=call_id,
         tool_call=call(name, call_id, arguments),
         llm_response_id=response,
+        touches=touches,
+        security_risk=risk,
     )
 
 
@@ -170,6 +190,27 @@ def rejection(action_id: str, name: str = "look", call_id: str = "call_1") -> Us
     )
 
 
+def assessed(risks: dict[str, Risk]) -> SecurityAnalysisEvent:
+    return SecurityAnalysisEvent(timestamp=WHEN, analyzer="rules", policy="risky", risks=risks)
+
+
+def overflow() -> CondensationRequest:
+    """The prompt did not fit; a person asks for the same with `source` user."""
+    return CondensationRequest(timestamp=WHEN)
+
+
+def condensation(first: int, last: int, summary: str | None = None, size: int = 0) -> Condensation:
+    """The events in these slots are forgotten; they took `size` tokens."""
+    return Condensation(
+        timestamp=WHEN,
+        forgotten_event_ids=tuple(id_of(seq) for seq in range(first, last + 1)),
+        forgotten_seqs=((first, last),),
+        forgotten_size=size,
+        summary=summary,
+        summary_offset=None if summary is None else first,
+    )
+
+
 def opened(run: str = ORIGIN.run) -> ConversationStateUpdateEvent:
     return ConversationStateUpdateEvent(timestamp=WHEN, key="opened", value={"run_id": run})
 
@@ -180,8 +221,12 @@ def configured(spec: Spec = SPEC) -> ConversationStateUpdateEvent:
 
 
 def status(value: str) -> ConversationStateUpdateEvent:
-    """`resumed` or `closed`."""
-    return ConversationStateUpdateEvent(timestamp=WHEN, source="user", key="status", value=value)
+    """`resumed` or `closed`, or `waiting_for_confirmation`."""
+    return updated("status", value)
+
+
+def updated(key: str, value: Any) -> ConversationStateUpdateEvent:
+    return ConversationStateUpdateEvent(timestamp=WHEN, source="user", key=key, value=value)
 
 
 def failed(code: str = "auth", detail: str = "Set a key.") -> ConversationErrorEvent:
@@ -200,3 +245,27 @@ def completion(
 ) -> Completion:
     said = Message(role="assistant", content=text(words), tool_calls=calls or None)
     return Completion(id=response, model="m", message=said, received=WHEN, **fields)
+
+
+ONE_OF_EACH: list[AnyEvent] = [
+    prompt(),
+    user(message_id="m-1"),
+    agent(),
+    partial(),
+    action("write", arguments='{"path": "a"}', touches=("file:a",)),
+    assessed({id_of(4): "HIGH"}),
+    observation(id_of(4), "write"),
+    error(id_of(4), "write"),
+    rejection(id_of(4), "write"),
+    RecallEvent(timestamp=WHEN, recall_type="KNOWLEDGE", query="q", skills=("s",), content="c"),
+    overflow(),
+    condensation(1, 2, "In short."),
+    PauseEvent(timestamp=WHEN),
+    InterruptEvent(timestamp=WHEN),
+    StuckEvent(timestamp=WHEN, pattern="monologue", first_seq=1, last_seq=3, count=3),
+    opened(),
+    configured(),
+    status("closed"),
+    failed(),
+    unknown(sheep=1),
+]

@@ -11,6 +11,7 @@ from typing import Any
 from activities.world import World
 from agent.spec import Limits, ModelSpec, Spec
 from client.client import Client
+from tools.terminal import SESSIONS
 from worker import build_worker
 
 
@@ -34,6 +35,8 @@ class House:
     async def worker(self) -> AsyncIterator[None]:
         async with build_worker(self.client.temporal, self.client.task_queue, self.world):
             yield
+        await self.world.mcp.close()
+        await SESSIONS.close()
 
 
 def says(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import temporalio.client
 from temporalio import activity
 
 from activities.world import World
+from agent.ask import Ask
 from agent.steps import Open, Step
 from embedded.temporal import TemporalServer
 from models.models import Models
@@ -57,5 +58,5 @@ async def test_every_kind_of_step_has_exactly_one_activity(
     world = World(open_store(tmp_path.as_uri()), Models(), tmp_path)
     activities = build_worker(client, "nobody asks", world).config()["activities"]
     names = [activity._Definition.must_from_callable(one).name for one in activities]
-    kinds = [step.model_fields["kind"].default for step in (*get_args(Step), Open)]
+    kinds = [step.model_fields["kind"].default for step in (*get_args(Step), Open, Ask)]
     assert sorted(map(str, names)) == sorted(kinds)

@@ -41,4 +41,13 @@ def _note(path: Path, what: int) -> None:
         notes.write(f"{what}\n")
 
 
-TOOLS = (add, charge, look, fail)
+@tool(read_only=True)
+async def meet(name: str, other: str, context: Context) -> str:
+    """Wait until the other one is here too."""
+    (context.workspace / name).touch()
+    while not (context.workspace / other).exists():
+        await asyncio.sleep(0.01)
+    return f"met {other}"
+
+
+TOOLS = (add, charge, look, fail, meet)

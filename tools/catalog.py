@@ -5,16 +5,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+from tools.apply_patch import APPLY_PATCH
+from tools.delegate import DELEGATE
 from tools.file_editor import FILE_EDITOR
 from tools.finish import FINISH
 from tools.function import Function, tool_from
+from tools.glob import GLOB
+from tools.grep import GREP
+from tools.task_tracker import TASK_TRACKER
 from tools.terminal import TERMINAL
 from tools.think import THINK
 from tools.tool import Tool
 
 BUILT_IN: dict[str, Tool] = {
+    "delegate": DELEGATE,
     "terminal": TERMINAL,
     "file_editor": FILE_EDITOR,
+    "apply_patch": APPLY_PATCH,
+    "grep": GREP,
+    "glob": GLOB,
+    "task_tracker": TASK_TRACKER,
     "think": THINK,
     "finish": FINISH,
 }

@@ -1,53 +1,54 @@
 """Looking at files and editing them, in the workspace only."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from events.actions import FileEditorAction
-from events.content import TextContent, ToolAnnotations, ToolDefinition
+from events.actions import EditorCommand, FileEditorAction
+from events.content import Content, TextContent, ToolAnnotations, ToolDefinition
 from events.observations import FileEditorObservation
+from tools import image
 from tools.arguments import schema_of, validated
+from tools.edits import Edit, all_or_none, carried, content_of, last_edit
 from tools.listing import around, numbered, tree
-from tools.text_file import Text, lines_of, read, write
+from tools.rewrite import Rewritten, difference, inserted, replaced
+from tools.text_file import Text, decoded, load, read
 from tools.tool import Context, Tool, ToolFailed
-from tools.workspace import inside, printable
+from tools.workspace import file_resource, inside, named, printable
 
 DESCRIPTION = """\
-View, create and edit UTF-8 text files in the workspace.
+View, create and edit text files in the workspace.
 
 * `view` shows a file with numbered lines, or those of `view_range`; of a directory it lists what \
-is in it, two levels deep, without hidden files.
+is in it, two levels deep, without hidden files; an image it shows.
 * `create` writes a new file with `file_text`, and the directories it needs. It never overwrites.
 * `str_replace` replaces `old_str` by `new_str`. `old_str` must be exactly what the file says, \
 whitespace and indentation included but without the line numbers, and must occur only once: take \
 some lines around the change into it.
 * `insert` puts `new_str` as whole lines after line `insert_line`; 0 puts them first.
+* `undo_edit` takes back the last edit that this tool made to the file; again, the one before it. \
+A file that it created is removed.
 
 View a file before you edit it. Paths are relative to the workspace; nothing outside of it can be \
 reached.
 """
 
-MOST_KEPT = 32 * 1024
-"""Bytes of a file's content that an observation carries; a longer one is left out of it."""
-
-_NEEDED = {
+_NEEDED: dict[EditorCommand, tuple[str, ...]] = {
     "view": (),
     "create": ("file_text",),
     "str_replace": ("old_str",),
     "insert": ("insert_line", "new_str"),
+    "undo_edit": (),
 }
-_MOST_PLACES = 20
 
 
 class FileEditorArguments(BaseModel):
-    """What the model is offered; `undo_edit` is not, as nothing remembers edits yet."""
-
     model_config = ConfigDict(extra="forbid")
 
-    command: Literal["view", "create", "str_replace", "insert"]
+    command: EditorCommand
     path: str = Field(description="A file or directory, relative to the workspace.")
     file_text: str | None = Field(default=None, description="For `create`: the whole content.")
     old_str: str | None = Field(
@@ -75,19 +76,24 @@ def parse(arguments: dict[str, Any]) -> FileEditorAction:
     return FileEditorAction.model_validate(take.model_dump())
 
 
+def touches(action: FileEditorAction) -> tuple[str, ...] | None:
+    resource = file_resource(action.path)
+    return (resource,) if resource else None
+
+
 async def run(action: FileEditorAction, context: Context) -> FileEditorObservation:
     """Do it; what cannot be done is an observation with `is_error`."""
-    return await asyncio.to_thread(_run, action, context.workspace)
-
-
-def _run(action: FileEditorAction, workspace: Path) -> FileEditorObservation:
     exists = True
     try:
-        path = inside(workspace, action.path)
-        exists = path.exists()
+        path = await asyncio.to_thread(inside, context.workspace, action.path)
+        exists = await asyncio.to_thread(path.exists)
         if not exists and action.command != "create":
             raise ToolFailed(f"`{action.path}` does not exist.")
-        return _DO[action.command](action, path)
+        if action.command == "view":
+            return _observed(action, context, path, await asyncio.to_thread(_view, action, path))
+        if action.command == "undo_edit":
+            return await _done(action, context, *await _undoing(action, context, path))
+        return await _done(action, context, *await asyncio.to_thread(_planned, action, path))
     except ToolFailed as failure:
         reason = str(failure)
     except OSError as error:
@@ -101,20 +107,16 @@ def _run(action: FileEditorAction, workspace: Path) -> FileEditorObservation:
     )
 
 
-def _view(action: FileEditorAction, path: Path) -> FileEditorObservation:
+def _view(action: FileEditorAction, path: Path) -> Sequence[Content]:
     if path.is_dir():
         if action.view_range:
             raise ToolFailed(f"`{action.path}` is a directory, so leave out `view_range`.")
-        return _seen(action, path, tree(path))
+        return (TextContent(text=tree(path)),)
+    if path.is_file() and (kind := image.image_type(path)):
+        return image.shown(path, action.path, kind)
     lines = read(path, action.path).lines
     first, last = _range(action, len(lines))
-    return _seen(action, path, numbered(lines, first, last) or "(the file is empty)")
-
-
-def _seen(action: FileEditorAction, path: Path, text: str) -> FileEditorObservation:
-    return FileEditorObservation(
-        command=action.command, path=printable(path), content=(TextContent(text=text),)
-    )
+    return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
 
 
 def _range(action: FileEditorAction, count: int) -> tuple[int, int]:
@@ -128,112 +130,88 @@ def _range(action: FileEditorAction, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _create(action: FileEditorAction, path: Path) -> FileEditorObservation:
+def _planned(action: FileEditorAction, path: Path) -> tuple[Edit, str]:
+    """The edit that the action asks for, and what there will be to say of it."""
+    if action.command == "create":
+        return _creation(action, path)
+    before = load(path, action.path)
+    made = _rewritten(action, decoded(before, action.path))
+    edit = Edit(path, action.path, before, made.text.encoded(action.path))
+    return edit, f"Edited `{action.path}`; {_reading(made)}"
+
+
+def _creation(action: FileEditorAction, path: Path) -> tuple[Edit, str]:
     assert action.file_text is not None
     if path.exists():
         raise ToolFailed(
             f"`{action.path}` exists and `create` never overwrites: edit it with `str_replace` or "
             "`insert`, or choose another path."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = Text(action.file_text)
-    write(path, text)
     said = f"Created `{action.path}` with {len(text.lines)} lines."
-    return _edited(action, path, None, text, said)
+    return Edit(path, action.path, None, text.encoded(action.path)), said
 
 
-def _str_replace(action: FileEditorAction, path: Path) -> FileEditorObservation:
-    text = read(path, action.path)
-    old, new = text.meant(action.old_str or ""), text.meant(action.new_str or "")
-    at = _only_place(action, text, old, new)
-    after = text.with_body(text.body[:at] + new + text.body[at + len(old) :])
-    write(path, after)
-    first = text.body.count("\n", 0, at) + 1
-    return _changed(action, path, text, after, first, first + new.count("\n"))
-
-
-def _only_place(action: FileEditorAction, text: Text, old: str, new: str) -> int:
-    if not old:
-        raise ToolFailed("`old_str` is empty: give the text to replace, or use `insert`.")
-    if old == new:
-        raise ToolFailed("`old_str` and `new_str` are the same: nothing would change.")
-    places = _places(text.body, old)
-    if not places:
-        raise ToolFailed(f"`old_str` does not occur in `{action.path}`. {_hint(text, old)}")
-    if len(places) > 1:
-        lines = sorted({text.body.count("\n", 0, at) + 1 for at in places})
-        more = " and more" if len(places) == _MOST_PLACES else ""
-        raise ToolFailed(
-            f"`old_str` occurs more than once in `{action.path}`, at lines "
-            f"{', '.join(map(str, lines))}{more}: take more of the lines around it into `old_str`."
-        )
-    return places[0]
-
-
-def _places(body: str, old: str) -> list[int]:
-    """Where `old` starts, overlaps included: which of two overlapping ones is meant is unknown."""
-    places: list[int] = []
-    at = body.find(old)
-    while at >= 0 and len(places) < _MOST_PLACES:
-        places.append(at)
-        at = body.find(old, at + 1)
-    return places
-
-
-def _hint(text: Text, old: str) -> str:
-    at = text.body.find(old.strip()) if old.strip() else -1
-    if at >= 0:
-        line = text.body.count("\n", 0, at) + 1
-        return f"Line {line} has it with other whitespace around: copy it exactly."
-    if text.newline == "\n" and "\r\n" in text.body:
-        return "The file mixes line ends, so `old_str` needs \\r\\n where the file has it."
-    return "View the file and copy the text exactly, without the line numbers."
-
-
-def _insert(action: FileEditorAction, path: Path) -> FileEditorObservation:
+def _rewritten(action: FileEditorAction, text: Text) -> Rewritten:
+    if action.command == "str_replace":
+        return replaced(text, action.old_str or "", action.new_str or "", action.path)
     assert action.insert_line is not None
-    assert action.new_str is not None
-    text = read(path, action.path)
-    lines, at = text.lines, action.insert_line
-    if at > len(lines):
+    return inserted(text, action.insert_line, action.new_str or "", action.path)
+
+
+def _reading(made: Rewritten) -> str:
+    snippet = around(made.text.lines, made.first, made.last) or "(the file is empty)"
+    return f"around the change it now reads:\n{snippet}"
+
+
+async def _undoing(action: FileEditorAction, context: Context, path: Path) -> tuple[Edit, str]:
+    """The edit that takes the last one back."""
+    place = printable(path)
+    root = await asyncio.to_thread(context.workspace.resolve)
+    last = await last_edit(context.log, context.seq + 1, lambda it: printable(root / it) == place)
+    if last is None:
+        raise ToolFailed(f"There is no edit of `{action.path}` by this tool that could be undone.")
+    now = await asyncio.to_thread(load, path, action.path)
+    if last.new_content is None or await content_of(context.log, last.new_content) != now:
         raise ToolFailed(
-            f"`insert_line` is {at}, but `{action.path}` has {len(lines)} lines: use 0 to "
-            f"{len(lines)}."
+            f"`{action.path}` has changed since its last edit by this tool, so that cannot be "
+            "undone: view it, and edit it instead."
         )
-    new = lines_of(text.meant(action.new_str)) or [""]
-    body = "\n".join([*lines[:at], *new, *lines[at:]])
-    ended = not text.body or text.body.endswith("\n")
-    after = text.with_body(body + "\n" if ended else body)
-    write(path, after)
-    return _changed(action, path, text, after, at + 1, at + len(new))
+    if not last.prev_exist:
+        said = f"Took back the creation of `{action.path}`: it is gone."
+        return Edit(path, action.path, now, None), said
+    if last.old_content is None:
+        raise ToolFailed(f"What `{action.path}` said before its last edit is not on record.")
+    then = await content_of(context.log, last.old_content)
+    made = difference(decoded(now, action.path), decoded(then, action.path))
+    said = f"Took back the last edit of `{action.path}` (`{last.command}`); {_reading(made)}"
+    return Edit(path, action.path, now, then), said
 
 
-def _changed(
-    action: FileEditorAction, path: Path, before: Text, after: Text, first: int, last: int
+async def _done(
+    action: FileEditorAction, context: Context, edit: Edit, said: str
 ) -> FileEditorObservation:
-    snippet = around(after.lines, first, last)
-    said = f"Edited `{action.path}`; around the change it now reads:\n{snippet}"
-    return _edited(action, path, before, after, said)
-
-
-def _edited(
-    action: FileEditorAction, path: Path, before: Text | None, after: Text, said: str
-) -> FileEditorObservation:
-    return FileEditorObservation(
-        command=action.command,
-        path=printable(path),
-        prev_exist=before is not None,
-        old_content=_kept(before),
-        new_content=_kept(after),
-        content=(TextContent(text=said),),
+    # Kept before it is done: what a store that is away keeps off the record does not happen.
+    old = await carried(edit.before, context.keep)
+    new = await carried(edit.after, context.keep)
+    await asyncio.to_thread(all_or_none, (edit,))
+    told = _observed(action, context, edit.path, (TextContent(text=said),))
+    return told.model_copy(
+        update={
+            "prev_exist": edit.before is not None,
+            "old_content": old,
+            "new_content": new,
+        }
     )
 
 
-def _kept(text: Text | None) -> str | None:
-    return text.raw if text and len(text.raw.encode()) <= MOST_KEPT else None
+def _observed(
+    action: FileEditorAction, context: Context, path: Path, content: Sequence[Content]
+) -> FileEditorObservation:
+    return FileEditorObservation(
+        command=action.command, path=named(context.workspace, path), content=tuple(content)
+    )
 
-
-_DO = {"view": _view, "create": _create, "str_replace": _str_replace, "insert": _insert}
 
 FILE_EDITOR = Tool(
     definition=ToolDefinition(
@@ -250,4 +228,5 @@ FILE_EDITOR = Tool(
     ),
     parse=parse,
     run=run,
+    touches=touches,
 )

@@ -1,4 +1,4 @@
-"""One command in one shell of its own, of which nothing is left once it is over."""
+"""A shell in a terminal of its own, of which nothing is left once it is over."""
 
 import asyncio
 import contextlib
@@ -8,133 +8,143 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeAlias
 
+from tools.console import Console, Sender
 from tools.tool import ToolFailed
 
-Supervisor: TypeAlias = "subprocess.Popen[bytes]"
-
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-SHELL = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
+SHELL = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 
-LONGEST_COMMAND = 128 * 1024 - 1
-"""Bytes; Linux takes no longer argument (MAX_ARG_STRLEN, which counts the NUL)."""
-
-MARK = "PERDURE_COMMAND"
-"""A variable in a command's environment by which its processes can be told."""
+MARK = "PERDURE_SESSION"
+"""A variable in a shell's environment by which its processes can be told."""
 
 PATIENCE = 5.0
-"""Seconds for what is left in a pipe to arrive, and for killed processes to be gone."""
-
-_CHUNK = 64 * 1024
+"""Seconds for killed processes to be gone."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `exit_code` is 128 + N after signal N, and -1 where it was stopped.
+    """How a shell ended: `exit_code` is 128 + N after signal N, and -1 where it was closed.
 
     `background` counts processes which it left running and that were ended with it; `survivors`
     are the ids of those that could not be ended, such as another user's.
     """
 
     exit_code: int
-    timed_out: bool = False
     background: int = 0
     survivors: tuple[int, ...] = ()
 
 
-async def execute(
-    command: str,
-    directory: Path,
-    environment: Mapping[str, str],
-    timeout: float,  # noqa: ASYNC109 - the command's, and it is told from the caller's own
-    take: Callable[[bytes], None],
-) -> Ended:
-    """Run `command` in `directory`, hand its output to `take` as it comes, and say how it ended.
+class Shell:
+    """An interactive bash, with every process that comes of it.
 
-    It is stopped, with every process that came of it, after `timeout` seconds, when the caller
-    is cancelled, when `take` raises, and when this program dies in any way. Raises ToolFailed
-    where it could not be started.
+    It lives until it ends itself, is closed, or this program dies in any way. `over` tells how it
+    ended, once none of its processes is left and all that they wrote was heard; it raises
+    ToolFailed where the shell could not be started.
     """
-    if sys.platform != "linux":
-        raise ToolFailed("Commands can only be run on Linux: start the worker there.")
-    mark = uuid.uuid4().hex
-    process = _start(command, directory, {**environment, MARK: mark})
-    following = asyncio.create_task(_follow(process, mark, take))
-    try:
-        done, _ = await asyncio.wait({following}, timeout=timeout)
-    finally:
-        _stop(process)
-        await asyncio.wait({following})
-    ended = following.result()
-    return ended if done else replace(ended, exit_code=-1, timed_out=True)
+
+    def __init__(
+        self, directory: Path, environment: Mapping[str, str], hear: Callable[[bytes], None]
+    ) -> None:
+        if sys.platform != "linux" or not Path(SHELL[0]).exists():
+            raise ToolFailed(f"Commands need Linux and {SHELL[0]}: start the worker there.")
+        self._mark = uuid.uuid4().hex
+        self.console = Console(hear)
+        commands, self._commands = os.pipe()
+        try:
+            self._process = _start(directory, environment, self._mark, self.console.name, commands)
+        except OSError:
+            self.console.abandon()
+            os.close(self._commands)
+            raise
+        finally:
+            os.close(commands)
+        self._control = Sender(self._commands)
+        self._acknowledged = asyncio.Event()
+        self.over = asyncio.create_task(self._follow())
+
+    def send(self, frame: str) -> None:
+        """To descriptor 60 of the shell, where it ends with a NUL."""
+        self._control.send(frame.encode() + b"\0")
+
+    async def end_since(self, tick: int) -> None:
+        """Kill what came of the shell since that tick of the boot clock, but not the shell."""
+        self._acknowledged.clear()
+        with contextlib.suppress(OSError, ValueError):  # closed, and so they are ended anyway
+            assert self._process.stdin is not None
+            self._process.stdin.write(f"{tick}\n".encode())
+        acknowledged = asyncio.ensure_future(self._acknowledged.wait())
+        await asyncio.wait(
+            {acknowledged, self.over}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED
+        )
+        acknowledged.cancel()
+
+    def close(self) -> None:
+        """End it with all its processes; `over` tells when that is done."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    async def _follow(self) -> Ended:
+        try:
+            said = await self._report()
+            code = self._process.wait()
+            ended = _told(said) if code >= 0 else await _unsupervised(self._mark, code)
+        finally:
+            self.close()
+            self._control.stop()
+            os.close(self._commands)
+            await self.console.close()
+        return ended
+
+    async def _report(self) -> str:
+        """The supervisor's last line, once it is gone, and everybody else with it."""
+        assert self._process.stderr is not None
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), self._process.stderr
+        )
+        last = b""
+        try:
+            while line := await reader.readline():
+                if line == b"ended\n":
+                    self._acknowledged.set()
+                else:
+                    last = line
+        finally:
+            transport.close()
+        return last.decode(errors="replace").strip()
 
 
-def _start(command: str, directory: Path, environment: Mapping[str, str]) -> Supervisor:
+def _start(
+    directory: Path, environment: Mapping[str, str], mark: str, terminal: str, commands: int
+) -> "subprocess.Popen[bytes]":
     # Not asyncio's own kind of process: that is killed when it is forgotten, and this one has to
     # live until it has ended all the others.
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", SUPERVISOR, SHELL, command],
+        [sys.executable, "-I", "-S", SUPERVISOR, terminal, str(commands), *SHELL],
         bufsize=0,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        pass_fds=[commands],
         cwd=directory,
-        env=environment,
+        env={**environment, MARK: mark},
         start_new_session=True,
     )
 
 
-def _stop(process: Supervisor) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-
-
-async def _follow(process: Supervisor, mark: str, take: Callable[[bytes], None]) -> Ended:
-    """Read until the supervisor is gone, and everybody else with it."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    reading = asyncio.create_task(_read(process.stdout, take))
-    reading.add_done_callback(lambda _: _stop(process))
-    with contextlib.suppress(BrokenPipeError):  # it died at once, and its report says why
-        process.stdin.write(b"\n")
-    report = bytearray()
-    await _read(process.stderr, report.extend)
-    code = process.wait()
-    ended = _told(report.decode(errors="replace")) if code >= 0 else await _unsupervised(mark, code)
-    await asyncio.wait({reading}, timeout=PATIENCE)
-    if reading.cancel():  # a survivor holds the pipe
-        return ended
-    await reading
-    return ended
-
-
-async def _read(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-    reader = asyncio.StreamReader(limit=_CHUNK)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), pipe
-    )
-    try:
-        while chunk := await reader.read(_CHUNK):
-            take(chunk)
-    finally:
-        transport.close()
-
-
 def _told(report: str) -> Ended:
-    last = report.strip().rpartition("\n")[2]
     try:
-        code, background, *survivors = map(int, last.split())
+        code, background, *survivors = map(int, report.split())
     except ValueError as error:
-        raise ToolFailed(f"The command could not be started: {last}.") from error
+        raise ToolFailed(f"The shell could not be started: {report}.") from error
     return Ended(code, background=background, survivors=tuple(survivors))
 
 
 async def _unsupervised(mark: str, code: int) -> Ended:
-    """The command killed its supervisor: find the rest by their mark and end them from here."""
+    """The shell killed its supervisor: find the rest by their mark and end them from here."""
     deadline = asyncio.get_running_loop().time() + PATIENCE
     while (left := _marked(mark)) and asyncio.get_running_loop().time() < deadline:
         for pid in left:

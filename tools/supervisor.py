@@ -1,15 +1,17 @@
-"""Runs one command and sees to it that nothing of it stays behind.
+"""Runs one shell in a terminal and sees to it that nothing of it stays behind.
 
-A program of its own (`python supervisor.py SHELL COMMAND`, Linux), because only a process that
-adopts the orphans of one command can know that all of them are gone:
+A program of its own (`python supervisor.py TERMINAL COMMANDS SHELL ARGUMENT...`, Linux), because
+only a process that adopts the orphans of a shell can know that all of them are gone:
 
-* stdin is the lifeline: the first byte starts the command, anything after it (and the end of
-  whoever held the other end, even by SIGKILL) ends it
-* stdout, and stderr with it, is the command's; the command's stdin is empty
+* TERMINAL is the path of the terminal that the shell gets for itself
+* COMMANDS is the number of a descriptor, which the shell has as number 60
+* stdin is the lifeline: its end (and that of whoever held the other end, even by SIGKILL) ends the
+  shell and every process under it. A number that comes in is a tick of the boot clock: what came of
+  the shell since then ends, and `ended` is said on stderr
 * stderr takes one line at the end: exit code, number of background processes that had to be
   ended, and the ids of those that could not be
 
-SIGTERM, SIGINT and SIGHUP end the command as well.
+SIGTERM, SIGINT and SIGHUP end the shell as well.
 """
 
 import ctypes
@@ -23,16 +25,20 @@ from collections.abc import Iterator
 PR_SET_CHILD_SUBREAPER = 36
 STOP = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 LIFELINE = 0
+COMMANDS = 60
 
 GRACE = 0.5
 """Seconds that what the shell left running has to finish, as `>(tee log)` needs a moment."""
+
+KILLING = 0.25
+"""Seconds in which what came of one command is killed, as it may go on starting processes."""
 
 PATIENCE = 5.0
 """Seconds after which a process that does not die of SIGKILL is reported, not waited for."""
 
 
 class Children:
-    """The processes under this one: all of the command's, however they detached themselves."""
+    """The processes under this one: all of the shell's, however they detached themselves."""
 
     def __init__(self) -> None:
         self._adopt_orphans()
@@ -40,7 +46,7 @@ class Children:
         os.set_blocking(self._signals, False)
         os.set_blocking(wakeup, False)
         for number in (signal.SIGCHLD, *STOP):
-            # A handler, not SIG_IGN: the command must not inherit deaf ears.
+            # A handler, not SIG_IGN: the shell must not inherit deaf ears.
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         self.statuses: dict[int, int] = {}
@@ -50,31 +56,48 @@ class Children:
         if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "cannot adopt orphaned processes")
 
-    def start(self, shell: str, command: str) -> int:
-        """Its own session, nothing to read, stderr into stdout."""
+    def start(self, terminal: str, commands: int, *shell: str) -> int:
+        """Its own session; the terminal that it opens first becomes the one that controls it."""
+        os.set_inheritable(commands, False)
         return os.posix_spawn(
+            shell[0],
             shell,
-            [shell, "-c", command],
             os.environ,
             file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
+                (os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0),
+                (os.POSIX_SPAWN_DUP2, 0, 1),
+                (os.POSIX_SPAWN_DUP2, 0, 2),
+                (os.POSIX_SPAWN_DUP2, commands, COMMANDS),
             ],
             setsid=True,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
 
-    def wait(self, pid: int) -> int | None:
-        """The exit code of `pid`, or None where we are told to end it first."""
-        while pid not in self.statuses:
+    def wait(self, shell: int) -> int | None:
+        """The exit code of the shell, or None where we are told to end it first."""
+        while shell not in self.statuses:
             ready, _, _ = select.select([LIFELINE, self._signals], [], [])
             if self._signals in ready and STOP & set(os.read(self._signals, 4096)):
                 return None
             self.reap()
             if LIFELINE in ready:
-                break
-        return self.statuses.get(pid)
+                if not (ticks := os.read(LIFELINE, 4096).split()):
+                    break
+                self._end_since(shell, int(ticks[-1]))
+                os.write(2, b"ended\n")
+        return self.statuses.get(shell)
+
+    def _end_since(self, shell: int, tick: int) -> None:
+        """Kill what came of the shell since then; not what an older process of it started."""
+        deadline = time.monotonic() + KILLING
+        while family := dict(descendants((shell,), tick)):
+            for pid in family:
+                _killed(pid)
+            if time.monotonic() >= deadline:
+                return
+            self._doze()
+            self.reap()
 
     def reap(self) -> bool:
         """Take leave of those that ended; False when there is nobody left at all."""
@@ -118,29 +141,38 @@ class Children:
             os.read(self._signals, 4096)
 
 
-def descendants() -> Iterator[tuple[int, int]]:
-    """The id and process group of every living process under this one, by the parents' ids."""
+def descendants(under: tuple[int, ...] = (), tick: int = 0) -> Iterator[tuple[int, int]]:
+    """The id and process group of every living process under this one, by the parents' ids.
+
+    `tick` leaves out those that started earlier, and what is under them, but for the processes
+    `under`, which are left out themselves.
+    """
     table = dict(_processes())
-    family = {os.getpid()}
+    roots = {os.getpid(), *under}
+    family = set(roots)
     grown = True
     while grown:
-        new = {pid for pid, (parent, _, _) in table.items() if parent in family} - family
+        new = {
+            pid
+            for pid, (parent, _, _, started) in table.items()
+            if parent in family and started >= tick
+        } - family
         family |= new
         grown = bool(new)
-    for pid in family - {os.getpid()}:
-        _, group, state = table[pid]
+    for pid in family - roots:
+        _, group, state, _ = table[pid]
         if state != "Z":
             yield pid, group
 
 
-def _processes() -> Iterator[tuple[int, tuple[int, int, str]]]:
+def _processes() -> Iterator[tuple[int, tuple[int, int, str, int]]]:
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib starts slowly
         try:
             with open(f"/proc/{name}/stat", errors="replace") as file:  # noqa: PTH123
-                state, parent, group = file.read().rpartition(")")[2].split()[:3]
+                fields = file.read().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended since it was listed
-        yield int(name), (int(parent), int(group), state)
+        yield int(name), (int(fields[1]), int(fields[2]), fields[0], int(fields[19]))
 
 
 def _killed(target: int) -> bool:
@@ -152,11 +184,9 @@ def _killed(target: int) -> bool:
     return True
 
 
-def main(shell: str, command: str) -> None:
+def main(terminal: str, commands: str, *shell: str) -> None:
     children = Children()
-    if not os.read(LIFELINE, 1):
-        return
-    code = children.wait(children.start(shell, command))
+    code = children.wait(children.start(terminal, int(commands), *shell))
     finished = code is not None and children.gone_within(GRACE)
     ended = set() if finished else children.end()
     survivors = " ".join(str(pid) for pid, _ in descendants()) if children.reap() else ""

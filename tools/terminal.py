@@ -1,34 +1,45 @@
-"""Shell commands in the workspace, each in a shell of its own."""
+"""Shell commands in the workspace, in one shell that lasts from call to call."""
 
 import asyncio
 import os
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field
+from functools import partial
 
 from events.actions import TerminalAction
 from events.content import TextContent, ToolAnnotations, ToolDefinition
 from events.observations import CmdOutputMetadata, TerminalObservation
-from tools.arguments import schema_of, validated
-from tools.output import Output
-from tools.shell import LONGEST_COMMAND, SHELL, Ended, execute
+from tools.arguments import schema_of
+from tools.session import Call, Finished, Session
+from tools.sessions import Sessions
+from tools.terminal_arguments import TerminalArguments, keys_of, parse
+from tools.terminal_session import session_for
+from tools.terminal_waiting import Patience, tell, waited
+from tools.terminal_words import (
+    BUSY,
+    GOING_ON,
+    NOT_RUN,
+    NOTHING_RUNS,
+    TOO_LATE,
+    ended,
+    meanwhile,
+    still_runs,
+)
 from tools.tool import Context, Tool
 
-TIMEOUT = 120.0
-"""Seconds a command gets where the model does not say."""
-
 DESCRIPTION = f"""\
-Run a shell command ({SHELL}) in the workspace and get its output and exit code.
+Run a command in a bash shell that lasts, and get its output and exit code.
 
-* Every call is a new shell in the workspace directory: `cd`, variables and background processes \
-do not outlast the call. Join what belongs together with `&&` or `;`, and start a server in the \
-same command as whatever talks to it.
-* Nobody can answer questions: standard input is empty and there is no terminal. Pass flags such \
-as `-y`, and no interactive programs (editors, pagers, REPLs).
-* Standard output and standard error come back together. The middle of a long output is left \
-out: send it to a file and look at it with `grep`, `head` or `tail`.
-* A command that still runs after `timeout` seconds (default {TIMEOUT:.0f}) is ended with every \
-process it started.
+* It is one shell for the whole conversation, and starts in the workspace directory: the working \
+directory, variables, functions and background jobs are still there in the next call.
+* One command runs at a time. Join what belongs together with `&&`, `;` or newlines. Do not use \
+`exit` or `set -e` outside a script or subshell: they end the shell.
+* A command that prints nothing for {Patience.silence:.0f} seconds, or is not done after `timeout` \
+seconds, keeps running: you get what it printed so far, with exit code -1. {GOING_ON} Give a \
+`timeout` to a command that you know to be long and silent.
+* Start a server in the background, with its output in a file: `server > server.log 2>&1 &`.
+* Programs may ask, and you can answer; prefer flags such as `-y`. There is no screen: full-screen \
+programs (editors, pagers) are of no use.
+* The middle of a long output is left out: send it to a file and look at it with `grep`, `head` or \
+`tail`.
 """
 
 # An allow-list, because nobody can list every name under which a worker may hold a secret.
@@ -37,87 +48,119 @@ PASSED_ON = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR"),
 )
 
-_PULSE = 0.25
-_NEWEST = 4_000
+PAGERS = ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER")
 
 
-class TerminalArguments(BaseModel):
-    """What the model is offered; `is_input` and `reset` belong to a session that lasts."""
+async def run(
+    sessions: Sessions, patience: Patience, action: TerminalAction, context: Context
+) -> TerminalObservation:
+    """Run a command in the conversation's shell, or go on with the one that runs there.
 
-    model_config = ConfigDict(extra="forbid")
-
-    command: str = Field(description="The command, or several joined by `&&`, `;` or newlines.")
-    timeout: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        description=f"Seconds after which the command is ended; default {TIMEOUT:.0f}.",
-    )
-
-
-def parse(arguments: dict[str, Any]) -> TerminalAction:
-    for name in ("is_input", "reset"):
-        if arguments.get(name):
-            raise ValueError(
-                f"`{name}` is not available: every call is a new shell with nothing to go on "
-                "with. Give everything in one `command`."
-            )
-    offered = {
-        name: value for name, value in arguments.items() if name not in ("is_input", "reset")
-    }
-    take = validated(TerminalArguments, offered)
-    _check(take.command)
-    return TerminalAction(command=take.command, timeout=take.timeout)
-
-
-def _check(command: str) -> None:
-    if not command.strip():
-        raise ValueError("`command` is empty: give the shell command to run.")
-    if "\0" in command:
-        raise ValueError("`command` holds a NUL character: write it as '\\0' for printf.")
-    if (size := len(command.encode())) > LONGEST_COMMAND:
-        raise ValueError(
-            f"`command` is {size:,} bytes long, and at most {LONGEST_COMMAND:,} can be run: "
-            "write the data to a file first."
-        )
-
-
-async def run(action: TerminalAction, context: Context) -> TerminalObservation:
-    """Run it; an exit code other than 0 is a result like any other, a timeout is an error.
+    An exit code other than 0 is a result like any other, and so is a command that still runs.
+    Where the caller is cancelled, the command ends, with all that it started, and the shell stays.
 
     The command sees the worker's files and network as the worker's user does: keeping it from
     them is the sandbox's business. What it does not get is the worker's environment.
     """
-    timeout = action.timeout or TIMEOUT
-    with Output() as output:
-        watching = asyncio.create_task(_watch(output, context))
+    async with sessions.seat(context.conversation_id) as seat:
+        session, note = await session_for(action, seat, context, _environment(context))
+        if action.reset and not action.command:
+            return _observation(action, session, note, 0)
+        if (refusal := _refusal(action, session)) is not None:
+            return _observation(action, session, _joined(note, refusal), -1, is_error=True)
+        call, late = _begin(action, session)
         try:
-            ended = await execute(
-                action.command, context.workspace, _environment(context), timeout, output.take
-            )
-        finally:
-            watching.cancel()
-            context.progress(output.newest(_NEWEST))
+            finished = await waited(call, session, action, patience, context)
+            told = still_runs(call, _now(), action.timeout, patience.of(action))
+            notes = (late, told if finished is None else ended(call, finished))
+            return await _shown(action, session, context, finished, note, *notes)
+        except asyncio.CancelledError:
+            await _interrupt(session, context)
+            raise
+
+
+def _refusal(action: TerminalAction, session: Session) -> str | None:
+    if action.is_input:
+        return NOTHING_RUNS if session.call is None else None
+    return BUSY if session.busy else None
+
+
+def _begin(action: TerminalAction, session: Session) -> tuple[Call, str]:
+    """Give the shell its command, or the command its input; and a note where that is too late."""
+    if action.is_input:
+        assert session.call is not None
+        return session.call, _typed(keys_of(action.command), session)
+    if session.call is not None:
+        newline = "" if session.output.newest(1) in ("", "\n") else "\n"
+        between = f"{newline}{meanwhile(session.call.finished.result())}\n"
+        session.output.take(between.encode())
+    return session.start(action.command), ""
+
+
+def _typed(keys: bytes, session: Session) -> str:
+    if keys and not session.busy:
+        return TOO_LATE
+    if keys == b"\x03":
+        session.press_interrupt()
+    else:
+        session.type(keys)
+    return ""
+
+
+async def _shown(
+    action: TerminalAction,
+    session: Session,
+    context: Context,
+    finished: Finished | None,
+    before: str,
+    *after: str,
+) -> TerminalObservation:
+    if finished is not None:
+        session.settle()
+    with session.take() as output:
         text, key = await output.shown(context)
+    moved = not session.over and session.directory != str(context.workspace)
+    where = f"[Current working directory: {session.directory}]" if moved else ""
+    observation = _observation(
+        action,
+        session,
+        _joined(before, text.removesuffix("\n"), *after, where),
+        -1 if finished is None else finished.exit_code,
+        is_error=TOO_LATE in after or NOT_RUN in after,
+    )
+    changes = {"timeout": finished is None, "full_output_save_dir": key}
+    return observation.model_copy(update=changes)
+
+
+def _observation(
+    action: TerminalAction, session: Session, text: str, exit_code: int, is_error: bool = False
+) -> TerminalObservation:
     return TerminalObservation(
-        content=(TextContent(text=_with_ending(text, ended, timeout)),),
-        is_error=ended.timed_out,
+        content=(TextContent(text=text),),
+        is_error=is_error,
         command=action.command,
-        exit_code=ended.exit_code,
-        timeout=ended.timed_out,
-        metadata=CmdOutputMetadata(exit_code=ended.exit_code, working_dir=str(context.workspace)),
-        full_output_save_dir=key,
+        exit_code=exit_code,
+        metadata=CmdOutputMetadata(
+            exit_code=exit_code, pid=session.pid, working_dir=session.directory
+        ),
     )
 
 
-async def _watch(output: Output, context: Context) -> None:
-    """Tell of the newest output, at most every quarter of a second."""
-    told = 0
-    while True:
-        await asyncio.sleep(_PULSE)
-        if output.bytes > told:
-            told = output.bytes
-            context.progress(output.newest(_NEWEST))
+async def _interrupt(session: Session, context: Context) -> None:
+    try:
+        await session.interrupt()
+    finally:
+        if session.output.bytes:
+            tell(session, context)
+        session.forget()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _joined(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
 
 
 def _environment(context: Context) -> dict[str, str]:
@@ -126,43 +169,31 @@ def _environment(context: Context) -> dict[str, str]:
         for name, value in os.environ.items()
         if name in PASSED_ON or name.startswith("LC_")
     }
-    return {"TERM": "dumb", **passed, "PWD": str(context.workspace)}
+    pagers = dict.fromkeys(PAGERS, "cat")
+    return {**passed, **pagers, "TERM": "dumb", "PWD": str(context.workspace)}
 
 
-def _counted(processes: int) -> str:
-    return "1 process" if processes == 1 else f"{processes} processes"
-
-
-def _with_ending(text: str, ended: Ended, timeout: float) -> str:
-    lines = [text.removesuffix("\n")] if text else []
-    if ended.background:
-        lines.append(f"[Ended with the command: {_counted(ended.background)} in the background]")
-    if ended.survivors:
-        ids = ", ".join(map(str, ended.survivors))
-        lines.append(f"[These processes could not be ended and may still run: {ids}]")
-    if ended.timed_out:
-        lines.append(
-            f"[Command was ended with all its processes after {timeout:g} seconds, before it was "
-            "done. Give a larger `timeout` if it needs longer.]"
-        )
-    else:
-        lines.append(f"[Command finished with exit code {ended.exit_code}]")
-    return "\n".join(lines)
-
-
-TERMINAL = Tool(
-    definition=ToolDefinition(
-        name="terminal",
-        description=DESCRIPTION,
-        parameters=schema_of(TerminalArguments),
-        annotations=ToolAnnotations(
-            title="Terminal",
-            readOnlyHint=False,
-            destructiveHint=True,
-            idempotentHint=False,
-            openWorldHint=True,
+def terminal(sessions: Sessions, patience: Patience = Patience()) -> Tool:  # noqa: B008 - frozen
+    """The tool, with its shells among `sessions`, which somebody has to close."""
+    return Tool(
+        definition=ToolDefinition(
+            name="terminal",
+            description=DESCRIPTION,
+            parameters=schema_of(TerminalArguments),
+            annotations=ToolAnnotations(
+                title="Terminal",
+                readOnlyHint=False,
+                destructiveHint=True,
+                idempotentHint=False,
+                openWorldHint=True,
+            ),
         ),
-    ),
-    parse=parse,
-    run=run,
-)
+        parse=parse,
+        run=partial(run, sessions, patience),
+    )
+
+
+SESSIONS = Sessions()
+"""The shells of this worker's conversations, to be closed when it ends."""
+
+TERMINAL = terminal(SESSIONS)

@@ -1,8 +1,10 @@
-"""Text files, edited without touching what was not meant: line ends, modes, other bytes."""
+"""Text files, edited without touching what was not meant: line ends, encodings, modes."""
 
+import codecs
 import os
+import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.tool import ToolFailed
@@ -10,6 +12,17 @@ from tools.workspace import printable
 
 LARGEST = 10 * 1024 * 1024
 """Bytes of a file that is read as a whole."""
+
+_MARKED = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LEGACY = ("cp1252", "latin-1")
+"""Tried where a file is not UTF-8: bytes of any encoding survive where nothing touches them."""
+
+# What no text in a one-byte encoding has: control characters but for tab, line ends and escape.
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,9 @@ class Text:
 
     body: str
     newline: str = "\n"
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    """The byte order mark that the file begins with, which is no part of `body`."""
 
     @classmethod
     def of(cls, raw: str) -> "Text":
@@ -38,12 +54,23 @@ class Text:
         """Without their ends; only `\\n` ends a line, whatever else Unicode calls a line break."""
         return lines_of(self.body)
 
+    def encoded(self, name: str) -> bytes:
+        """The bytes of the file. Raises ToolFailed where its encoding has no such character."""
+        try:
+            return self.mark + self.raw.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise ToolFailed(
+                f"`{printable(name)}` is in {self.encoding}, which has no "
+                f"{error.object[error.start]!r}: use characters that it has, or convert the file "
+                "to UTF-8 first."
+            ) from error
+
     def meant(self, given: str) -> str:
         """What the model wrote, with this file's line ends as `body` has them."""
         return given.replace("\r\n", "\n") if self.newline == "\r\n" else given
 
     def with_body(self, body: str) -> "Text":
-        return Text(body, self.newline)
+        return replace(self, body=body)
 
 
 def lines_of(body: str) -> list[str]:
@@ -51,8 +78,8 @@ def lines_of(body: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def read(path: Path, name: str) -> Text:
-    """The file at `path`, which the model calls `name`. Raises ToolFailed, OSError."""
+def load(path: Path, name: str) -> bytes:
+    """The bytes of the file at `path`, which the model calls `name`. Raises ToolFailed, OSError."""
     if not path.is_file():
         raise ToolFailed(f"`{printable(name)}` is not a regular file.")
     if (size := path.stat().st_size) > LARGEST:
@@ -60,29 +87,57 @@ def read(path: Path, name: str) -> Text:
             f"`{printable(name)}` has {size:,} bytes, and at most {LARGEST:,} can be opened: use "
             "commands that read a part of it."
         )
+    return path.read_bytes()
+
+
+def read(path: Path, name: str) -> Text:
+    """The text of the file at `path`, which the model calls `name`. Raises ToolFailed, OSError."""
+    return decoded(load(path, name), name)
+
+
+def decoded(data: bytes, name: str) -> Text:
+    """The text that these bytes are. Raises ToolFailed where they are none.
+
+    UTF-8, UTF-16 with its mark, and else Windows-1252 or Latin-1, which keep every byte.
+    """
+    mark, encoding = next((pair for pair in _MARKED if data.startswith(pair[0])), (b"", "utf-8"))
     try:
-        raw = path.read_bytes().decode()
+        raw = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
-        raise ToolFailed(
-            f"`{printable(name)}` is not UTF-8 text (byte {error.start:,}): it is binary or in "
-            "another encoding."
-        ) from error
+        mark, (raw, encoding) = b"", _legacy(data, name, error)
     if "\0" in raw:
         raise ToolFailed(f"`{printable(name)}` is a binary file: it holds NUL bytes.")
-    return Text.of(raw)
+    return replace(Text.of(raw), encoding=encoding, mark=mark)
 
 
-def write(path: Path, text: Text) -> None:
-    """All of it or nothing, even if the power fails; a file that was there keeps its mode."""
+def _legacy(data: bytes, name: str, error: UnicodeDecodeError) -> tuple[str, str]:
+    if _BINARY.search(data):
+        raise ToolFailed(
+            f"`{printable(name)}` is a binary file: byte {error.start:,} is not UTF-8, and it "
+            "holds control characters."
+        ) from error
+    for encoding in _LEGACY:
+        try:
+            return data.decode(encoding), encoding
+        except UnicodeDecodeError:
+            continue
+    raise AssertionError("Latin-1 has a character for every byte")
+
+
+def stage(path: Path, data: bytes, mode: int | None) -> Path:
+    """Write `data` beside `path`, to be renamed to it: then all of it is there, or nothing.
+
+    That holds even if the power fails. Without a `mode` the file gets the usual one.
+    """
     aside = path.with_name(f".{uuid.uuid4().hex}.tmp")
-    mode = path.stat().st_mode & 0o7777 if path.exists() else None
     try:
         with aside.open("xb") as file:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
-            file.write(text.raw.encode())
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
-    finally:
+    except BaseException:
         aside.unlink(missing_ok=True)
+        raise
+    return aside

@@ -1,6 +1,7 @@
 """The directory of a conversation, which no path leaves."""
 
 import os
+import posixpath
 from pathlib import Path
 
 from tools.tool import ToolFailed
@@ -25,6 +26,21 @@ def inside(workspace: Path, name: str) -> Path:
     return place
 
 
+def named(workspace: Path, place: Path) -> str:
+    """What a place in the workspace is called there: the same on every machine."""
+    return printable(place.relative_to(workspace.resolve()))
+
+
 def printable(name: str | Path) -> str:
     """A file's name as text that can be stored: a name on disk may hold any bytes."""
     return os.fsencode(name).decode(errors="replace")
+
+
+def file_resource(name: str) -> str | None:
+    """What `touches` says of the file that the model calls `name`.
+
+    None for a name that only the workspace itself can tell from others: absolute, or with `..`.
+    """
+    if name.startswith("/") or ".." in name.split("/"):
+        return None
+    return f"file:{posixpath.normpath(name or '.')}"

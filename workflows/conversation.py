@@ -1,24 +1,38 @@
 """One conversation: decide what to do, do it, take in what came of it; until it is closed."""
 
-import uuid
-from datetime import timedelta
+import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError
 
 from agent.decide import ROOM, decide, load
-from agent.inbox import CloseAsked, Item, PauseAsked, ResumeAsked, Said, weight
-from agent.spec import ModelSpec, Spec
-from agent.start import Recorded, Snapshot, Start, snapshot
-from agent.state import State, fold, knows, lost
-from agent.steps import Act, Open, Record, Save, Step, Stop, Task
+from agent.evolve import fold
+from agent.inbox import Item, Said, weight
+from agent.spec import Spec
+from agent.start import Errand, Snapshot, Start
+from agent.state import State, knows, lost, uncondensed, untitled
+from agent.steps import (
+    Act,
+    Condense,
+    Delegate,
+    Entitle,
+    Open,
+    Record,
+    Report,
+    Save,
+    Step,
+    Stop,
+    Task,
+    Think,
+)
 from events.digest import Digest
-from workflows.failures import after_failure, ending, known_of
-from workflows.messages import accept, said
+from workflows.children import outcome
+from workflows.failures import after_failure, ending, known_of, was_cancelled
+from workflows.handlers import Handlers
+from workflows.operators import details, search_attributes
 from workflows.options import options
-
-CLOSED = "The conversation is closed: start another one."
 
 PORTABLE = 48 * 1024
 """Bytes of waiting items that may be handed over; more than that is recorded first."""
@@ -26,60 +40,64 @@ PORTABLE = 48 * 1024
 LONG = 1500
 """History events after which a run hands over to the next."""
 
-UNOPENED = Spec(model=ModelSpec(name="none"))
-"""Whose patience counts before the log has told which spec is in force."""
+STOPPABLE = (Think, Condense, Entitle, Act, Delegate)
+"""The steps that an interrupt stops."""
 
 
 @workflow.defn(name="Conversation")
-class Conversation:
+class Conversation(Handlers):
     """The workflow of one conversation. Its log, not its history, is what must not be lost."""
 
     @workflow.init
     def __init__(self, start: Start) -> None:
+        self.start = start
         self.conversation_id = start.conversation_id
         self.user_id = start.user_id
         self.opened = start.state is not None
         self.state = start.state or State()
         self.inbox: list[Item] = list(start.inbox)
         self.saved = self.state.next_seq
+        self.shown = self.state.status
+        self.working: list[asyncio.Task[None]] = []
+        self.stoppable: list[asyncio.Task[Any]] = []
 
     @workflow.run
-    async def run(self, start: Start) -> Snapshot:
-        if not self.opened:
-            opening = Open(spec=start.spec, items=self.first_items(start.spec))
-            self.state = await self.do(opening, State)
-            left = self.inbox[len(opening.items) :]
-            self.inbox = [item for item in left if not knows(self.state, item)]
-            self.opened = True
+    async def run(self, start: Start) -> Snapshot:  # noqa: ARG002 - `__init__` has it
+        try:
+            return await self.converse()
+        except asyncio.CancelledError:  # of the workflow: whatever runs is stopped, and kept
+            self.close()
+            return await self.converse()
+
+    async def converse(self) -> Snapshot:
+        await self.at_work(Open(spec=self.start.spec) if not self.opened else None)
         while True:
             while await self.goes_on():
-                if step := decide(self.state, self.inbox):
-                    await self.take(step)
+                await self.at_work(*decide(self.state, self.inbox, self.seconds_left()))
                 if self.is_long():
                     workflow.continue_as_new(self.handed_over())
             if self.saved != self.state.next_seq:
-                await self.do(Stop(state=self.state.model_dump_json()), type(None))
+                await self.at_work(Stop(state=self.state.model_dump_json()))
                 self.saved = self.state.next_seq
             await workflow.wait_condition(lambda: bool(self.inbox) or self.nobody_waits())
             if not self.inbox:
                 return self.status()
 
-    def first_items(self, spec: Spec | None) -> tuple[Item, ...]:
-        """What is recorded with the opening: nothing, where a long prompt leaves no room for it."""
-        items = load(self.inbox)
-        size = sum(map(weight, items)) + (len(spec.model_dump_json()) if spec else 0)
-        return items if size < ROOM else ()
-
     async def goes_on(self) -> bool:
         """Wait until there is something to do; false once there never will be."""
         if decide(self.state, self.inbox):
             return True
-        if self.state.status == "closed":
+        if self.state.status == "closed" or self.is_done():
             return False
         if self.saved != self.state.next_seq:
             self.saved = self.state.next_seq
-            await self.do(Save(state=self.state.model_dump_json()), type(None))
+            await self.at_work(Save(state=self.state.model_dump_json()))
         return await self.woken()
+
+    def is_done(self) -> bool:
+        """Whether this was one turn on behalf of another conversation, and the turn is over."""
+        waits = ("running", "paused", "waiting_for_confirmation")
+        return bool(self.start.parent and self.state.turn) and self.state.status not in waits
 
     async def woken(self) -> bool:
         patience = timedelta(seconds=self.spec.idle_timeout)
@@ -89,40 +107,90 @@ class Conversation:
             return bool(self.inbox)
         return True
 
-    async def take(self, step: Step) -> None:
+    async def at_work(self, *steps: Step | Open | None) -> None:
+        """Do the steps, side by side; a deadline that passes meanwhile stops them.
+
+        A cancelled workflow comes back here: what was being done then is waited for first.
+        """
+        if not self.working:
+            self.working = [asyncio.create_task(self.take(step)) for step in steps if step]
+        left = self.seconds_left()
+        if left is not None and left > 0:
+            try:
+                await workflow.wait_condition(self.is_idle, timeout=timedelta(seconds=left))
+            except TimeoutError:
+                self.stop()
+        await workflow.wait_condition(self.is_idle)
+        done, self.working = self.working, []
+        for task in done:
+            task.result()
+        self.show()
+
+    def is_idle(self) -> bool:
+        return all(task.done() for task in self.working)
+
+    async def take(self, step: Step | Open) -> None:
         """Do the step and take in what came of it, or that nothing came of it."""
-        try:
-            digests = await self.do(step, list[Digest])
-        except ActivityError as error:
-            if isinstance(step, Act):
-                self.state = lost(self.state, step.action, known_of(error))
-            else:
-                self.inbox.append(after_failure(step, error))
+        if isinstance(step, Open):
+            await self.open(step)
             return
-        self.state = fold(self.state, digests)
+        try:
+            digests = await self.done(step)
+        except ActivityError as error:
+            self.fail(step, error)
+            return
+        self.state = fold(self.state, digests or [])
         if isinstance(step, Record):
-            del self.inbox[: len(step.items)]
+            del self.inbox[: step.taken]
+        if isinstance(step, Condense) and not digests:
+            self.state = uncondensed(self.state)
 
-    def is_long(self) -> bool:
-        """Whether it is time for a next run; nobody must be waiting for an answer of this one."""
-        info = workflow.info()
-        long = info.get_current_history_length() > LONG or info.is_continue_as_new_suggested()
-        return long and self.nobody_waits() and sum(map(weight, self.inbox)) < PORTABLE
+    def fail(self, step: Step, error: ActivityError) -> None:
+        """Take in that a step came to nothing, for good."""
+        if isinstance(step, Act | Delegate):
+            self.state = lost(self.state, step.action, known_of(error))
+        elif isinstance(step, Entitle):
+            self.state = untitled(self.state)
+        elif not was_cancelled(error):
+            self.inbox.append(after_failure(step, error))
 
-    def nobody_waits(self) -> bool:
-        return workflow.all_handlers_finished()
-
-    def handed_over(self) -> Start:
-        return Start(
-            conversation_id=self.conversation_id,
-            user_id=self.user_id,
-            state=self.state,
-            inbox=tuple(self.inbox),
+    async def open(self, step: Open) -> None:
+        step = step.model_copy(
+            update={"items": self.first_items(step.spec), "parent": self.start.parent}
         )
+        self.state = await self.do(step, State)
+        left = self.inbox[len(step.items) :]
+        self.inbox = [item for item in left if not knows(self.state, item)]
+        self.opened = True
 
-    @property
-    def spec(self) -> Spec:
-        return self.state.spec or UNOPENED
+    def first_items(self, spec: Spec | None) -> tuple[Item, ...]:
+        """What is recorded with the opening: nothing, where a long prompt leaves no room for it."""
+        items = load([item for item in self.inbox if isinstance(item, Said)])
+        if list(items) != self.inbox[: len(items)]:
+            return ()
+        size = sum(map(weight, items)) + (len(spec.model_dump_json()) if spec else 0)
+        return items if size < ROOM else ()
+
+    async def done(self, step: Step) -> list[Digest] | None:
+        match step:
+            case Delegate():
+                return await self.delegate(step)
+            case Save() | Stop():
+                await self.do(step, type(None))
+                return None
+            case _:
+                digests: list[Digest] = await self.do(step, list[Digest])
+                return digests
+
+    async def delegate(self, step: Delegate) -> list[Digest]:
+        """Have a child conversation do it, and report what it came to."""
+        errand: Errand = await self.do(step, Errand)
+        if errand.start is None:
+            return list(errand.answered)
+        failure = await self.stopped_with_us(outcome(errand.start))
+        report = Report(action=step.action, child=errand.start.conversation_id, failure=failure)
+        digests: list[Digest] = await self.do(report, list[Digest])
+        return digests
 
     async def do(self, step: Step | Open, result: Any) -> Any:
         """Have the activity of the step's kind do it, its events to begin at the next slot.
@@ -135,59 +203,57 @@ class Conversation:
             base=self.state.next_seq,
             step=step,
         )
+        activity = workflow.start_activity(
+            step.kind, task, result_type=result, **options(step, self.state, self.spec)
+        )
         try:
-            return await workflow.execute_activity(
-                step.kind, task, result_type=result, **options(step, self.spec)
-            )
+            # What the log is told must not be stopped half-way: a repeat would say it twice.
+            if isinstance(step, STOPPABLE):
+                return await self.stopped_with_us(activity)
+            return await activity
         except ActivityError as error:
             if (end := ending(error)) is not None:
                 raise end from error
             raise
 
-    @workflow.signal(description="Say something: a text, or {text, message_id, sender}.")
-    async def send_message(self, message: Any) -> None:
-        item = accept(message)
-        if not self.repeats(item):
-            self.inbox.append(item)
+    async def stopped_with_us(self, work: Any) -> Any:
+        """Wait for work that an interrupt may stop; what it had so far is still its result."""
+        task = asyncio.ensure_future(work)
+        self.stoppable.append(task)
+        try:
+            return await task
+        finally:
+            self.stoppable.remove(task)
 
-    @workflow.update(description="Say something, and learn where in the log it stands.")
-    async def submit_message(self, message: Any) -> Recorded:
-        item = said(message)
-        message_id = item.message_id or str(workflow.uuid4())
-        item = item.model_copy(update={"message_id": message_id})
-        await workflow.wait_condition(lambda: self.opened)
-        if self.state.status == "closed":
-            raise ApplicationError(CLOSED, type="Closed", non_retryable=True)
-        if not self.repeats(item):
-            self.inbox.append(item)
-        await workflow.wait_condition(lambda: message_id in self.state.seen)
-        seq = self.state.seen[message_id]
-        event_id = uuid.uuid5(uuid.UUID(self.conversation_id), str(seq))
-        return Recorded(seq=seq, event_id=str(event_id))
+    def stop(self) -> None:
+        """Stop the model and the tools that are at work."""
+        for task in self.stoppable:
+            task.cancel()
 
-    @submit_message.validator
-    def check_message(self, message: Any) -> None:
-        said(message)
+    def seconds_left(self) -> float | None:
+        deadline = self.spec.limits.deadline
+        if deadline is None:
+            return None
+        return (datetime.fromisoformat(f"{deadline}+00:00") - workflow.now()).total_seconds()
 
-    @workflow.signal(description="Pause between two steps; messages are kept until it resumes.")
-    async def pause(self) -> None:
-        self.inbox.append(PauseAsked())
+    def is_long(self) -> bool:
+        """Whether it is time for a next run; nobody must be waiting for an answer of this one."""
+        info = workflow.info()
+        long = info.get_current_history_length() > LONG or info.is_continue_as_new_suggested()
+        return long and self.nobody_waits() and sum(map(weight, self.inbox)) < PORTABLE
 
-    @workflow.signal(description="Go on after a pause, an error or a limit.")
-    async def resume(self) -> None:
-        self.inbox.append(ResumeAsked())
+    def nobody_waits(self) -> bool:
+        return workflow.all_handlers_finished()
 
-    @workflow.signal(description="End the conversation for good; its log stays.")
-    async def close(self) -> None:
-        self.inbox.append(CloseAsked())
+    def handed_over(self) -> Start:
+        handed = {"spec": None, "state": self.state, "inbox": tuple(self.inbox)}
+        return self.start.model_copy(update=handed)
 
-    @workflow.query(description="Status and reason, turn, counts, tokens, cost, what waits.")
-    def status(self) -> Snapshot:
-        return snapshot(self.conversation_id, self.state, len(self.inbox))
-
-    def repeats(self, item: Item) -> bool:
-        """Whether this message came before, by its sender's own id for it."""
-        if not isinstance(item, Said) or item.message_id is None:
-            return False
-        waiting = (one.message_id for one in self.inbox if isinstance(one, Said))
-        return knows(self.state, item) or item.message_id in waiting
+    def show(self) -> None:
+        """Keep what an operator sees in the Temporal UI true."""
+        workflow.set_current_details(details(self.conversation_id, self.user_id, self.state))
+        if self.start.searchable and self.shown != self.state.status:
+            workflow.upsert_search_attributes(
+                search_attributes(self.user_id, self.state, workflow.now().astimezone(UTC))
+            )
+        self.shown = self.state.status

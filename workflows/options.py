@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 from temporalio.common import RetryPolicy
-from temporalio.workflow import ActivityConfig
+from temporalio.workflow import ActivityCancellationType, ActivityConfig
 
 from agent.spec import Spec
-from agent.steps import Act, Open, Step, Think
+from agent.state import State
+from agent.steps import Act, Condense, Entitle, Open, Step, Think
 
 PATIENT = RetryPolicy(
     initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=30)
@@ -23,15 +24,22 @@ MARGIN = timedelta(seconds=30)
 """What the worker may take beyond a tool's own time limit, which it keeps itself."""
 
 
-def options(step: Step | Open, spec: Spec) -> ActivityConfig:
+STOPPABLE = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+"""What a step had done when it was stopped is its result all the same."""
+
+
+def options(step: Step | Open, state: State, spec: Spec) -> ActivityConfig:
     silent = timedelta(seconds=spec.heartbeat_timeout)
+    thinking = sum(model.timeout for model in (spec.model, *spec.fallbacks))
     match step:
-        case Think():
+        case Think() | Condense() | Entitle():
             return ActivityConfig(
                 heartbeat_timeout=silent,
-                start_to_close_timeout=timedelta(seconds=spec.model.timeout) + MARGIN,
+                start_to_close_timeout=timedelta(seconds=thinking) + MARGIN,
                 schedule_to_close_timeout=GIVING_UP,
                 retry_policy=PATIENT,
+                cancellation_type=STOPPABLE,
+                summary=f"{spec.model.name.rpartition('/')[2]} · {state.shown} events",
             )
         case Act():
             # A call that may have had an effect is never made again by itself.
@@ -39,8 +47,17 @@ def options(step: Step | Open, spec: Spec) -> ActivityConfig:
                 heartbeat_timeout=silent,
                 start_to_close_timeout=timedelta(seconds=spec.tool_timeout) + MARGIN,
                 retry_policy=PATIENT if step.repeatable else ONCE,
+                cancellation_type=STOPPABLE,
+                summary=_called(step, state),
             )
         case _:
             return ActivityConfig(
-                heartbeat_timeout=silent, start_to_close_timeout=BRIEF, retry_policy=PATIENT
+                heartbeat_timeout=silent,
+                start_to_close_timeout=BRIEF,
+                retry_policy=PATIENT,
+                cancellation_type=STOPPABLE,
             )
+
+
+def _called(step: Act, state: State) -> str:
+    return next((one.tool_name for one in state.pending if one.seq == step.action), "")

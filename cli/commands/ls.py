@@ -6,21 +6,15 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from agent.state import State
+from agent.state import Pending, State, asking
 from cli.output import Format, Output, note, plain, show, show_json
 from cli.performing import command_app, perform
+from cli.reading import first_words
 from cli.stack import place
 from client.store import store_of
-from events.content import text_of
-from events.messages import MessageEvent
+from events.entry import Entry
 from storage.conversations import conversations
-from storage.errors import Damaged, Missing
 from storage.log import EventLog
-
-FIRST = 8
-"""How many of the first events are looked through for what was asked for."""
-
-TITLE = 60
 
 app = command_app()
 
@@ -30,7 +24,10 @@ def ls(
     limit: Annotated[int, typer.Option(help="List so many at most.", min=1)] = 20,
     output: Output = Format.text,
 ) -> None:
-    """List conversations, the newest first."""
+    """List conversations, the newest first.
+
+    The store alone is asked; `temporal workflow list` finds them by status, tag and so on.
+    """
     perform(_ls(limit, output), output)
 
 
@@ -50,9 +47,14 @@ async def _ls(limit: int, output: Format) -> None:
 
 def _show(listed: list[dict[str, Any]]) -> None:
     for one in listed:
-        about = Text(f"{one['id']}  {one['status'] or '?':<8} {one['events']:>6} events  ")
+        about = Text(f"{one['id']}  {one['status'] or '?':<10} {one['events']:>6} events  ")
         about.append(f"{(one['last_event'] or '')[:19]:<19}  {one['model'] or '?'}  ", "dim")
-        show(about.append(plain(one["title"] or "")))
+        about.append(plain(one["title"] or ""))
+        if one["tags"]:
+            about.append(plain(f"  [{', '.join(one['tags'])}]"), "cyan")
+        if one["asks"]:
+            about.append(f"  {len(one['asks'])} waiting for you", "yellow")
+        show(about)
     if not listed:
         note('There are no conversations yet: start one with `perdure run "TASK"`.')
 
@@ -66,21 +68,27 @@ async def _summary(log: EventLog) -> dict[str, Any]:
     kept = await log.load_state()
     state = State.model_validate_json(kept) if kept is not None else State()
     end = await log.end(hint=state.next_seq)
-    first, last = await asyncio.gather(log.readable(0, FIRST), log.readable(max(0, end - 1), 1))
-    said = (slot.event for slot in first if not isinstance(slot, Damaged | Missing))
-    titles = (_title(event) for event in said if isinstance(event, MessageEvent))
-    newest = next((slot for slot in last if not isinstance(slot, Damaged | Missing)), None)
+    title, last = await asyncio.gather(_title(log, state), log.readable(max(0, end - 1), 1))
+    newest = next((slot for slot in last if isinstance(slot, Entry)), None)
+    at_rest = end == state.next_seq
     return {
         "id": log.conversation_id,
-        "status": state.status if end == state.next_seq else "running",
+        "status": state.status if at_rest else "running",
         "turn": state.turn,
         "events": end,
         "model": state.spec.model.name if state.spec else None,
         "last_event": newest.event.timestamp if newest else None,
-        "title": next(titles, None),
+        "title": title,
+        "tags": state.spec.tags if state.spec else (),
+        "asks": [_call(one) for one in asking(state)] if at_rest else [],
+        "tokens": state.spent.prompt_tokens + state.spent.completion_tokens,
+        "cost": state.spent.cost,
     }
 
 
-def _title(event: MessageEvent) -> str:
-    text = " ".join(text_of(event.llm_message.content).split())
-    return text if len(text) <= TITLE else f"{text[:TITLE]}..."
+async def _title(log: EventLog, state: State) -> str | None:
+    return state.title or await first_words(log)
+
+
+def _call(pending: Pending) -> dict[str, Any]:
+    return pending.model_dump(include={"seq", "tool_name", "tool_call_id", "risk"})

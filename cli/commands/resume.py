@@ -10,6 +10,6 @@ app = command_app()
 
 @app.command()
 def resume(conversation_id: ConversationId, output: Output = Format.text) -> None:
-    """Go on after a pause, an error or a limit."""
+    """Go on after a pause, an interrupt, an error or a limit."""
     said = "It goes on."
     perform(steer(conversation_id, Conversation.resume, said, output), output)

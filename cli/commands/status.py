@@ -3,7 +3,9 @@
 from agent.start import Snapshot, snapshot
 from cli.output import Format, Output, note, show, show_json
 from cli.performing import ConversationId, command_app, perform
+from cli.reading import first_words
 from cli.stack import log_of, place
+from cli.standing import lines_of
 from client.client import Client
 from client.errors import NotFound, Unreachable
 from storage.state import state_of
@@ -22,11 +24,14 @@ def status(conversation_id: ConversationId, output: Output = Format.text) -> Non
 
 async def _status(conversation_id: str, output: Format) -> None:
     found = await _asked(conversation_id)
+    if not found.title:
+        title = await first_words(await log_of(conversation_id))
+        found = found.model_copy(update={"title": title})
     if output is not Format.text:
         show_json(found.model_dump(mode="json"), output)
         return
-    for name, value in _told(found).items():
-        show(f"{name:<12} {value}")
+    for line in lines_of(found):
+        show(line)
 
 
 async def _asked(conversation_id: str) -> Snapshot:
@@ -40,20 +45,3 @@ async def _asked(conversation_id: str) -> Snapshot:
             raise NotFound(f"The store has no conversation {conversation_id}.") from error
         note(f"{error} This is what the log says:")
         return snapshot(conversation_id, state)
-
-
-def _told(found: Snapshot) -> dict[str, str]:
-    spent = found.spent
-    tokens = f"{spent.prompt_tokens:,} in, {spent.completion_tokens:,} out"
-    told = {
-        "status": found.status,
-        "reason": found.reason,
-        "turn": f"{found.turn}, {found.iterations} answers of the model",
-        "events": f"{found.next_seq}",
-        "pending": ", ".join(found.pending),
-        "waiting": f"{found.waiting} not in the log yet" if found.waiting else None,
-        "model": found.model,
-        "tokens": tokens,
-        "cost": f"${spent.cost:.4f}",
-    }
-    return {name: value for name, value in told.items() if value}

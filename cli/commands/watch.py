@@ -1,16 +1,21 @@
 """`perdure watch`: the log as it grows."""
 
+import contextlib
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cli.events_shown import fields_of_slot, show_slot
+from cli.growing import growing
 from cli.output import Format, Output, show_json
 from cli.performing import ConversationId, command_app, perform
 from cli.reading import followed, must_exist, to_rest
-from cli.stack import log_of
-from client.errors import Invalid
+from cli.stack import log_of, place
+from client.client import Client
+from client.errors import Invalid, Unreachable
+from client.live import Growing
+from events.entry import Entry
 from storage.reader import Slot
 
 app = command_app()
@@ -27,7 +32,8 @@ def watch(
 ) -> None:
     """Show the events of a conversation as they are written, until ^C.
 
-    Only the store is needed; no worker has to run.
+    Only the store is needed; no worker has to run. On a terminal, and where Temporal answers, the
+    words of the model and of tools are shown while they grow.
     """
     perform(_watch(conversation_id, after, until_rest, output), output)
 
@@ -38,9 +44,19 @@ async def _watch(conversation_id: str, after: int, ends: bool, output: Format) -
     log = await log_of(conversation_id)
     await must_exist(log)
     slots: AsyncIterator[Slot] = to_rest(log, after) if ends else followed(log, after)
-    if output is not Format.json:
-        async for slot in slots:
-            show_slot(slot, output)
+    if output is Format.json:
+        show_json([fields_of_slot(slot) async for slot in slots], output)
         return
-    shown: list[dict[str, Any]] = [fields_of_slot(slot) async for slot in slots]
-    show_json(shown, output)
+    async with growing(_live(conversation_id), output) as settle:
+        async for slot in slots:
+            if isinstance(slot, Entry):
+                settle(slot)
+            show_slot(slot, output)
+
+
+async def _live(conversation_id: str) -> AsyncIterator[tuple[Growing, ...]]:
+    """What is at work, where there is a Temporal that can tell."""
+    with contextlib.suppress(Unreachable, Invalid):
+        client = await Client.connect((await place()).settings)
+        async for news in client.conversation(conversation_id).live():
+            yield news

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from activities.transcripts import Transcripts
+from agent.spec import RecentCondenser
 from client.ids import new_conversation_id
 from events.entry import Origin
+from storage.errors import Missing
 from storage.files import FileStore
+from storage.keys import conversation_prefix, event_key
 from storage.log import EventLog
 from tests.builders import user
 
@@ -66,3 +69,46 @@ async def test_the_oldest_are_forgotten_beyond_the_limit(store: CountingStore) -
     assert store.reads == before
     assert said((await transcripts.of(first, 1)).messages()) == ["x" * 500]
     assert store.reads == before + 1
+
+
+async def test_what_is_forgotten_is_not_read(store: CountingStore) -> None:
+    transcripts, log = Transcripts(1_000_000), await talk(store, *"abcdefgh")
+    before = store.reads
+    assert said((await transcripts.of(log, 8, ((1, 3), (5, 6)))).messages()) == ["a", "e", "h"]
+    assert store.reads == before + 3
+
+
+async def test_a_transcript_is_made_anew_once_more_is_forgotten(store: CountingStore) -> None:
+    transcripts, log = Transcripts(1_000_000), await talk(store, *"abcdefgh")
+    await transcripts.of(log, 6, ((1, 2),))
+    before = store.reads
+    assert said((await transcripts.of(log, 8, ((1, 2),))).messages()) == ["a", *"defgh"]
+    assert store.reads == before + 2
+    assert said((await transcripts.of(log, 8, ((1, 5),))).messages()) == ["a", "g", "h"]
+    assert store.reads == before + 2 + 3
+
+
+async def test_a_step_reads_the_same_at_any_length(store: CountingStore) -> None:
+    long, short = await talk(store, *map(str, range(60))), await talk(store, *map(str, range(20)))
+    before = store.reads
+    shown = (await Transcripts(1_000_000).of(short, 20, ((2, 9),))).messages()
+    few = store.reads - before
+    assert len((await Transcripts(1_000_000).of(long, 60, ((2, 49),))).messages()) == len(shown)
+    assert store.reads - before == 2 * few
+
+
+async def test_a_condenser_shows_less_of_the_same_transcript(store: CountingStore) -> None:
+    transcripts, log = Transcripts(1_000_000), await talk(store, *"abcd")
+    recent, before = RecentCondenser(keep_first=1, max_events=2), store.reads
+    assert said((await transcripts.of(log, 4, (), recent)).messages()) == ["a", "d"]
+    assert said((await transcripts.of(log, 4)).messages()) == ["a", "b", "c", "d"]
+    assert store.reads == before + 4
+
+
+async def test_a_slot_that_is_gone_is_said_so(store: CountingStore, tmp_path: Path) -> None:
+    log = await talk(store, "a", "b", "c")
+    key = conversation_prefix("local", log.conversation_id) + event_key(log.conversation_id, 1)
+    (tmp_path / key).unlink()
+    with pytest.raises(Missing):
+        await Transcripts(1_000_000).of(log, 3)
+    assert said((await Transcripts(1_000_000).of(log, 3, ((1, 1),))).messages()) == ["a", "c"]

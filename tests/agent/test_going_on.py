@@ -1,176 +1,113 @@
 """Whatever comes of its steps, a conversation goes on until it rests, and can go on from there."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
-from agent.answer import Parse, events_of
 from agent.decide import decide
-from agent.inbox import CloseAsked, Failed, Item, PauseAsked, Refused, ResumeAsked, Said
-from agent.spec import Limits
-from agent.state import State, lost
-from agent.steps import Act, Prepare, Record, Settle, Step, Think
-from events.control import PauseEvent
-from events.event import AnyEvent
-from events.usage import Usage
-from tests.builders import (
-    SPEC,
-    WHEN,
-    after,
-    call,
-    completion,
-    configured,
-    digests,
-    error,
-    failed,
-    id_of,
-    observation,
-    opened,
-    prompt,
-    status,
-    understood,
-    user,
-)
+from agent.evolve import fold
+from agent.inbox import CloseAsked, Confirmed, Item, ResumeAsked, Said
+from agent.state import State, asking
+from agent.steps import Record
+from tests.agent.driving import Drive
 
-PAUSE = PauseEvent(timestamp=WHEN)
-BUDGET = 2.0
-
-LONG_ENOUGH = 60
-"""Steps: a turn has at most 3 answers of 3 calls, each lost and settled, and a failure or two."""
+LONG_ENOUGH = 120
+"""Rounds of steps: a turn has at most 4 answers of 3 calls, each lost and settled and each answer
+after 3 overflows that are condensed, a warning, a nudge, a failure and a title."""
 
 
-def parses(name: str) -> Parse:
-    return lambda _: understood(name)
-
-
-TOOLS = {name: parses(name) for name in ("look", "write", "finish")}
-
-batches = st.lists(st.sampled_from(["look", "write", "finish", "fly"]), min_size=1, max_size=3)
-
-ASKED: list[Item | None] = [PauseAsked(), ResumeAsked(), ResumeAsked(), CloseAsked(), None]
-
-people = st.sampled_from([*[Said(text="hi")] * 4, *ASKED])
-"""None: the workflow is lost, and the conversation opened again."""
-
-
-def recorded(item: Item) -> AnyEvent:
-    """The event that `log.append` writes for an item."""
-    match item:
-        case Said():
-            return user(item.text, item.message_id)
-        case PauseAsked():
-            return PAUSE
-        case ResumeAsked():
-            return status("resumed")
-        case CloseAsked():
-            return status("closed")
-        case Failed():
-            return failed(item.code, item.detail)
-        case Refused():
-            return status("no").model_copy(update={"key": "refused"})
-
-
-class Drive:
-    """A conversation whose steps come out as chance has it."""
-
-    def __init__(self, data: st.DataObject) -> None:
-        self.data = data
-        self.limits = Limits(max_iterations=data.draw(st.integers(0, 3)), max_budget=BUDGET)
-        spec = SPEC.model_copy(update={"limits": self.limits})
-        self.state = after(State(), opened(), configured(spec))
-        self.inbox: list[Item] = []
-        self.names: dict[int, str] = {}
-        self.answers: dict[int, int] = {}
-
-    def until_it_rests(self) -> None:
-        for _ in range(LONG_ENOUGH):
-            if not self.step():
-                return
-
-    def step(self) -> Step | None:
-        step = decide(self.state, self.inbox)
-        if step:
-            self.do(step)
-        return step
-
-    def do(self, step: Step) -> None:
-        match step:
-            case Record(items=items):
-                self.take([recorded(item) for item in items])
-                del self.inbox[: len(items)]
-            case Prepare():
-                self.take([self.draw(prompt(), prompt(), failed("tool_not_found"))])
-            case Think():
-                self.think()
-            case Act(action=seq):
-                self.act(seq)
-            case Settle(action=seq):
-                self.take([self.draw(error, observation)(id_of(seq), self.names[seq])])
-
-    def think(self) -> None:
-        assert self.state.spent.cost < BUDGET
-        outcome = self.draw("words", "calls", "calls", "calls", "refused", "unavailable")
-        if outcome == "unavailable":
-            self.inbox.append(Failed(code="model_unavailable", detail="Try again."))
-        elif outcome == "refused":
-            self.take([failed("auth")])
-        else:
-            self.answer([] if outcome == "words" else self.data.draw(batches))
-
-    def answer(self, names: list[str]) -> None:
-        turn = self.state.turn
-        self.answers[turn] = self.answers.get(turn, 0) + 1
-        made = [call(name, f"call_{nth}") for nth, name in enumerate(names)]
-        answer = completion(*made, words="Hm.", response=f"response-{self.state.next_seq}")
-        self.take(events_of(answer, TOOLS), Usage(cost=self.draw(0.0, 0.25, 1.0)))
-
-    def act(self, seq: int) -> None:
-        outcome = self.draw("returned", "returned", "returned", "raised", "lost")
-        if outcome == "lost":
-            self.state = lost(self.state, seq, "gone")
-        else:
-            made = observation if outcome == "returned" else error
-            self.take([made(id_of(seq), self.names[seq])])
-
-    def take(self, events: Sequence[AnyEvent], usage: Usage | None = None) -> None:
-        facts = digests(*events, start=self.state.next_seq, usage=usage)
-        self.names |= {fact.seq: fact.tool_name for fact in facts if fact.tool_name}
-        self.state = after(self.state, *events, usage=usage)
-
-    def draw(self, *choices: Any) -> Any:
-        return self.data.draw(st.sampled_from(choices))
+def driven(data: st.DataObject) -> Drive:
+    """A conversation in which all kinds of people have wanted all kinds of things."""
+    drive = Drive(data)
+    drive.inbox.append(Said(text="hi"))
+    for _ in range(data.draw(st.integers(0, 6), label="disturbances")):
+        for _ in range(data.draw(st.integers(0, 6), label="rounds")):
+            drive.step()
+        drive.disturb()
+    return drive
 
 
 @given(st.data())
-def test_no_state_is_a_dead_end(data: st.DataObject) -> None:
-    drive = Drive(data)
-    for asked in data.draw(st.lists(people, max_size=6)):
-        if asked is None:
-            drive.take([opened("another run")])
-        else:
-            drive.inbox.append(asked)
-        for _ in range(data.draw(st.integers(0, 8))):
-            drive.step()
-    drive.until_it_rests()
-    assert decide(drive.state, drive.inbox) is None
+@settings(max_examples=60)
+def test_it_always_comes_to_rest(data: st.DataObject) -> None:
+    drive = driven(data)
+    assert drive.rest(LONG_ENOUGH)
     assert drive.state.at_rest
     assert not drive.inbox
     assert not [one for one in drive.state.pending if one.lost]
-    assert max(drive.answers.values(), default=0) <= drive.limits.max_iterations
+    waits = drive.state.status == "waiting_for_confirmation"
+    assert not waits or asking(drive.state)
+    assert drive.state.owes or drive.state.status not in ("running", "waiting_for_confirmation")
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_no_state_is_a_dead_end(data: st.DataObject) -> None:
+    """From any moment on, whatever is asked of a person, there is a way to the next answer."""
+    drive = driven(data)
+    if drive.state.status == "closed" or CloseAsked() in drive.inbox:
+        return
+    drive.rest(LONG_ENOUGH)
+    ways: list[Item] = [ResumeAsked(), Said(text="Go on.")]
+    if waiting := asking(drive.state):
+        ways = [Confirmed(actions=tuple(one.seq for one in waiting)), *ways]
+    drive.inbox = data.draw(st.permutations(ways))
+    while drive.inbox:
+        assert isinstance(drive.step()[0], Record)
+    assert drive.state.status == "running"
+    assert decide(drive.state, (), drive.seconds_left)
+    assert drive.rest(LONG_ENOUGH)
 
 
 @given(st.data())
 @settings(max_examples=30)
-def test_a_conversation_that_rests_can_be_set_to_work_and_closed(data: st.DataObject) -> None:
-    drive = Drive(data)
-    drive.inbox = [Said(text="hi")]
-    drive.until_it_rests()
-    drive.inbox = [ResumeAsked(), Said(text="Go on.")]
-    assert isinstance(drive.step(), Record)
-    assert not drive.state.at_rest
-    assert decide(drive.state, ())
-    drive.do(Record(items=(CloseAsked(),)))
+def test_a_resumption_alone_leads_on_where_nobody_is_asked_anything(data: st.DataObject) -> None:
+    drive = driven(data)
+    drive.rest(LONG_ENOUGH)
+    before = drive.state
+    if before.status in ("closed", "waiting_for_confirmation") or not before.owes:
+        return
+    drive.inbox = [ResumeAsked()]
+    drive.step()
+    assert drive.state.status == "running"
+    assert decide(drive.state, (), drive.seconds_left)
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_a_person_who_answers_leads_on(data: st.DataObject) -> None:
+    drive = driven(data)
+    drive.rest(LONG_ENOUGH)
+    waiting = asking(drive.state)
+    if not waiting or drive.state.status == "paused":
+        return
+    drive.inbox = [Confirmed(actions=tuple(one.seq for one in waiting)), ResumeAsked()]
+    drive.step()
+    assert drive.state.status == "running"
+    assert decide(drive.state, (), drive.seconds_left)
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_it_can_be_closed_at_any_moment(data: st.DataObject) -> None:
+    drive = driven(data)
+    drive.inbox.append(CloseAsked())
+    assert drive.rest(LONG_ENOUGH)
     assert drive.state.status == "closed"
-    assert decide(drive.state, ()) is None
+    assert drive.state.pending == ()
+    assert decide(drive.state, (), drive.seconds_left) == ()
+
+
+LOCAL: Any = {"pending": {"__all__": {"lost"}}, "hopeless": True, "title": True}
+"""What a workflow knows by itself: the log does not hold it."""
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_what_it_knows_is_what_its_log_says(data: st.DataObject) -> None:
+    drive = driven(data)
+    replayed = fold(State(), drive.log)
+    assert replayed.model_dump(exclude=LOCAL) == drive.state.model_dump(exclude=LOCAL)
+    assert len(to_json(drive.state, exclude_none=True)) < 64 * 1024

@@ -1,11 +1,16 @@
+"""Turns, actions and their answers: how a conversation's state comes about."""
+
 from typing import Any
 
 import pytest
 from pydantic_core import to_json
 
-from agent.spec import Limits, ModelSpec
-from agent.state import REMEMBERED, Pending, State, lost
+from agent.evolve import REMEMBERED
+from agent.spec import Limits, McpServer, ModelSpec
+from agent.start import Start
+from agent.state import Pending, State, lost
 from events.control import PauseEvent, StuckEvent
+from events.event import AnyEvent
 from events.tools import ActionEvent
 from events.usage import Usage
 from tests.builders import (
@@ -23,8 +28,10 @@ from tests.builders import (
     opening,
     rejection,
     status,
+    updated,
     user,
 )
+from tests.logs import recall, told
 
 LOST = "The conversation's workflow was lost while the call may have been running."
 
@@ -98,10 +105,16 @@ def test_only_the_newest_message_ids_are_remembered() -> None:
 
 def test_an_action_waits_for_its_answer() -> None:
     state = after(opening(), user(), *asked("look", "write"))
-    assert state.pending == (
-        Pending(seq=4, action_id=id_of(4), tool_name="look", repeatable=True),
-        Pending(seq=5, action_id=id_of(5), tool_name="write", repeatable=False),
+    look = Pending(
+        seq=4,
+        action_id=id_of(4),
+        tool_name="look",
+        tool_call_id="call_0",
+        batch="response-1",
+        repeatable=True,
     )
+    write = {"seq": 5, "action_id": id_of(5), "tool_name": "write", "tool_call_id": "call_1"}
+    assert state.pending == (look, look.model_copy(update={**write, "repeatable": False}))
     assert (state.iterations, state.answers) == (1, 1)
 
 
@@ -121,7 +134,8 @@ def test_an_action_that_cannot_be_run_does_not_wait() -> None:
 def test_a_second_answer_changes_nothing_that_is_decided_by() -> None:
     state = after(opening(), user(), *asked("look"), observation(id_of(4)))
     again = after(state, error(id_of(4)))
-    assert again.model_copy(update={"next_seq": state.next_seq, "sha": state.sha}) == state
+    seen = {"next_seq", "sha", "recent", "shown", "tokens"}
+    assert again.model_dump(exclude=seen) == state.model_dump(exclude=seen)
 
 
 def test_usage_is_counted_with_the_first_event_of_an_answer() -> None:
@@ -191,24 +205,59 @@ def test_a_spec_comes_into_force_with_its_slot() -> None:
 
 
 def test_a_prompt_tells_which_tools_may_be_run_again() -> None:
-    assert not after(State(), opened(), configured()).prompted
-    assert (opening().prompted, opening().repeatable) == (True, ("look", "finish"))
+    assert after(State(), opened(), configured()).prompt_seq is None
+    assert (opening().prompt_seq, opening().tools.repeatable) == (2, ("look", "finish"))
 
 
-def test_a_full_state_has_less_than_64_kb() -> None:
+# How large it is.
+
+
+def full(skills: int, message_id: str, known: str) -> State:
+    """A state that remembers as much of everything as it can in practice."""
     spec = SPEC.model_copy(
         update={
             "model": ModelSpec(name="openrouter/" + "m" * 100, api_base="https://" + "h" * 200),
             "system_prompt": "p" * 100_000,
             "tools": tuple(f"package.module:tool_number_{nth:03d}" for nth in range(60)),
+            "mcp": tuple(McpServer(name=f"server-{nth}", command="npx") for nth in range(5)),
+            "limits": Limits(max_budget=1.5, max_tokens=10**6, deadline=WHEN),
         }
     )
     state = after(opening(spec), user(), failed("e" * 500, "d" * 5_000))
     for nth in range(REMEMBERED):
-        state = after(state, user("hi", f"{nth:0128d}"))
-    bill = Usage(prompt_tokens=10**9, completion_tokens=10**9, cost=1234.56789, latency=1e6)
-    state = after(state, *asked(*["write"] * 64), usage=bill)
-    state = lost(state, state.pending[0].seq, "\u0007" * 2_000)
-    assert len(to_json(state, exclude_none=True)) < 64 * 1024
-    reopened = after(state, opened("run-2"))
-    assert len(to_json(reopened, exclude_none=True)) < 64 * 1024
+        state = after(state, user("hi", f"{nth:{message_id}}"))
+    for model in ("large", "small", "other"):
+        for purpose in ("condense", "title"):
+            state = after(state, agent(), usage=costly(model=model, purpose=purpose))
+    state = after(state, recall("x", *(f"skill-with-a-long-name-{nth}" for nth in range(skills))))
+    state = after(state, updated("title", "t" * 200), told(by="limits"), told(by="stuck"))
+    batch = [written(nth) for nth in range(64)]
+    state = after(state, *batch, usage=costly())
+    return lost(state, state.pending[0].seq, known)
+
+
+def costly(**fields: Any) -> Usage:
+    return Usage(prompt_tokens=10**9, cost=1234.56789, latency=1e6, **fields)
+
+
+def written(nth: int) -> AnyEvent:
+    path = (f"file:src/package/module_{nth:02d}/implementation.py",)
+    return action("write", f"call_{nth:024d}", f"chatcmpl-{'r' * 30}", touches=path)
+
+
+def size(value: State | Start) -> int:
+    return len(to_json(value, exclude_none=True))
+
+
+def test_a_full_state_has_less_than_64_kb() -> None:
+    state = full(skills=40, message_id="036d", known="x" * 2_000)
+    assert size(state) < 64 * 1024
+    assert size(after(state, opened("run-2"))) < 64 * 1024
+
+
+def test_a_state_of_the_worst_kind_can_still_be_handed_over_with_a_full_inbox() -> None:
+    inbox = 48 * 1024
+    state = full(skills=100, message_id="0128d", known="\u0007" * 2_000)
+    for each in (state, after(state, opened("run-2"))):
+        start = Start(conversation_id="c", user_id="u", state=each)
+        assert size(start) + inbox < 128 * 1024

@@ -9,7 +9,7 @@ from agent.status import Happening, Status, after
 STATUSES: tuple[Status, ...] = get_args(Status)
 HAPPENINGS: tuple[Happening, ...] = get_args(Happening)
 
-TABLE = """
+MOVES = """
               message   answer    pause     resume    rest      failure   stuck     close
     idle      running   finished  paused    running   idle      error     stuck     closed
     running   running   finished  paused    running   finished  error     stuck     closed
@@ -20,17 +20,28 @@ TABLE = """
     stuck     running   finished  stuck     running   idle      error     stuck     closed
     closed    closed    closed    closed    closed    closed    closed    closed    closed
 """
+QUESTIONS = """
+              interrupt ask       respond
+    idle      idle      idle      idle
+    running   idle      waiting   running
+    paused    paused    paused    paused
+    waiting   idle      waiting   running
+    finished  finished  finished  finished
+    error     error     error     error
+    stuck     stuck     stuck     stuck
+    closed    closed    closed    closed
+"""
 """Written from the design, not from the code; `waiting` is `waiting_for_confirmation`."""
 
 
 def cells() -> list[tuple[str, str, str]]:
-    header, *rows = TABLE.replace("waiting", "waiting_for_confirmation").split("\n")[1:-1]
-    happenings = header.split()
-    return [
-        (row.split()[0], happening, then)
-        for row in rows
-        for happening, then in zip(happenings, row.split()[1:], strict=True)
-    ]
+    found = []
+    for table in (MOVES, QUESTIONS):
+        header, *rows = table.replace("waiting", "waiting_for_confirmation").split("\n")[1:-1]
+        for row in rows:
+            status, *thens = row.split()
+            found += [(status, *cell) for cell in zip(header.split(), thens, strict=True)]
+    return found
 
 
 def test_the_table_has_every_cell() -> None:
@@ -80,9 +91,29 @@ def test_nothing_but_an_answer_to_it_is_consent() -> None:
     assert after("waiting_for_confirmation", "rest") == "waiting_for_confirmation"
 
 
-@given(statuses, st.sampled_from(("answer", "pause", "rest", "failure", "stuck", "close")))
+ENDS = ("answer", "pause", "rest", "failure", "stuck", "close", "interrupt", "ask")
+
+
+@given(statuses, st.sampled_from(ENDS))
 def test_only_a_message_or_a_resumption_starts_work(status: Status, happening: Happening) -> None:
     assert after(status, happening) != "running"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_response_goes_on_with_what_waited_for_it_and_wakes_nobody(status: Status) -> None:
+    waited = status in ("running", "waiting_for_confirmation")
+    assert after(status, "respond") == ("running" if waited else status)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_only_an_agent_at_work_asks(status: Status) -> None:
+    assert (after(status, "ask") != status) == (status == "running")
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_an_interrupt_stops_work_and_changes_nothing_at_rest(status: Status) -> None:
+    works = status in ("running", "waiting_for_confirmation")
+    assert after(status, "interrupt") == ("idle" if works else status)
 
 
 @given(statuses, st.sampled_from(HAPPENINGS))

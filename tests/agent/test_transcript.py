@@ -1,11 +1,13 @@
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from agent.transcript import ChatMessage, Transcript
 from events.actions import FileEditorAction
+from events.condensation import Condensation
 from events.content import ImageContent, Message, TextContent, ThinkingBlock
+from events.control import InterruptEvent
 from events.event import AnyEvent
 from events.messages import SystemPromptEvent
 from events.observations import MCPToolObservation
@@ -26,6 +28,7 @@ from tests.builders import (
     unknown,
     user,
 )
+from tests.logs import recall, told
 
 
 def shown(*events: AnyEvent) -> list[ChatMessage]:
@@ -151,6 +154,17 @@ def test_an_error_without_an_action_id_is_that_of_a_call_that_could_not_be_read(
     ]
 
 
+def test_a_result_that_comes_late_stands_behind_its_call() -> None:
+    calls = [action("look", "a", "r-1"), action("look", "b", "r-2")]
+    assert shown(*calls, observation(id_of(1)), user("so?"), observation(id_of(0))) == [
+        asked(("look", "a")),
+        result("a", "ok"),
+        asked(("look", "b")),
+        result("b", "ok"),
+        said("so?"),
+    ]
+
+
 def test_an_answer_that_nobody_waits_for_is_not_shown() -> None:
     assert shown(user("hi"), observation(id_of(9)), error(None)) == [said("hi")]
 
@@ -248,8 +262,92 @@ def test_thinking_goes_back_with_its_signature() -> None:
     ]
 
 
-def test_an_answer_with_nothing_in_it_is_not_shown() -> None:
-    assert shown(user("hi"), agent(""), user("Hello?")) == [said("hi"), said("Hello?")]
+def test_reasoning_goes_back_with_what_came_of_it() -> None:
+    thought = action().model_copy(update={"reasoning_content": "Hm."})
+    first, *_ = shown(thought, observation(id_of(0)))
+    assert first == {**asked(("look", "call_1")), "reasoning_content": "Hm."}
+    spoken = agent("Done.").llm_message.model_copy(update={"reasoning_content": "Hm."})
+    assert shown(agent().model_copy(update={"llm_message": spoken})) == [
+        {"role": "assistant", "content": "Done.", "reasoning_content": "Hm."}
+    ]
+
+
+def test_what_was_said_before_an_interrupt_is_the_agents() -> None:
+    events: list[AnyEvent] = [
+        user("hi"),
+        agent("I was about"),
+        InterruptEvent(timestamp=WHEN),
+        user("stop"),
+    ]
+    assert shown(*events) == [
+        said("hi"),
+        {"role": "assistant", "content": "I was about"},
+        said("stop"),
+    ]
+
+
+def test_what_the_system_says_is_heard_from_a_user() -> None:
+    assert shown(user("hi"), told("Two answers are left.")) == [
+        said("hi"),
+        said("Two answers are left."),
+    ]
+
+
+@pytest.mark.parametrize("role", ["system", "tool", "user"])
+def test_nobody_but_the_agent_speaks_in_another_role(role: Literal["system", "tool"]) -> None:
+    spoken = Message(role=role, content=text("hi"))
+    assert shown(user().model_copy(update={"llm_message": spoken})) == [said("hi")]
+
+
+def test_what_a_message_called_up_follows_its_words() -> None:
+    assert shown(user("hi"), opened(), recall("Be brief."), recall("Be kind.")) == [
+        said("hi\nBe brief.\nBe kind.")
+    ]
+    parts = (ImageContent(image_urls=("data:a",)),)
+    picture = user().model_copy(update={"llm_message": Message(role="user", content=parts)})
+    [message] = shown(picture, recall("Be brief."))
+    assert message["content"][1] == {"type": "text", "text": "Be brief."}
+
+
+def test_what_a_file_called_up_follows_the_results() -> None:
+    calls = [action("look", "a"), action("look", "b")]
+    results: list[AnyEvent] = [observation(id_of(1)), recall("Be brief."), observation(id_of(2))]
+    assert shown(user("hi"), *calls, *results) == [
+        said("hi"),
+        asked(("look", "a"), ("look", "b")),
+        result("a", "ok"),
+        result("b", "ok"),
+        said("Be brief."),
+    ]
+
+
+def test_a_summary_is_heard_from_a_user() -> None:
+    made = Condensation(
+        timestamp=WHEN,
+        forgotten_event_ids=(id_of(1), id_of(2)),
+        summary="They said hello.",
+        summary_offset=1,
+    )
+    assert shown(prompt(), user("hi"), agent("Hello."), made, user("So?")) == [
+        {"role": "system", "content": "Be careful."},
+        said("They said hello."),
+        said("So?"),
+    ]
+
+
+def test_the_prompt_is_in_force_also_where_it_was_forgotten() -> None:
+    made = Condensation(timestamp=WHEN, forgotten_event_ids=(id_of(0), id_of(1)))
+    transcript = Transcript()
+    transcript.extend(placed([prompt(), user("hi"), made]))
+    assert transcript.messages() == [{"role": "system", "content": "Be careful."}]
+    assert [tool["function"]["name"] for tool in transcript.tools] == ["look", "write", "finish"]
+
+
+def test_a_message_with_nothing_in_it_is_not_shown() -> None:
+    assert shown(user("hi"), agent(""), user(""), recall(""), user("Hello?")) == [
+        said("hi"),
+        said("Hello?"),
+    ]
 
 
 def test_what_is_not_for_the_model_is_not_shown() -> None:

@@ -17,6 +17,7 @@ from events.projection import DETAIL, digest, fingerprint
 from events.tools import ObservationEvent, UserRejectObservation
 from events.usage import Usage
 from tests.builders import (
+    ONE_OF_EACH,
     ORIGIN,
     SPEC,
     action,
@@ -38,21 +39,6 @@ from tests.builders import (
 )
 
 LATER = "2031-12-31T23:59:59.999999"
-
-ONE_OF_EACH: list[AnyEvent] = [
-    prompt(),
-    user(message_id="m-1"),
-    agent(),
-    action("write", arguments='{"path": "a"}'),
-    observation(id_of(3), "write"),
-    error(id_of(3), "write"),
-    rejection(id_of(3), "write"),
-    opened(),
-    configured(),
-    status("closed"),
-    failed(),
-    unknown(sheep=1),
-]
 
 
 def of(event: AnyEvent, usage: Usage | None = None) -> Digest:
@@ -78,7 +64,7 @@ def test_a_digest_depends_on_the_stored_bytes_alone(event: AnyEvent) -> None:
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 def test_a_digest_travels_unchanged(event: AnyEvent) -> None:
     fact = of(event, Usage(prompt_tokens=3, cost=0.1))
-    assert Digest.model_validate_json(json_of(fact)) == fact
+    assert json_of(Digest.model_validate_json(json_of(fact))) == json_of(fact)
 
 
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
@@ -228,7 +214,6 @@ def test_an_action_and_its_answers_name_the_same_action() -> None:
     answers = (observation, error, rejection)
     named = [of(answer(id_of(0), "write", call_id="call_7")) for answer in answers]
     assert {fact.action_id for fact in named} == {id_of(0)}
-    assert {fact.tool_call_id for fact in named} == {"call_7"}
 
 
 def test_a_digest_says_whether_something_failed() -> None:

@@ -1,13 +1,10 @@
 """A conversation of the benchmark on files: the same events, without Temporal and a model."""
 
-import json
-from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from agent.answer import events_of
 from agent.completion import Completion
-from events.actions import Action
 from events.content import Message, MessageToolCall, TextContent
 from events.entry import Entry, Origin
 from events.event import Event
@@ -62,8 +59,7 @@ class Play:
     async def answer(self) -> None:
         """The model's answers of one turn and what comes of them."""
         for answer in self._answers:
-            parse = {name: partial(_parsed, tool) for name, tool in self.tools().items()}
-            made = await self._append(*events_of(_completion(answer, self.seq), parse))
+            made = await self._append(*events_of(_completion(answer, self.seq), self.tools()))
             for entry in made:
                 if isinstance(entry.event, ActionEvent):
                     await self.act(entry)
@@ -115,10 +111,6 @@ class Play:
         entries = await self.log.append(list(events), base=self.seq, origin=origin)
         self.seq += len(entries)
         return entries
-
-
-def _parsed(tool: Tool, arguments: str) -> Action:
-    return tool.parse(json.loads(arguments))
 
 
 def _text(observation: MCPToolObservation) -> str:

@@ -154,6 +154,18 @@ def test_a_whole_completion_is_one_piece() -> None:
 
 
 @pytest.mark.parametrize(
+    "tokens",
+    [
+        {"prompt_tokens_details": {"cache_write_tokens": 7}},
+        {"prompt_tokens_details": {"cache_creation_tokens": 7}},
+        {"cache_creation_input_tokens": 7},
+    ],
+)
+def test_tokens_written_to_the_cache_are_found_wherever_they_are(tokens: dict[str, Any]) -> None:
+    assert usage_of({"prompt_tokens": 9, **tokens}, 0.5, 1.5).cache_write_tokens == 7
+
+
+@pytest.mark.parametrize(
     ("tokens", "cached"),
     [
         ({"prompt_tokens_details": {"cached_tokens": 7}}, 7),

@@ -12,6 +12,7 @@ from models.fault import Fault, brief, masked, model_error, retry_after
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable
 from tests.models.asking import calm
 
+OVERFLOW = "context_overflow"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -49,25 +50,41 @@ def test_no_header_can_break_it(value: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "kind", "code"),
     [
-        ({"status": 429, "text": "Rate limit reached"}, ModelUnavailable, None),
+        ({"status": 429, "text": "Rate limit reached"}, ModelUnavailable, "rate_limit"),
         ({"status": 429, "code": "insufficient_quota", "text": "x"}, ModelRefused, "quota"),
         ({"status": 400, "text": "Your credit balance is too low"}, ModelRefused, "quota"),
         ({"status": 402, "text": "Payment required"}, ModelRefused, "quota"),
-        ({"status": 429, "text": "Request too large for gpt-4o"}, ContextOverflow, None),
-        ({"status": 429, "text": "Too many tokens per minute"}, ModelUnavailable, None),
+        (
+            {"status": 429, "text": "Request too large for gpt-4o"},
+            ContextOverflow,
+            OVERFLOW,
+        ),
+        ({"status": 429, "text": "Too many tokens per minute"}, ModelUnavailable, "rate_limit"),
         ({"status": 401, "text": "no"}, ModelRefused, "auth"),
         ({"status": 403, "text": "no"}, ModelRefused, "auth"),
         ({"status": 400, "text": "API key not valid. Please pass one."}, ModelRefused, "auth"),
         ({"status": 500, "text": "Missing credentials."}, ModelRefused, "auth"),
         ({"status": 404, "text": "no"}, ModelRefused, "model_not_found"),
         ({"status": 400, "code": "model_not_found", "text": ""}, ModelRefused, "model_not_found"),
-        ({"status": 400, "code": "context_length_exceeded", "text": ""}, ContextOverflow, None),
-        ({"status": 400, "text": "prompt is too long: 210000 tokens"}, ContextOverflow, None),
-        ({"status": 413, "text": "exceeds the context window"}, ContextOverflow, None),
+        (
+            {"status": 400, "code": "context_length_exceeded", "text": ""},
+            ContextOverflow,
+            OVERFLOW,
+        ),
+        (
+            {"status": 400, "text": "prompt is too long: 210000 tokens"},
+            ContextOverflow,
+            OVERFLOW,
+        ),
+        (
+            {"status": 413, "text": "exceeds the context window"},
+            ContextOverflow,
+            OVERFLOW,
+        ),
         (
             {"status": 400, "text": "the request exceeds the available context size"},
             ContextOverflow,
-            None,
+            OVERFLOW,
         ),
         ({"status": 400, "text": "temperature is too large"}, ModelRefused, "bad_request"),
         ({"status": 422, "text": "no"}, ModelRefused, "bad_request"),
@@ -78,14 +95,17 @@ def test_no_header_can_break_it(value: str, name: str) -> None:
             ModelRefused,
             "script_exhausted",
         ),
-        *(({"status": status, "text": "no"}, ModelUnavailable, None) for status in (408, 409, 425)),
-        *(({"status": status, "text": "no"}, ModelUnavailable, None) for status in (500, 503, 529)),
+        *(({"status": n, "text": "no"}, ModelUnavailable, "timeout") for n in (408, 504)),
+        *(
+            ({"status": n, "text": "no"}, ModelUnavailable, "overloaded")
+            for n in (409, 425, 500, 503, 529)
+        ),
     ],
 )
-def test_every_fault_is_an_error(fault: dict[str, Any], kind: type, code: str | None) -> None:
+def test_every_fault_is_an_error(fault: dict[str, Any], kind: type, code: str) -> None:
     error = model_error(Fault(model="openai/m", key_variable="OPENAI_API_KEY", **fault))
     assert type(error) is kind
-    assert getattr(error, "code", None) == code
+    assert error.code == code
     assert str(error).endswith(".")
     assert "\n" not in str(error)
     if code == "auth":

@@ -16,7 +16,7 @@ from agent.spec import ModelSpec
 from events.content import ThinkingBlock
 from events.usage import Usage
 from models.litellm import LiteLLM
-from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from models.model import ContextOverflow, ModelError, ModelRefused, ModelUnavailable, Request
 from models.script import Answer, Failure, Script, ToolCall
 from models.serve import serve
 from tests.models.asking import Fixed, ask, completion, environment, given, stream, text_in, user
@@ -85,37 +85,43 @@ def model(url: str | None, name: str, provider: str = "openai", **fields: Any) -
 @pytest.mark.parametrize(
     ("name", "kind", "code", "says"),
     [
-        ("limited", ModelUnavailable, None, "is rate limited"),
+        ("limited", ModelUnavailable, "rate_limit", "is rate limited"),
         ("quota", ModelRefused, "quota", "no quota left .*: add credit"),
         ("key", ModelRefused, "auth", r"refused the key \(.*\*\*\*\): set OPENAI_API_KEY"),
         ("forbidden", ModelRefused, "auth", "set OPENAI_API_KEY"),
         ("missing", ModelRefused, "model_not_found", "was not found"),
-        ("overflow", ContextOverflow, None, "too long .*: condense"),
-        ("long", ContextOverflow, None, "maximum context length is 9"),
+        ("overflow", ContextOverflow, "context_overflow", "too long .*: condense"),
+        ("long", ContextOverflow, "context_overflow", "maximum context length is 9"),
         ("policy", ModelRefused, "content", "rephrase"),
         ("bad", ModelRefused, "bad_request", "temperature must be at most 2"),
         ("unprocessable", ModelRefused, "bad_request", "refused the request"),
-        ("timeout", ModelUnavailable, None, "status 408"),
-        ("conflict", ModelUnavailable, None, "status 409"),
-        ("broken", ModelUnavailable, None, "status 500"),
-        ("gateway", ModelUnavailable, None, "status 502"),
-        ("overloaded", ModelUnavailable, None, "status 503"),
-        ("late", ModelUnavailable, None, "status 504"),
-        ("busy", ModelUnavailable, None, "status 529"),
-        ("lost", ModelUnavailable, None, "connection .* failed"),
-        ("malformed", ModelUnavailable, None, "malformed JSON|no choices"),
+        ("timeout", ModelUnavailable, "timeout", "status 408"),
+        ("conflict", ModelUnavailable, "overloaded", "status 409"),
+        ("broken", ModelUnavailable, "overloaded", "status 500"),
+        ("gateway", ModelUnavailable, "overloaded", "status 502"),
+        ("overloaded", ModelUnavailable, "overloaded", "status 503"),
+        ("late", ModelUnavailable, "timeout", "status 504"),
+        ("busy", ModelUnavailable, "overloaded", "status 529"),
+        ("lost", ModelUnavailable, "connection", "connection .* failed"),
+        ("malformed", ModelUnavailable, "malformed", "malformed JSON|no choices"),
     ],
 )
 @pytest.mark.parametrize("provider", ["openai", "hosted_vllm"])
 async def test_an_error_is_told_and_the_next_attempt_is_answered(
-    litellm: LiteLLM, url: str, provider: str, name: str, kind: type, code: Any, says: str
+    litellm: LiteLLM,
+    url: str,
+    provider: str,
+    name: str,
+    kind: type[ModelError],
+    code: str,
+    says: str,
 ) -> None:
     spec = model(url, name, provider)
     says = says.replace("OPENAI", provider.upper())
     asked = user(f"attempt {uuid.uuid4()}")
     with pytest.raises(kind, match=says) as raised:
         await ask(litellm, spec, asked)
-    assert getattr(raised.value, "code", None) == code
+    assert raised.value.code == code
     assert getattr(raised.value, "retry_after", None) == FAILURES[name].retry_after
     assert str(raised.value).endswith(".")
     assert "\n" not in str(raised.value)

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from agent.completion import Completion
 from agent.spec import ModelSpec
+from models.model import Request
 from models.models import Models
 from models.script import Answer, Script
 from models.serve import serve
-from tests.models.asking import ask, text_in
+from tests.models.asking import ask, text_in, user
 
 STARTED = """
 import sys, models.models
@@ -18,7 +20,9 @@ print("litellm" in sys.modules, "openai" in sys.modules)
 
 ASKED = """
 import asyncio, warnings
+from agent.completion import Completion
 from agent.spec import ModelSpec
+from models.model import Request
 from models.model import ModelError, Request
 from models.models import Models
 
@@ -58,3 +62,13 @@ async def test_a_scripted_name_is_played_in_process_and_others_go_through_litell
     async with serve({"s": Script(name="s", answers=(Answer(content="over HTTP"),))}) as url:
         answer = await ask(models, ModelSpec(name="openai/s", api_base=url))
     assert text_in(answer) == "over HTTP"
+
+
+async def test_an_answer_is_billed_to_its_model_and_its_purpose(tmp_path: Path) -> None:
+    path = tmp_path / "story.json"
+    path.write_text(json.dumps({"answers": ["x"], "titles": ["A story"]}))
+    spec = ModelSpec(name=f"scripted:{path}")
+    request = Request(spec, [user("go")], purpose="title")
+    answer = await Models().complete(request, lambda _: None)
+    assert (answer.usage.model, answer.usage.purpose) == (spec.name, "title")
+    assert Completion.model_validate(answer.model_dump()) == answer

@@ -9,7 +9,7 @@ import pytest
 
 from agent.spec import ModelSpec
 from models.litellm import LiteLLM
-from models.model import Request
+from models.model import ModelUnavailable, Request
 from models.route import NO_KEY, travels_as_it_is
 from tests.models.asking import Fixed, completion, environment, user
 
@@ -23,7 +23,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments"
 TALK: list[dict[str, Any]] = [
     {"role": "system", "content": "You are careful."},
     user("hello \u2028 wörld"),
-    {"role": "assistant", "content": "", "tool_calls": [CALL], "reasoning_content": "hm"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "nothing"},
     {"role": "assistant", "content": "Nothing there."},
     user("go on"),
@@ -42,7 +42,9 @@ TOOLS = [
         },
     }
 ]
+REASONED = [*TALK[:2], {**TALK[2], "reasoning_content": "hm"}, *TALK[3:]]
 NAMES = ["openai/some-server-model", "openai/gpt-4o", "openai/gpt-4.1-mini", "openai/gpt-3.5-turbo"]
+KIMI = "openai/kimi-k2-thinking"
 
 
 async def sent(
@@ -60,19 +62,19 @@ async def sent(
     return body
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, KIMI])
 @pytest.mark.parametrize("tools", [(), TOOLS], ids=["no tools", "tools"])
 async def test_the_short_way_sends_the_same_bytes(
     litellm: LiteLLM, name: str, tools: list[dict[str, Any]]
 ) -> None:
     server = Fixed(completion({"content": "ok"}))
     async with server.spec(name, temperature=0.5, max_output_tokens=99) as spec:
-        request = Request(spec, TALK, tools)
+        request = Request(spec, REASONED, tools)
         short = await sent(litellm, spec, server, request, direct=True)
         assert litellm.routes[spec].direct
         assert short == await sent(litellm, spec, server, request, direct=False)
     asked = json.loads(short)
-    assert asked["messages"] == TALK
+    assert asked["messages"] == (REASONED if name == KIMI else TALK)
     assert asked["model"] == name.removeprefix("openai/")
     assert asked.get("tools", []) == list(tools)
     assert (asked["temperature"], asked["max_tokens"]) == (0.5, 99)
@@ -135,3 +137,74 @@ async def test_a_key_in_the_environment_is_used(litellm: LiteLLM) -> None:
             await litellm.complete(Request(spec, TALK), lambda _: None)
     ((headers, _),) = server.requests
     assert headers["authorization"] == "Bearer the-key-of-this-test"
+
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+SEEN: list[dict[str, Any]] = [
+    {
+        "role": "system",
+        "content": [{"type": "text", "text": "Always."}, {"type": "text", "text": "Today."}],
+    },
+    user("look"),
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{**CALL, "id": "c1__thought__c2ln"}],
+        "reasoning_content": "hm",
+        "thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}],
+    },
+    {
+        "role": "tool",
+        "tool_call_id": "c1__thought__c2ln",
+        "name": "look",
+        "content": [{"type": "image_url", "image_url": {"url": PNG}}],
+    },
+]
+
+
+async def asked(litellm: LiteLLM, name: str, talk: list[dict[str, Any]], **fields: Any) -> Any:
+    """What the provider gets."""
+    server = Fixed(b'{"error": {"message": "later"}}', status=500)
+    async with server.spec(name, **fields) as spec:
+        with pytest.raises(ModelUnavailable, match="later"):
+            await litellm.complete(Request(spec, talk, TOOLS), lambda _: None)
+    ((_, body),) = server.requests
+    return json.loads(body)
+
+
+async def test_claude_gets_thinking_images_and_marks(litellm: LiteLLM) -> None:
+    body = await asked(litellm, "anthropic/claude-sonnet-4-5", SEEN, reasoning_effort="low")
+    mark = {"type": "ephemeral"}
+    assert [part.get("cache_control") for part in body["system"]] == [mark, None]
+    thought, call = body["messages"][1]["content"]
+    assert thought == {"type": "thinking", "thinking": "hm", "signature": "s"}
+    (result,) = body["messages"][2]["content"]
+    assert (call["id"], result["tool_use_id"], result["cache_control"]) == ("c1", "c1", mark)
+    assert [part["type"] for part in result["content"]] == ["image"]
+    assert body["thinking"]["type"] == "enabled"
+    assert body["max_tokens"] == 64_000, "thinking leaves as much room for the answer"
+
+
+async def test_claude_does_not_think_on_from_where_it_did_not_think(litellm: LiteLLM) -> None:
+    bare = [{**each, "thinking_blocks": []} for each in SEEN]
+    body = await asked(litellm, "anthropic/claude-sonnet-4-5", bare, reasoning_effort="low")
+    assert "thinking" not in body
+
+
+async def test_gemini_gets_its_signature_back(litellm: LiteLLM) -> None:
+    body = await asked(litellm, "gemini/gemini-2.5-pro", SEEN)
+    assert body["contents"][1]["parts"][0]["thoughtSignature"] == "c2ln"
+    assert "inline_data" in json.dumps(body["contents"][2])
+
+
+async def test_openai_gets_neither_reasoning_nor_images_in_results(litellm: LiteLLM) -> None:
+    body = await asked(litellm, "openai/gpt-5", SEEN, reasoning_effort="minimal")
+    system, _, call, result, image = body["messages"]
+    assert system["content"] == "Always.\nToday."
+    assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "c1"
+    assert not {"reasoning_content", "thinking_blocks"} & call.keys()
+    assert (result["role"], type(result["content"])) == ("tool", str)
+    assert (image["role"], image["content"][1]["image_url"]["url"]) == ("user", PNG)
+    assert body["reasoning_effort"] == "minimal"
+    plain = await asked(litellm, "openai/gpt-4o", SEEN, reasoning_effort="minimal")
+    assert "reasoning_effort" not in plain

@@ -100,7 +100,15 @@ def test_a_toml_file_says_the_same(tmp_path: Path) -> None:
     assert story.answers[0].tool_calls[0].text == '{"command": "ls"}'
     assert [failure.hang for failure in story.answers[0].failures] == [False, True]
     assert story.answers[1].tool_calls[0].text == "{bad"
-    assert story.call_id(1, 0) == "mine"
+    assert story.answers[1].tool_calls[0].id == "mine"
+
+
+def test_an_answer_that_is_only_text_may_be_written_so(tmp_path: Path) -> None:
+    path = tmp_path / "story.json"
+    path.write_text(json.dumps({"answers": ["hi", {"content": "ho"}], "summaries": ["so far"]}))
+    script = read_scripts(path)["default"]
+    assert script.answers == (Answer(content="hi"), Answer(content="ho"))
+    assert script.answers_for("condense") == (Answer(content="so far"),)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ import pytest
 
 from agent.spec import ModelSpec
 from events.usage import Usage
-from models.model import ContextOverflow, ModelRefused, ModelUnavailable
+from models.model import (
+    ContextOverflow,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    Purpose,
+    Request,
+)
 from models.script import Answer, Failure, Script, ToolCall
 from models.scripted import Scripted, load
 from tests.models.asking import ask, given, text_in, user
@@ -43,20 +50,23 @@ async def test_a_retry_gets_the_same_answer() -> None:
 @pytest.mark.parametrize(
     ("failure", "kind", "code"),
     [
-        (Failure(status=429, retry_after=3), ModelUnavailable, None),
+        (Failure(status=429, retry_after=3), ModelUnavailable, "rate_limit"),
         (Failure(status=429, code="insufficient_quota"), ModelRefused, "quota"),
         (Failure(status=401), ModelRefused, "auth"),
-        (Failure(status=400, code="context_length_exceeded"), ContextOverflow, None),
-        (Failure(status=500), ModelUnavailable, None),
-        (Failure(disconnect=True), ModelUnavailable, None),
-        (Failure(malformed=True), ModelUnavailable, None),
+        (Failure(status=400, code="context_length_exceeded"), ContextOverflow, "context_overflow"),
+        (Failure(status=500), ModelUnavailable, "overloaded"),
+        (Failure(disconnect=True), ModelUnavailable, "connection"),
+        (Failure(status=503, partial=True), ModelUnavailable, "overloaded"),
+        (Failure(malformed=True), ModelUnavailable, "malformed"),
     ],
 )
-async def test_a_failure_is_what_it_is_over_http(failure: Failure, kind: type, code: Any) -> None:
+async def test_a_failure_is_what_it_is_over_http(
+    failure: Failure, kind: type[ModelError], code: str
+) -> None:
     model = Scripted(Script(answers=(Answer(content="At last.", failures=(failure,)),)))
     with pytest.raises(kind) as raised:
         await ask(model, SPEC)
-    assert getattr(raised.value, "code", None) == code
+    assert raised.value.code == code
     assert getattr(raised.value, "retry_after", None) == failure.retry_after
     assert text_in(await ask(model, SPEC)) == "At last."
 
@@ -124,3 +134,55 @@ def test_a_bad_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
     path.write_text('{"a": {"answers": [{}]}, "b": {"answers": [{}]}}')
     with pytest.raises(ModelRefused, match=r"story.json has no script default; it has: a, b\."):
         load(f"scripted:{path}")
+
+
+async def said(
+    model: Scripted, *messages: dict[str, Any], purpose: Purpose = "", number: int | None = None
+) -> str:
+    request = Request(SPEC, messages or (user("go"),), purpose=purpose, number=number)
+    return text_in(await model.complete(request, lambda _: None))
+
+
+async def test_a_number_tells_the_answer_whatever_was_condensed_away() -> None:
+    model = Scripted(Script(answers=("one", "two", "three")))
+    assert await said(model, user("SUMMARY of 9 messages"), number=2) == "three"
+    assert await said(model, user("SUMMARY of 9 messages"), number=2) == "three", "on every attempt"
+    with pytest.raises(ModelRefused, match="asked for answer 4"):
+        await said(model, number=3)
+
+
+async def test_other_purposes_have_lines_of_their_own() -> None:
+    model = Scripted(
+        Script(answers=("one",), summaries=("first", "then"), titles=("A story",), delegates=("d",))
+    )
+    assert await said(model, purpose="condense") == "first"
+    assert [await said(model, purpose="condense", number=at) for at in (1, 5)] == ["then"] * 2
+    assert await said(model, purpose="title", number=3) == "A story"
+    assert await said(model, purpose="delegate", number=0) == "d"
+    assert await said(model, purpose="ask") == "ANSWER of 1 messages"
+    assert await said(model) == "one", "and none of them counts as an answer"
+
+
+async def test_without_lines_of_their_own_they_are_made_up() -> None:
+    model = Scripted(Script(answers=("one",)))
+    assert await said(model, user("a"), user("b"), purpose="condense") == "SUMMARY of 2 messages"
+    assert await said(model, purpose="title") == "TITLE of 1 messages"
+    assert await said(model, purpose="delegate") == "one"
+
+
+async def test_the_last_answer_may_go_on_for_ever() -> None:
+    call = ToolCall(name="look")
+    model = Scripted(Script(answers=("one", Answer(tool_calls=(call,))), repeat=True))
+    ids = set()
+    for number in (1, 2, 50):
+        answer = await model.complete(Request(SPEC, [user("go")], number=number), lambda _: None)
+        ids |= {made.id for made in answer.message.tool_calls or ()}
+    assert ids == {"call_default_2_1", "call_default_3_1", "call_default_51_1"}
+
+
+async def test_a_script_may_have_a_context_window() -> None:
+    model = Scripted(Script(answers=("one",), max_messages=2))
+    assert await said(model, user("a"), user("b")) == "one"
+    for _ in range(2):
+        with pytest.raises(ContextOverflow, match="holds 2 messages and was given 3"):
+            await said(model, user("a"), user("b"), user("c"))

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from events.usage import Usage
 from models.script import Answer, Failure, Script, ToolCall
-from models.serve import serve
+from models.serve import KEPT, serve
 
 STORY = Script(
     name="story",
@@ -26,6 +26,10 @@ STORY = Script(
     ),
 )
 SLOW = Script(name="slow", answers=(Answer(content="a b c", chunk_delay=0.01),))
+CUT = Script(
+    name="cut",
+    answers=(Answer(content="I am not here", failures=(Failure(status=503, partial=True),)),),
+)
 FAILING = Script(
     name="failing",
     answers=(
@@ -45,7 +49,7 @@ FAILING = Script(
 
 @pytest_asyncio.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    scripts = {script.name: script for script in (STORY, SLOW, FAILING)}
+    scripts = {script.name: script for script in (STORY, SLOW, CUT, FAILING)}
     async with serve(scripts) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
         yield client
 
@@ -175,6 +179,36 @@ async def test_another_conversation_fails_for_itself(client: httpx.AsyncClient) 
         assert response.status_code == 429
 
 
+async def test_a_stream_may_say_half_way_that_it_failed(client: httpx.AsyncClient) -> None:
+    response = await client.post("/chat/completions", json=body("cut", stream=True))
+    *_, half, last, rest = response.text.split("\n\n")
+    assert (response.status_code, rest) == (200, "")
+    assert json.loads(half.removeprefix("data: "))["choices"][0]["delta"]["content"] == " not"
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == 503
+    whole = await client.post("/chat/completions", json=body("cut", "not streamed"))
+    assert whole.status_code == 503
+
+
+async def test_headers_tell_purpose_and_number(client: httpx.AsyncClient) -> None:
+    async def said(**told: str) -> str:
+        headers = {f"X-Perdure-{name}": value for name, value in told.items()}
+        response = await client.post("/chat/completions", json=body("story"), headers=headers)
+        return str(response.json()["choices"][0]["message"]["content"])
+
+    assert await said(Number="1") == "Done."
+    assert await said(Purpose="condense") == "SUMMARY of 1 messages"
+    assert await said(Purpose="unheard of", Number="x") == "Let me look around."
+    assert (await counts(client, "story.condense"))["answered"] == 1
+
+
+async def test_the_newest_requests_can_be_looked_at(client: httpx.AsyncClient) -> None:
+    asked = [body("story", str(nth)) for nth in range(KEPT + 1)]
+    for each in asked:
+        await client.post("/chat/completions", json=each)
+    kept = (await client.get(str(client.base_url.join("/requests")))).json()["requests"]
+    assert kept == asked[1:]
+
+
 async def test_calls_are_counted_by_what_became_of_them(client: httpx.AsyncClient) -> None:
     asked = body("failing", "counted")
     for _ in range(3):
@@ -198,14 +232,14 @@ async def test_calls_are_counted_by_what_became_of_them(client: httpx.AsyncClien
 
 async def test_the_scripts_are_its_models(client: httpx.AsyncClient) -> None:
     models = (await client.get("/models")).json()
-    assert [model["id"] for model in models["data"]] == ["story", "slow", "failing"]
+    assert [model["id"] for model in models["data"]] == ["story", "slow", "cut", "failing"]
 
 
 async def test_an_unknown_model_is_refused_with_those_there_are(client: httpx.AsyncClient) -> None:
     response = await client.post("/chat/completions", json=body("none"))
     assert response.status_code == 404
     assert response.json()["error"]["code"] == "model_not_found"
-    assert "story, slow, failing" in response.json()["error"]["message"]
+    assert "story, slow, cut, failing" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,10 @@ class FaultyStore:
         await self._delay()
         await self.store.replace(key, body)
 
+    async def delete(self, key: str) -> None:
+        await self._delay()
+        await self.store.delete(key)
+
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         await self._delay()
         return await self.store.folders(prefix, after, limit)

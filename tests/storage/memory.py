@@ -25,6 +25,10 @@ class MemoryStore:
         check_key(key)
         self.objects[key] = body
 
+    async def delete(self, key: str) -> None:
+        check_key(key)
+        self.objects.pop(key, None)
+
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         inner = (key.removeprefix(prefix) for key in self.objects if key.startswith(prefix))
         names = {name.partition("/")[0] + "/" for name in inner if "/" in name}

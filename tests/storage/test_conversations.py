@@ -7,6 +7,7 @@ import pytest
 
 from storage.conversations import conversations, exists
 from storage.log import EventLog
+from storage.purge import purge
 from storage.store import Store
 from tests.storage.made import by, said
 from tests.storage.memory import MemoryStore
@@ -54,3 +55,12 @@ async def test_a_conversation_exists_from_its_first_event_on(store: Store) -> No
     await begin(store, "ada", conversation_id)
     assert await exists(store, "ada", conversation_id)
     assert not await exists(store, "eve", conversation_id)
+
+
+async def test_what_was_purged_is_no_longer_listed(store: Store) -> None:
+    """Also by a store that names a folder for a while after it was emptied."""
+    ids = [made_at(moment) for moment in (1, 20, 300)]
+    for conversation_id in ids:
+        await begin(store, "ada", conversation_id)
+    await purge(EventLog(store, "ada", ids[1]))
+    assert await conversations(store, "ada", 2) == [ids[2], ids[0]]

@@ -64,6 +64,19 @@ async def test_nothing_is_left_aside_by_those_who_live(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_folder_goes_with_its_last_object(tmp_path: Path) -> None:
+    store, other = FileStore(tmp_path), FileStore(tmp_path)
+    await store.create("x/a/b/1", b"")
+    await other.create("x/c", b"")
+    await other.delete("x/a/b/1")
+    assert await store.folders("x/") == []
+    await other.delete("x/c")
+    assert await store.folders("") == []
+    assert await store.create("x/a/b/1", b"")
+    await store.close()
+    await other.close()
+
+
 async def test_the_place_aside_is_no_key(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     with pytest.raises(ValueError, match=r"it keeps \.aside for itself"):

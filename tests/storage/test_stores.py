@@ -49,6 +49,31 @@ async def test_a_replaced_object_is_the_new_one_whether_there_was_one_or_not(sto
     assert await store.read("a/state") == b"new"
 
 
+async def test_a_deleted_object_is_gone_and_its_key_free_again(store: Store) -> None:
+    for key in ("a/b/1", "a/b/2", "c"):
+        await store.create(key, b"old")
+    await store.delete("a/b/1")
+    assert await store.read("a/b/1") is None
+    assert await store.list("") == ["a/b/2", "c"]
+    assert await store.create("a/b/1", b"new")
+    assert await store.read("a/b/1") == b"new"
+
+
+async def test_deleting_what_is_not_there_changes_nothing(store: Store) -> None:
+    await store.create("a/b", b"")
+    for key in ("a", "a/c", "a/b/c", "x/y"):
+        await store.delete(key)
+    assert await store.list("") == ["a/b"]
+
+
+async def test_an_object_is_created_beside_one_that_is_deleted(store: Store) -> None:
+    for turn in range(20):
+        await store.create("x/y/old", b"")
+        await asyncio.gather(store.delete("x/y/old"), store.create(f"x/y/{turn}", b"new"))
+        assert await store.list("x/") == [f"x/y/{turn}"]
+        await store.delete(f"x/y/{turn}")
+
+
 async def test_keys_are_listed_in_order_after_a_given_one(store: Store) -> None:
     for key in ("x/2", "x/10", "y/1", "x/1", "xx"):
         await store.create(key, b"")
@@ -110,3 +135,5 @@ async def test_no_key_leaves_the_store(store: Store, key: str) -> None:
         await store.read(key)
     with pytest.raises(ValueError, match="is not a key of a store"):
         await store.replace(key, b"")
+    with pytest.raises(ValueError, match="is not a key of a store"):
+        await store.delete(key)

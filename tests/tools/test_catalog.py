@@ -33,6 +33,18 @@ def untyped(city): ...
 def terminal(command: str) -> str: ...
 '''
 
+NAMES = [
+    "delegate",
+    "terminal",
+    "file_editor",
+    "apply_patch",
+    "grep",
+    "glob",
+    "task_tracker",
+    "think",
+    "finish",
+]
+
 
 @pytest.fixture
 def write(tmp_path: Path) -> Iterator[Write]:
@@ -58,7 +70,7 @@ def names(reference: str) -> list[str]:
 
 
 def test_built_in_tools_are_listed_under_their_own_names() -> None:
-    assert list(BUILT_IN) == ["terminal", "file_editor", "think", "finish"]
+    assert list(BUILT_IN) == NAMES
     for name, tool in BUILT_IN.items():
         assert find(name) == (tool,)
         assert tool.name == name
@@ -99,8 +111,8 @@ def test_an_unknown_name_is_told_with_what_there_is(reference: str) -> None:
     with pytest.raises(ToolNotFound) as raised:
         find(reference)
     assert str(raised.value) == (
-        f"There is no tool {reference!r}. Built in are terminal, file_editor, think, finish; name "
-        "one of your own as `module:attribute`."
+        f"There is no tool {reference!r}. Built in are {', '.join(NAMES)}; name one of your own "
+        "as `module:attribute`."
     )
 
 

@@ -11,7 +11,8 @@ from events.actions import FileEditorAction
 from events.content import text_of
 from tests.tools.conftest import Place
 from tests.tools.editing import ON_ONE_WORKSPACE, do, done, refused
-from tools.file_editor import FILE_EDITOR, MOST_KEPT, parse
+from tools.edits import MOST_CARRIED, content_of
+from tools.file_editor import FILE_EDITOR, parse
 from tools.text_file import Text, lines_of
 
 TEXTS = st.text("ab\n\r é\u2028", max_size=30) | st.from_regex(
@@ -27,7 +28,7 @@ async def test_a_new_file_gets_its_directories_and_the_usual_mode(place: Place) 
     (place.workspace / "usual").touch()
     assert path.stat().st_mode == (place.workspace / "usual").stat().st_mode
     assert text_of(observation.content) == "Created `a/b/f.txt` with 2 lines."
-    assert (observation.path, observation.prev_exist) == (str(path), False)
+    assert (observation.path, observation.prev_exist) == ("a/b/f.txt", False)
     assert (observation.old_content, observation.new_content) == (None, "x\r\ny")
 
 
@@ -54,7 +55,7 @@ async def test_an_edit_tells_what_was_and_what_is(place: Place) -> None:
     assert (place.workspace / "f").read_text() == after
     assert (observation.old_content, observation.new_content) == (before, after)
     assert observation.prev_exist
-    assert observation.path == str(place.workspace / "f")
+    assert observation.path == "f"
     numbered = [f"{n:6}\t{line}" for n, line in enumerate(after.splitlines(), 1)]
     assert text_of(observation.content).splitlines() == [
         "Edited `f`; around the change it now reads:",
@@ -62,11 +63,22 @@ async def test_an_edit_tells_what_was_and_what_is(place: Place) -> None:
     ]
 
 
-async def test_a_long_content_is_left_out_of_the_observation(place: Place) -> None:
-    (place.workspace / "f").write_text("é" * (MOST_KEPT // 2))
-    observation = await do(place, "insert", "f", insert_line=0, new_str="x" * MOST_KEPT)
-    assert observation.old_content is not None
-    assert observation.new_content is None
+async def test_a_long_content_is_kept_and_its_key_is_carried(place: Place) -> None:
+    before = "é" * (MOST_CARRIED // 2)
+    (place.workspace / "f").write_text(before)
+    observation = await do(place, "insert", "f", insert_line=0, new_str="x")
+    assert observation.old_content == before
+    assert observation.new_content is not None
+    assert len(observation.new_content) < 100
+    assert await place.kept(observation.new_content) == f"x\n{before}".encode()
+
+
+async def test_a_content_that_reads_like_a_key_is_not_taken_for_one(place: Place) -> None:
+    key = "blobs/" + "0" * 64
+    observation = await do(place, "create", "f", file_text=key)
+    assert observation.new_content not in (None, key)
+    assert observation.new_content is not None
+    assert await content_of(place.context.log, observation.new_content) == key.encode()
 
 
 async def test_old_str_must_occur(place: Place) -> None:
@@ -203,28 +215,6 @@ def test_a_text_is_written_as_it_was_read(raw: str) -> None:
     assert joined == raw or joined + "\n" == raw
 
 
-async def test_a_file_with_windows_line_ends_is_edited_as_it_is_seen(place: Place) -> None:
-    path = place.workspace / "f"
-    path.write_bytes(b"one\r\ntwo\r\nthree\r\n")
-    assert await done(place, "view", "f") == "     1\tone\n     2\ttwo\n     3\tthree"
-    observation = await do(place, "str_replace", "f", old_str="one\ntwo", new_str="1\n2\n2.5")
-    assert path.read_bytes() == b"1\r\n2\r\n2.5\r\nthree\r\n"
-    assert observation.new_content == "1\r\n2\r\n2.5\r\nthree\r\n"
-    await done(place, "str_replace", "f", old_str="2\r\n2.5", new_str="3\r\n4")
-    assert path.read_bytes() == b"1\r\n3\r\n4\r\nthree\r\n"
-
-
-async def test_a_file_of_mixed_line_ends_is_edited_byte_by_byte(place: Place) -> None:
-    path = place.workspace / "f"
-    path.write_bytes(b"one\r\ntwo\nthree\n")
-    assert await refused(place, "str_replace", "f", old_str="one\ntwo", new_str="x") == (
-        "`old_str` does not occur in `f`. The file mixes line ends, so `old_str` needs \\r\\n "
-        "where the file has it."
-    )
-    await done(place, "str_replace", "f", old_str="one\r\ntwo", new_str="x")
-    assert path.read_bytes() == b"x\nthree\n"
-
-
 async def test_an_edited_file_keeps_its_mode_and_a_link_stays_a_link(place: Place) -> None:
     script = place.workspace / "script"
     script.write_text("echo a\n")
@@ -254,9 +244,9 @@ async def test_a_reader_sees_the_old_file_or_the_new_one(place: Place) -> None:
         ({"command": "insert", "new_str": ""}, "`insert_line` is missing: `insert` needs it."),
         ({"command": "insert", "insert_line": 1}, "`new_str` is missing: `insert` needs it."),
         (
-            {"command": "undo_edit"},
-            "`command`: input should be 'view', 'create', 'str_replace' or 'insert', got "
-            "'undo_edit'.",
+            {"command": "delete"},
+            "`command`: input should be 'view', 'create', 'str_replace', 'insert' or 'undo_edit', "
+            "got 'delete'.",
         ),
         (
             {"command": "insert", "insert_line": -1, "new_str": ""},
@@ -282,10 +272,24 @@ def test_arguments_become_an_action() -> None:
     )
 
 
-def test_undoing_is_not_offered_and_the_annotations_say_the_worst_but_for_the_world() -> None:
-    properties = FILE_EDITOR.definition.parameters["properties"]
-    assert properties["command"]["enum"] == ["view", "create", "str_replace", "insert"]
+def test_the_annotations_say_the_worst_but_for_the_world() -> None:
     annotations = FILE_EDITOR.definition.annotations
     assert annotations.destructiveHint
     assert not annotations.openWorldHint
     assert not annotations.repeatable
+
+
+@pytest.mark.parametrize(
+    ("path", "touched"),
+    [
+        ("src/main.py", ("file:src/main.py",)),
+        ("./src//main.py", ("file:src/main.py",)),
+        ("", ("file:.",)),
+        ("src/../main.py", None),
+        ("/somewhere/main.py", None),
+    ],
+)
+def test_an_action_touches_the_file_that_its_path_surely_names(
+    path: str, touched: tuple[str, ...] | None
+) -> None:
+    assert FILE_EDITOR.touches(parse({"command": "view", "path": path})) == touched

@@ -1,14 +1,16 @@
 """Files and directories are shown as far as a model can use them."""
 
+import base64
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from events.content import text_of
+from events.content import ImageContent, TextContent, text_of
 from tests.tools.conftest import Place
 from tests.tools.editing import do, done, refused
+from tools import image
 from tools.text_file import LARGEST
 
 
@@ -98,10 +100,10 @@ async def test_what_is_no_text_is_refused(place: Place, command: str) -> None:
         "insert": {"insert_line": 0, "new_str": "b"},
     }
     given_ = arguments[command]
-    (place.workspace / "latin").write_bytes(b"caf\xe9")
+    (place.workspace / "compressed").write_bytes(b"ab\xff\x05")
     (place.workspace / "binary").write_bytes(b"a\0b")
-    assert await refused(place, command, "latin", **given_) == (
-        "`latin` is not UTF-8 text (byte 3): it is binary or in another encoding."
+    assert await refused(place, command, "compressed", **given_) == (
+        "`compressed` is a binary file: byte 2 is not UTF-8, and it holds control characters."
     )
     assert await refused(place, command, "binary", **given_) == (
         "`binary` is a binary file: it holds NUL bytes."
@@ -113,6 +115,45 @@ async def test_what_is_no_text_is_refused(place: Place, command: str) -> None:
     assert await refused(place, command, "large", **given_) == (
         "`large` has 10,485,761 bytes, and at most 10,485,760 can be opened: use commands that "
         "read a part of it."
+    )
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+async def test_an_image_is_shown_as_one(place: Place) -> None:
+    (place.workspace / "pixel.dat").write_bytes(PIXEL)
+    observation = await do(place, "view", "pixel.dat")
+    said, shown = observation.content
+    assert isinstance(said, TextContent)
+    assert said.text == f"`pixel.dat` is an image (image/png, {len(PIXEL)} bytes):"
+    assert isinstance(shown, ImageContent)
+    kind, _, data = shown.image_urls[0].partition(",")
+    assert (kind, base64.b64decode(data)) == ("data:image/png;base64", PIXEL)
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+    ],
+)
+async def test_an_image_is_told_by_how_it_begins(place: Place, head: bytes, kind: str) -> None:
+    (place.workspace / "f").write_bytes(head)
+    assert f"({kind}, " in await done(place, "view", "f")
+
+
+async def test_an_image_that_no_provider_takes_is_refused(place: Place) -> None:
+    with (place.workspace / "large.png").open("wb") as file:
+        file.write(PIXEL)
+        file.truncate(image.LARGEST + 1)
+    assert await refused(place, "view", "large.png") == (
+        "`large.png` is an image of 5,242,881 bytes, and at most 5,242,880 can be shown: make a "
+        "smaller one."
     )
 
 

@@ -49,6 +49,7 @@ def trap(place: Place) -> Path:
         {"command": "create", "file_text": "planted"},
         {"command": "str_replace", "old_str": "treasure", "new_str": "planted"},
         {"command": "insert", "insert_line": 0, "new_str": "planted"},
+        {"command": "undo_edit"},
     ],
     ids=lambda arguments: arguments["command"],
 )

@@ -110,7 +110,7 @@ async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_obse
 async def test_a_conversation_survives_its_worker_being_killed_again_and_again(
     house: House, environment: Environment
 ) -> None:
-    steps = [calls(("look", {"seconds": 0.2})) for _ in range(12)]
+    steps = [calls(("look", {"seconds": 0.2 + nth / 1000})) for nth in range(12)]
     spec = house.spec(*steps, says("done"), heartbeat_timeout=1)
     talk = await house.client.start("go", spec)
     finished = asyncio.ensure_future(talk.finished())

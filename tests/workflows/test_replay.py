@@ -9,6 +9,7 @@ from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from client.converter import CONVERTER
+from tests.record_histories import SHAPES
 from workflows.conversation import Conversation
 
 HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
@@ -23,13 +24,8 @@ async def test_a_past_conversation_replays(path: Path) -> None:
     await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
 
 
-def test_there_are_histories() -> None:
-    assert {path.stem for path in HISTORIES} >= {
-        "a-turn-with-tools",
-        "a-call-that-was-lost",
-        "paused-resumed-closed",
-        "continued-as-new",
-    }
+def test_there_is_a_history_of_every_shape() -> None:
+    assert {path.stem for path in HISTORIES} >= set(SHAPES)
 
 
 async def test_a_history_that_the_code_would_not_make_is_refused() -> None:

@@ -1,0 +1,132 @@
+"""The steps by which one conversation has another do something."""
+
+from typing import Any
+from uuid import UUID, uuid5
+
+from temporalio import activity
+
+from activities.step import at_work, digests, now, origin
+from activities.world import World, action_at, spec_at
+from agent.inbox import Said
+from agent.spec import Spec
+from agent.start import Errand, Start
+from agent.state import State
+from agent.steps import Delegate, Parent, Report, Task
+from events.actions import MCPToolAction
+from events.content import TextContent, text_of
+from events.digest import Digest
+from events.event import AnyEvent
+from events.messages import MessageEvent
+from events.observations import FinishObservation, MCPToolObservation
+from events.tools import ActionEvent, ObservationEvent
+from storage.log import EventLog
+from storage.state import state_of
+
+DELEGATE = "delegate"
+
+PAGE = 50
+"""Events of a conversation that are read at a time, from its end, to find its last words."""
+
+
+class DelegateActivities:
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    @activity.defn(name="agent.delegate")
+    async def delegate(self, task: Task[Delegate]) -> Errand:
+        """The start of the other conversation: told by the action, so that a repeat is the same."""
+        async with at_work():
+            log = self.world.log(task)
+            action = await action_at(log, task.step.action)
+            if (settled := await log.settled(action.id, task.base)) is not None:
+                return Errand(answered=tuple(digests(settled)))
+            spec = await spec_at(log, task.step.spec)
+            workspace = self.world.workspace(spec, task.conversation_id)
+            assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
+            arguments = action.action.data
+            return Errand(
+                start=Start(
+                    conversation_id=child_id(task.conversation_id, task.step.action),
+                    user_id=task.user_id,
+                    spec=_for_child(spec, arguments, task.step.budget, str(workspace)),
+                    parent=Parent(conversation_id=task.conversation_id, action=task.step.action),
+                    inbox=(Said(text=arguments["task"], sender=DELEGATE),),
+                )
+            )
+
+    @activity.defn(name="agent.report")
+    async def report(self, task: Task[Report]) -> list[Digest]:
+        """Answer the action with what the other conversation came to, and its bill."""
+        async with at_work():
+            log = self.world.log(task)
+            action = await action_at(log, task.step.action)
+            other = EventLog(self.world.store, task.user_id, task.step.child, self.world.entries)
+            state = await state_of(other)
+            told = await _report(other, state, task.step)
+            bill = state.spent.model_copy(update={"purpose": DELEGATE})
+            answer = _observed(action, told, failed=state.status != "finished")
+            return digests(
+                await log.append([answer], base=task.base, origin=origin(), shared=True, usage=bill)
+            )
+
+
+def child_id(conversation_id: str, action: int) -> str:
+    """The id of the conversation that does what the action in a slot asks for."""
+    return str(uuid5(UUID(conversation_id), f"{DELEGATE} {action}"))
+
+
+def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, workspace: str) -> Spec:
+    """The same agent in the same place, with no more to spend than its parent has left."""
+    asked: dict[str, Any] = {
+        name: arguments[name] for name in ("max_iterations", "max_budget") if name in arguments
+    }
+    limits = spec.limits.model_copy(update={"max_budget": budget, **asked})
+    if budget is not None and limits.max_budget is not None:
+        limits = limits.model_copy(update={"max_budget": min(budget, limits.max_budget)})
+    return spec.model_copy(
+        update={
+            "tools": tuple(name for name in spec.tools if name != DELEGATE),
+            "limits": limits,
+            "workspace": workspace,
+            "title_model": None,
+        }
+    )
+
+
+async def _report(log: EventLog, state: State, step: Report) -> str:
+    ended = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
+    head = f"Conversation {step.child}: {step.failure or ended}, ${state.spent.cost:.4f}."
+    return f"{head}\n{await _last_words(log, state.next_seq)}".rstrip()
+
+
+async def _last_words(log: EventLog, end: int) -> str:
+    """What the agent said last, in words or by `finish`."""
+    while end > 0:
+        first = max(0, end - PAGE)
+        for entry in reversed(await log.read(first, end - first)):
+            if words := _words(entry.event):
+                return words
+        end = first
+    return ""
+
+
+def _words(event: AnyEvent) -> str:
+    match event:
+        case MessageEvent(source="agent"):
+            return text_of(event.llm_message.content)
+        case ObservationEvent(observation=FinishObservation(content=content)):
+            return text_of(content)
+        case _:
+            return ""
+
+
+def _observed(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:
+    return ObservationEvent(
+        timestamp=now(),
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        observation=MCPToolObservation(
+            tool_name=DELEGATE, content=(TextContent(text=text),), is_error=failed
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What an agent forgets when its view has grown too large."""

@@ -1,0 +1,168 @@
+"""What a step costs in a very long conversation: `python -m bench.long [-o json]`.
+
+A conversation of `--steps` steps, every one a think and an act, with messages that arrive all the
+while. Its cost per step at the end against that at the beginning, the memory of the worker, and
+whether every message is in the log exactly once. The worker is a process of its own.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agent.spec import Limits, ModelSpec, Spec
+from bench.model import write_scripts
+from client.client import Client
+from client.connect import connect
+from client.conversation import Conversation
+from client.ids import new_conversation_id
+from embedded.temporal import TemporalServer
+from events.entry import Entry
+from events.messages import MessageEvent
+from events.tools import ObservationEvent
+from storage.files import FileStore
+
+EVERY = 50
+"""Events between two messages."""
+
+TENTHS = 10
+
+
+@dataclass
+class Sample:
+    """The worker's CPU seconds and resident memory in bytes, when the log had `events`."""
+
+    events: int
+    cpu: float
+    memory: int
+
+
+def sample(pid: int, events: int) -> Sample:
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(stat[11]) + int(stat[12])
+    memory = int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
+    return Sample(events, ticks / os.sysconf("SC_CLK_TCK"), memory)
+
+
+@contextlib.asynccontextmanager
+async def worker(folder: Path, address: str) -> AsyncIterator[int]:
+    environment = {
+        **os.environ,
+        "TEMPORAL_ADDRESS": address,
+        "PERDURE_STORE": f"file://{folder / 'store'}",
+        "PERDURE_DATA": str(folder),
+    }
+    process = subprocess.Popen([sys.executable, "worker.py"], env=environment)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def measure(steps: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
+        folder = Path(name)
+        server = await TemporalServer.start(folder / "temporal", ui=False)
+        write_scripts(folder, steps)
+        try:
+            async with worker(folder, server.address) as pid:
+                client = Client(await connect(server.address), FileStore(folder / "store"))
+                return await _measured(client, pid, folder, steps)
+        finally:
+            await server.stop()
+
+
+async def _measured(client: Client, pid: int, folder: Path, steps: int) -> dict[str, Any]:
+    spec = Spec(
+        model=ModelSpec(name=f"scripted:{folder / 'script.json'}#steps-{steps}"),
+        tools=("bench.tools:add",),
+        limits=Limits(max_iterations=10 * steps),
+        idle_timeout=1,
+    )
+    talk = client.conversation(new_conversation_id())
+    await talk.start("Add, again and again.", spec, "m0")
+    finished = asyncio.ensure_future(talk.handle.result())
+    samples, sent, runs = [sample(pid, 0)], ["m0"], set[str | None]()
+    while not finished.done():
+        end = await talk.log.end(hint=samples[-1].events)
+        if end >= samples[-1].events + EVERY:
+            samples.append(sample(pid, end))
+            sent.append(f"m{len(sent)}")
+            await talk.send(f"Message {len(sent)}.", message_id=sent[-1])
+            runs.add((await talk.handle.describe()).run_id)
+        await asyncio.sleep(0.02)
+    outcome = await finished
+    assert outcome.status == "finished", outcome.reason
+    return _report(await _entries(talk), samples, sent, len(runs))
+
+
+async def _entries(talk: Conversation) -> list[Entry]:
+    return await talk.log.read(0, await talk.log.end())
+
+
+def _report(
+    entries: Sequence[Entry], samples: Sequence[Sample], sent: Sequence[str], runs: int
+) -> dict[str, Any]:
+    at = [
+        datetime.fromisoformat(entry.event.timestamp)
+        for entry in entries
+        if isinstance(entry.event, ObservationEvent)
+    ]
+    took = [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(at)]
+    spent = [
+        (later.cpu - earlier.cpu) / (later.events - earlier.events)
+        for earlier, later in itertools.pairwise(samples)
+    ]
+    heard = [
+        entry.event.message_id
+        for entry in entries
+        if isinstance(entry.event, MessageEvent) and entry.event.source == "user"
+    ]
+    half = len(samples) // 2
+    return {
+        "steps": len(at),
+        "events": len(entries),
+        "runs": runs,
+        "time_ratio": _ratio(took),
+        "cpu_ratio": _ratio(spent),
+        "memory_half_mb": samples[half].memory / 1e6,
+        "memory_end_mb": samples[-1].memory / 1e6,
+        "messages_sent": len(sent),
+        "messages_lost": len(set(sent) - set(heard)),
+        "messages_twice": len(heard) - len(set(heard)),
+    }
+
+
+def _ratio(figures: Sequence[float]) -> float:
+    """The median of the last tenth against that of the first."""
+    tenth = max(1, len(figures) // TENTHS)
+    return statistics.median(figures[-tenth:]) / statistics.median(figures[:tenth])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.long", description=__doc__)
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.add_argument("--steps", type=int, default=5000, help="5,000 make 10,000 events")
+    asked = parser.parse_args()
+    report = asyncio.run(measure(asked.steps))
+    if asked.output == "json":
+        json.dump(report, sys.stdout, indent=2)
+        return
+    for name, value in report.items():
+        print(f"{name:16}{value:12.2f}" if isinstance(value, float) else f"{name:16}{value:12}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A conversation in the formats of others: pure projections of its events."""

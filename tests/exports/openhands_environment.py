@@ -1,0 +1,86 @@
+"""Puts openhands-sdk into an environment of its own: it needs a newer Python than we do.
+
+`make openhands` runs this and then the tests that need it. Ends with 77, as tests that were not run
+do by custom, where there is no such Python: then nothing was checked, and it says so.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+LOCK = Path(__file__).with_name("requirements.lock")
+PLACE = Path(__file__).parents[2] / ".venv" / "openhands"
+PYTHON = PLACE / "bin" / "python"
+READY = PLACE / "ready"
+
+OLDEST = (3, 12)
+NAMES = ("python3.12", "python3.13", "python3.14", "python3", "python")
+NOT_RUN = 77
+
+MISSING = """\
+NOT CHECKED: no Python 3.12 or newer was found, so openhands-sdk read nothing of what we export.
+Put one on the PATH as python3.12 (pyenv's are found too) and run `make openhands` again."""
+
+
+def ready() -> bool:
+    """Whether the environment is there, with all that the lock names."""
+    return READY.exists() and READY.read_text() == _wanted()
+
+
+def _wanted() -> str:
+    return hashlib.sha256(LOCK.read_bytes()).hexdigest()
+
+
+def _new_enough() -> str | None:
+    """The first Python found that can run openhands-sdk."""
+    for command, environment in _candidates():
+        told = "import json, sys; print(json.dumps([sys.executable, sys.version_info[:2]]))"
+        asked = [command, "-c", told]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            executable, version = json.loads(done.stdout)
+            if tuple(version) >= OLDEST:
+                return str(executable)
+    return None
+
+
+def _candidates() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Commands with the environment to run them in.
+
+    What pyenv puts on the PATH runs only once a version of it has been chosen.
+    """
+    found = [path for name in NAMES if (path := shutil.which(name))]
+    yield from ((path, os.environ) for path in found)
+    if pyenv := shutil.which("pyenv"):
+        asked = [pyenv, "versions", "--bare"]
+        listed = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+        for version in listed:
+            yield from ((path, os.environ | {"PYENV_VERSION": version}) for path in found)
+
+
+def _build(python: str) -> None:
+    subprocess.run([python, "-m", "venv", "--clear", PLACE], check=True)
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    locked = ["--no-compile", "--no-deps", "--require-hashes", "-r", str(LOCK)]
+    subprocess.run([*pip, *locked], check=True)
+    READY.write_text(_wanted())
+
+
+def main() -> int:
+    if ready():
+        return 0
+    python = _new_enough()
+    if python is None:
+        print(MISSING, file=sys.stderr)
+        return NOT_RUN
+    _build(python)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

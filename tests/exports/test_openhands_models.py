@@ -1,0 +1,184 @@
+"""What we export is read by openhands-sdk's own models: `make openhands` has them, Python 3.12."""
+
+import json
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from activities.world import World
+from agent.transcript import Transcript
+from agent.view import view_of
+from client.client import Client
+from client.connect import connect
+from embedded.temporal import TemporalServer
+from events.entry import entry_from
+from events.event import AnyEvent
+from exports.openhands import openhands_events
+from models.models import Models
+from storage.files import FileStore
+from tests.exports.openhands_environment import PYTHON, ready
+from tests.house import House, calls, says
+from tests.openhands import cases, translated
+
+pytestmark = pytest.mark.skipif(
+    not ready(), reason="NOT CHECKED: openhands-sdk is not installed, see `make openhands`"
+)
+
+READER = Path(__file__).with_name("openhands_reader.py")
+GOLDEN = Path(__file__).parents[1] / "golden" / "events"
+
+Turn: TypeAlias = tuple[str, list[str], str | None]
+"""Role, calls, and the call it answers."""
+
+
+def read(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
+    """What their models make of exported logs; nothing may be wrong with any, nor get lost."""
+    exported = [openhands_events(log) for log in logs]
+    given, taken = folder / "exported.json", folder / "read.json"
+    given.write_text(json.dumps(exported))
+    alone = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [str(PYTHON), "-I", str(READER), str(given), str(taken)]
+    done = subprocess.run(
+        command, cwd=folder, env=alone | quiet, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    readings: list[dict[str, Any]] = json.loads(taken.read_text())
+    assert [wrong for one in readings for wrong in one["wrong"]] == []
+    kept = [one["events"] for one in readings]
+    assert list(_lost(exported, kept)) == []
+    return readings
+
+
+def _lost(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+    """Where something that we wrote is not what they would write: they pass over what they do not
+    know in a message, a tool or a task."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name, value in ours.items():
+            yield from _lost(value, theirs.get(name, "nothing"), f"{at}.{name}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        if at.endswith("forgotten_event_ids"):
+            ours, theirs = sorted(ours), sorted(theirs)
+        for nth, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _lost(mine, other, f"{at}[{nth}]")
+    elif ours != theirs:
+        yield f"{at}: {ours!r} was read as {theirs!r}"
+
+
+def golden() -> list[AnyEvent]:
+    return [entry_from(0, path.read_bytes()).event for path in sorted(GOLDEN.glob("*.json"))]
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Of the golden events as one log, and of each case that OpenHands computed."""
+    logs = [translated(case["events"]) for case in cases("view")]
+    return read(tmp_path_factory.mktemp("exported"), golden(), *logs)
+
+
+def test_every_kind_and_every_field_of_ours_is_read(readings: list[dict[str, Any]]) -> None:
+    assert len(readings[0]["events"]) == len(golden()) > 0
+
+
+def test_their_view_and_messages_of_an_export_are_those_of_their_own_events(
+    readings: list[dict[str, Any]],
+) -> None:
+    """The two texts that differ are ones that our events were given: the cases do not name them."""
+    ours = {"sys": "Be careful.", "Action rejected: no": "Action rejected: not on a Friday"}
+    for case, reading in zip(cases("view"), readings[1:], strict=True):
+        expected = case["expect"]
+        assert reading["view"] == expected["view"], case["name"]
+        assert [
+            [one["role"], len(one["calls"]), one["answers"], one["text"]]
+            for one in reading["messages"]
+        ] == [[*rest, ours.get(text, text)] for *rest, text in expected["messages"]], case["name"]
+
+
+BUILT_IN = ("terminal", "file_editor", "task_tracker", "think", "finish")
+
+STORY = (
+    calls(("think", {"thought": "Look first."}), reasoning_content="Hm.", content="I look."),
+    calls(
+        ("terminal", {"command": "echo seen"}),
+        ("file_editor", {"command": "create", "path": "a.txt", "file_text": "a\n"}),
+        ("add", {"a": 2, "b": 3}),
+    ),
+    calls(("add", {"a": "two"}), ("fail", {"why": "it must"}), ("vanish", {})),
+    calls(("task_tracker", {"command": "plan", "task_list": [{"title": "All of it"}]})),
+    says("Half of it is done."),
+    calls(("terminal", {"command": "false"})),
+    calls(("finish", {"message": "Done."})),
+)
+
+TOLD = {
+    "ConversationStateUpdateEvent",
+    "SystemPromptEvent",
+    "MessageEvent",
+    "RecallEvent",
+    "ActionEvent",
+    "ObservationEvent",
+    "AgentErrorEvent",
+}
+
+
+async def test_a_conversation_as_it_was_recorded_is_read_and_shown_as_it_was(
+    temporal_server: TemporalServer, tmp_path: Path
+) -> None:
+    events = await _recorded(await _house(temporal_server, tmp_path), tmp_path)
+    assert {event.kind for event in events} >= TOLD
+    [reading] = read(tmp_path, events)
+    assert reading["view"] == [event.id for event in view_of(events).events]
+    assert _theirs(reading) == _ours(events)
+
+
+async def _house(temporal_server: TemporalServer, folder: Path) -> House:
+    temporal = await connect(temporal_server.address)
+    store = FileStore(folder / "store")
+    client = Client(temporal, store, task_queue=f"test-{uuid.uuid4()}")
+    return House(client, World(store, Models(), folder / "workspaces"), folder)
+
+
+async def _recorded(house: House, folder: Path) -> list[AnyEvent]:
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    (workspace / "AGENTS.md").write_text("Be brief.")
+    spec = house.spec(
+        *STORY,
+        tools=("tests.tools_at_hand:TOOLS", *BUILT_IN),
+        workspace=str(workspace),
+    )
+    async with house.worker():
+        talk = await house.client.start("Do it.", spec)
+        await talk.finished()
+        await talk.send("Go on.", message_id="second")
+        await talk.finished("second")
+    return [entry.event for entry in await talk.log.read(0, await talk.log.end())]
+
+
+def _theirs(reading: dict[str, Any]) -> list[Turn]:
+    """Their messages, with the results in the order of their calls: theirs stand as they came."""
+    messages = reading["messages"]
+    places = {call: nth for nth, call in enumerate(chain(*(one["calls"] for one in messages)))}
+    turns: list[Turn] = []
+    for role, ones in groupby(messages, key=lambda one: one["role"]):
+        told = [(role, one["calls"], one["answers"]) for one in ones]
+        turns += sorted(told, key=lambda turn: places[turn[2]]) if role == "tool" else told
+    return turns
+
+
+def _ours(events: Sequence[AnyEvent]) -> list[Turn]:
+    """The messages our own model is sent; the user's next to each other are one, as with them."""
+    transcript = Transcript()
+    transcript.extend(events)
+    turns: list[Turn] = []
+    for message in transcript.messages():
+        if message["role"] != "user" or not turns or turns[-1][0] != "user":
+            asked = [call["id"] for call in message.get("tool_calls", ())]
+            turns.append((message["role"], asked, message.get("tool_call_id")))
+    return turns

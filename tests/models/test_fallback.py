@@ -1,0 +1,104 @@
+"""Who answers when the model cannot."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from agent.completion import Completion
+from agent.spec import ModelSpec
+from models.model import ContextOverflow, ModelError, ModelRefused, ModelUnavailable, Request
+from models.models import Models
+from tests.models.asking import text_in, user
+
+FAILURES: dict[str, dict[str, Any]] = {
+    "limited": {"status": 429, "retry_after": 9},
+    "broken": {"status": 500},
+    "cut": {"status": 503, "partial": True},
+    "key": {"status": 401},
+    "quota": {"status": 402},
+    "missing": {"status": 404},
+    "policy": {"status": 400, "code": "content_policy_violation"},
+    "bad": {"status": 400},
+    "long": {"status": 400, "code": "context_length_exceeded"},
+    "over": {"status": 400, "code": "script_exhausted"},
+}
+ENDS = ("long", "over")
+
+Asked: TypeAlias = Callable[..., Awaitable[Completion]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Asked:
+    """Asks the first of these scripts, with the others as fallbacks."""
+    scripts: dict[str, Any] = {
+        name: {"answers": [{"content": "half of it", "failures": [failure] * 2}]}
+        for name, failure in FAILURES.items()
+    }
+    scripts["good"] = {"answers": [{"content": "Here.", "usage": {"cost": 0.5}}]}
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps(scripts))
+
+    async def asking(*names: str, shown: list[str] | None = None) -> Completion:
+        first, *others = (ModelSpec(name=f"scripted:{path}#{name}") for name in names)
+        texts: list[str] = [] if shown is None else shown
+        request = Request(first, [user("go")], fallbacks=others)
+        return await Models().complete(request, texts.append)
+
+    return asking
+
+
+@pytest.mark.parametrize("name", [name for name in FAILURES if name not in ENDS])
+async def test_a_fallback_answers_for_a_model_that_cannot(ask: Asked, name: str) -> None:
+    answer = await ask(name, "over", "good")
+    assert text_in(answer) == "Here."
+    assert answer.model.endswith("#good")
+    assert (answer.usage.model, answer.usage.cost) == (answer.model, 0.5)
+
+
+@pytest.mark.parametrize("name", ENDS)
+async def test_no_fallback_mends_a_long_prompt_or_the_end_of_a_script(
+    ask: Asked, name: str
+) -> None:
+    with pytest.raises(ModelError) as raised:
+        await ask(name, "good")
+    assert raised.value.code == {"long": "context_overflow", "over": "script_exhausted"}[name]
+
+
+async def test_a_model_that_answers_is_the_only_one_asked(ask: Asked) -> None:
+    answer = await ask("good", "broken")
+    assert answer.model.endswith("#good")
+
+
+async def test_half_an_answer_gives_way_to_the_whole_of_another(ask: Asked) -> None:
+    shown: list[str] = []
+    await ask("cut", "good", shown=shown)
+    assert shown == ["half ", "Here."]
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "code"),
+    [
+        (("limited", "broken"), ModelUnavailable, "rate_limit"),
+        (("limited", "key"), ModelUnavailable, "rate_limit"),
+        (("key", "limited"), ModelUnavailable, "rate_limit"),
+        (("limited", "long"), ModelUnavailable, "rate_limit"),
+        (("key", "long"), ContextOverflow, "context_overflow"),
+        (("key", "quota"), ModelRefused, "auth"),
+    ],
+)
+async def test_where_nobody_answers_what_helps_soonest_is_told(
+    ask: Asked, names: tuple[str, ...], kind: type[ModelError], code: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        await ask(*names)
+    assert raised.value.code == code
+    assert getattr(raised.value, "retry_after", 9) == 9
+    assert str(raised.value).endswith(".")
+
+
+async def test_a_refusal_by_all_names_model_and_fallback(ask: Asked) -> None:
+    with pytest.raises(ModelRefused, match=r"#key refused the key .*\. Nor .* .*#quota has no"):
+        await ask("key", "quota")

@@ -1,0 +1,71 @@
+"""Events as the cases that OpenHands computed write them, in ours."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from events.condensation import Condensation, CondensationRequest
+from events.content import Message, ThinkingBlock
+from events.control import PauseEvent
+from events.event import AnyEvent
+from events.messages import MessageEvent
+from tests.builders import WHEN, action, error, observation, prompt, rejection, status, text
+
+THINKING = (ThinkingBlock(thinking="Hm."),)
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    path = Path(__file__).parent / "vectors" / f"{name}.json"
+    found: list[dict[str, Any]] = json.loads(path.read_text())
+    return found
+
+
+def translated(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
+    """Our events, under the ids they have there.
+
+    Our errors name the action they answer where that could be read; theirs name the call alone.
+    """
+    events: list[AnyEvent] = []
+    read: dict[str, str] = {}
+    for one in compacts:
+        if one["t"] == "act" and not one["nonexec"]:
+            read[one["call"]] = one["id"]
+        events.append(_event(one, read).model_copy(update={"id": one["id"]}))
+    return events
+
+
+def _event(one: dict[str, Any], read: dict[str, str]) -> Any:
+    match one["t"]:
+        case "sys":
+            return prompt()
+        case "msg":
+            role: Literal["assistant", "user"] = "assistant" if one["source"] == "agent" else "user"
+            said = Message(role=role, content=text(one["text"]))
+            return MessageEvent(timestamp=WHEN, source=one["source"], llm_message=said)
+        case "act":
+            made = action("look", one["call"], one["resp"], valid=not one["nonexec"])
+            thought = text(one["thought"]) if one["thought"] else ()
+            blocks = THINKING if one["thinking"] else ()
+            return made.model_copy(update={"thought": thought, "thinking_blocks": blocks})
+        case "obs":
+            return observation(one["action_id"], "look", one["text"], one["call"])
+        case "err":
+            return error(read.get(one["call"]), "look", one["call"], one["error"])
+        case "rej":
+            return rejection(one["action_id"], "look", one["call"])
+        case "cond":
+            return Condensation(
+                timestamp=WHEN,
+                forgotten_event_ids=tuple(one["forget"]),
+                summary=one["summary"],
+                summary_offset=one["offset"],
+            )
+        case "creq":
+            return CondensationRequest(timestamp=WHEN)
+        case "pause":
+            return PauseEvent(timestamp=WHEN)
+        case "state":
+            return status("resumed")
+        case other:
+            raise AssertionError(other)

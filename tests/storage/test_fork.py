@@ -1,0 +1,251 @@
+"""A conversation that begins with another one's events, on every store there is."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.completion import Completion
+from agent.state import State
+from events.content import Message
+from events.entry import Entry
+from storage.cache import EntryCache
+from storage.conversations import conversations, exists
+from storage.errors import Altered, Fenced, Missing, StoreRefused
+from storage.fork import fork, forks_of
+from storage.keys import event_id
+from storage.log import EventLog
+from storage.state import state_at, state_of
+from storage.store import Store
+from tests.storage.made import NOW, by, log_in, said, texts
+from tests.storage.memory import MemoryStore
+
+MANY = 70  # more than are asked for at once, twice
+
+
+async def filled(log: EventLog, count: int, first: int = 0, run: str = "run-1") -> list[Entry]:
+    events = [said(f"{number}") for number in range(first, first + count)]
+    return await log.append(events, base=first, origin=by(f"from {first}", run))
+
+
+async def forked(log: EventLog, at: int, *events: str) -> EventLog:
+    """A reader of its own, which knows nothing but what the store says."""
+    name = str(uuid4())
+    await fork(log, name, await state_at(log, at + 1), [said(text) for text in events])
+    return log_in(log.store, conversation=name)
+
+
+async def test_the_first_slots_of_a_fork_are_its_parents_and_the_next_are_its_own(
+    store: Store,
+) -> None:
+    parent = log_in(store)
+    written = await filled(parent, MANY)
+    child = await forked(parent, 39)
+    own = await filled(child, 40, first=40, run="run-2")
+    assert await child.read(0, 1000) == [*written[:40], *own]
+    assert await child.read(35, 10) == [*written[35:40], *own[:5]]
+    assert await child.newest(2) == own[:-3:-1]
+    assert [entry.event.id for entry in await child.read(39, 2)] == [
+        event_id(parent.conversation_id, 39),
+        event_id(child.conversation_id, 40),
+    ]
+    assert await parent.read(0, 1000) == written
+
+
+@pytest.mark.parametrize("hint", [0, 3, 4, 5, 900])
+async def test_the_end_of_a_fork_is_found_whatever_the_hint(store: Store, hint: int) -> None:
+    parent = log_in(store)
+    await filled(parent, 9)
+    child = await forked(parent, 3)
+    assert await child.end(hint) == 4
+    await filled(child, 1, first=4)
+    assert await child.end(hint) == 5
+
+
+async def test_a_fork_with_no_event_of_its_own_is_a_conversation(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 9)
+    child = await forked(parent, 3)
+    assert texts(await child.read(0, 100)) == ["0", "1", "2", "3"]
+    assert await exists(store, "somebody", child.conversation_id)
+    assert child.conversation_id in await conversations(store, "somebody", 10)
+    assert (await state_of(child)) == (await state_at(parent, 4))
+
+
+async def test_the_first_events_of_a_fork_are_written_with_it(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 3)
+    child = await forked(parent, 1, "a new beginning")
+    assert texts(await child.read(0, 100)) == ["0", "1", "a new beginning"]
+    kept = await child.load_state()
+    assert kept is not None
+    assert State.model_validate_json(kept) == await state_at(child, 3)
+
+
+@pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"next_seq": 2, "from_the_future": 1}'])
+async def test_a_kept_state_that_cannot_be_read_is_as_good_as_none(
+    store: Store, kept: bytes
+) -> None:
+    parent = log_in(store)
+    await filled(parent, 5)
+    child = await forked(parent, 2)
+    state = await state_of(child)
+    await child.save_state(kept)
+    assert await state_of(child) == state
+
+
+async def test_parent_and_fork_go_on_side_by_side(store: Store) -> None:
+    parent = log_in(store, EntryCache(1_000_000))
+    await filled(parent, 5)
+    child = await forked(parent, 2)
+    tail = child.tail(after=1)
+    assert texts([await anext(tail)]) == ["2"]
+    coming = asyncio.ensure_future(anext(tail))
+    await filled(parent, 3, first=5)
+    assert not coming.done(), "what the parent does next is none of the fork's"
+    await filled(child, 1, first=3, run="run-2")
+    assert texts([await coming]) == ["3"]
+    await tail.aclose()
+    assert len(await parent.read(0, 100)) == 8
+    assert len(await child.read(0, 100)) == 4
+
+
+async def test_nobody_writes_into_the_slots_that_a_fork_refers_to(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 5)
+    child = await forked(parent, 2)
+    with pytest.raises(Fenced, match=parent.conversation_id):
+        await child.append([said("mine")], base=1, origin=by("late", "run-2"))
+    assert texts(await child.read(0, 100)) == ["0", "1", "2"]
+
+
+async def test_what_the_events_refer_to_comes_with_them(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 5)
+    old, new = await parent.keep(b"long output"), await parent.keep(b"another")
+    answer = Completion(id="c", model="m", message=Message(role="assistant"), received=NOW)
+    for seq in (2, 3):
+        await parent.record(seq, answer, by(f"think {seq}"))
+    grandchild = await forked(await forked(parent, 2), 2)
+    assert await grandchild.kept(old) == b"long output"
+    assert await grandchild.keep(b"of my own")
+    assert await grandchild.recorded(2) == answer
+    assert await grandchild.recorded(3) is None, "that one belongs to what came after the fork"
+    [place] = [key for key in await store.list("users/") if key.endswith(new)]
+    await store.replace(place, b"what was never said")
+    with pytest.raises(Altered):
+        await grandchild.kept(new)
+
+
+async def test_a_fork_is_known_to_the_one_that_holds_its_slots(store: Store) -> None:
+    first = log_in(store)
+    await filled(first, 9)
+    second = await forked(first, 6)
+    await filled(second, 5, first=7)
+    third, fourth = await forked(second, 3), await forked(second, 8)
+    assert set(await forks_of(first)) == {second.conversation_id, third.conversation_id}
+    assert await forks_of(second) == [fourth.conversation_id]
+    assert [holder.first for holder in await fourth.lineage()] == [9, 7, 0]
+    assert texts(await fourth.read(0, 100)) == [str(number) for number in range(9)]
+
+
+async def test_a_mark_of_a_fork_that_never_was_counts_for_nothing(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 2)
+    place = f"users/somebody/conversations/{parent.conversation_id}/forks/{uuid4()}.json"
+    await store.create(place, b"{}")
+    assert await forks_of(parent) == []
+
+
+async def test_an_id_that_is_taken_is_not_forked_into(store: Store) -> None:
+    parent, other = log_in(store), log_in(store)
+    await filled(parent, 3)
+    await filled(other, 1)
+    with pytest.raises(StoreRefused, match="use a new id"):
+        await fork(parent, other.conversation_id, await state_at(parent, 2), [])
+    assert texts(await log_in(store, conversation=other.conversation_id).read(0, 9)) == ["0"]
+    assert await forks_of(parent) == []
+
+
+async def test_the_same_fork_made_again_is_the_same(store: Store) -> None:
+    """As after a crash before its answer arrived: but with events of its own, it is another's."""
+    parent, name = log_in(store), str(uuid4())
+    await filled(parent, 3)
+    state = await state_at(parent, 2)
+    assert await fork(parent, name, state, [said("on")]) == await fork(
+        parent, name, state, [said("on")]
+    )
+
+
+async def test_a_slot_that_the_parent_lost_is_named_with_the_parents_key(store: Store) -> None:
+    parent = log_in(store)
+    await filled(parent, 3)
+    child = await forked(parent, 2)
+    [key] = [key for key in await store.list("users/") if "/events/000001_" in key]
+    await store.delete(key)
+    with pytest.raises(Missing, match=parent.conversation_id):
+        await child.read(0, 10)
+    assert len(await child.readable(0, 10)) == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"at": 1}'])
+async def test_a_fork_whose_beginning_cannot_be_told_is_not_guessed_at(
+    store: Store, body: bytes
+) -> None:
+    log = log_in(store)
+    prefix = f"users/somebody/conversations/{log.conversation_id}/"
+    await store.create(f"{prefix}fork.json", body)
+    for read in (log.end(), log.readable(0, 10), log.find(0)):
+        with pytest.raises(Altered, match=r"fork\.json is not what was written"):
+            await read
+
+
+async def test_forks_that_go_in_circles_are_not_followed(store: Store) -> None:
+    one, two = str(uuid4()), str(uuid4())
+    for name, parent in ((one, two), (two, one)):
+        body = {"user_id": "somebody", "conversation_id": parent, "at": 5, "sha": ""}
+        prefix = f"users/somebody/conversations/{name}/"
+        await store.create(f"{prefix}fork.json", json.dumps(body).encode())
+    with pytest.raises(Altered):
+        await log_in(store, conversation=one).find(0)
+
+
+@dataclass
+class Known:
+    """A conversation as it must be."""
+
+    log: EventLog
+    texts: list[str] = field(default_factory=list)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_whatever_is_forked_where_every_range_reads_as_if_it_had_been_copied(
+    data: st.DataObject,
+) -> None:
+    asyncio.run(_grow(data))
+
+
+async def _grow(data: st.DataObject) -> None:
+    store, cache = MemoryStore(), EntryCache(100_000)
+    family = [Known(log_in(store))]
+    for step in range(data.draw(st.integers(2, 8))):
+        known = data.draw(st.sampled_from(family))
+        if data.draw(st.booleans()) and known.texts:
+            at = data.draw(st.integers(0, len(known.texts) - 1))
+            log = await forked(known.log, at)
+            family.append(Known(log, known.texts[: at + 1]))
+        else:
+            more = [f"{step}.{number}" for number in range(data.draw(st.integers(1, 4)))]
+            base = len(known.texts)
+            await known.log.append([said(text) for text in more], base=base, origin=by(f"{step}"))
+            known.texts += more
+    for known in family:
+        log = log_in(store, cache, known.log.conversation_id)
+        first, limit = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 40))
+        assert texts(await log.read(first, limit)) == known.texts[first : first + limit]
+        assert await log.end(hint=data.draw(st.integers(0, 20))) == len(known.texts)

@@ -1,0 +1,166 @@
+"""Arguments take the shape that was asked for, where only one thing can be meant."""
+
+import json
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from tools.arguments import schema_of, validated
+from tools.shape import shaped
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Point(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    x: int
+    labels: list[str] = []
+
+
+class Everything(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    count: int = 1
+    flag: bool = False
+    ratio: float | None = None
+    words: list[str] = []
+    numbers: list[int] | None = None
+    pair: tuple[int, str] = (0, "")
+    point: Point | None = None
+    points: list[Point] = []
+    by_name: dict[str, int] = {}
+    either: str | list[str] = ""
+    number_or_flag: int | bool = 0
+    colour: Colour = Colour.RED
+    left: "Everything | None" = None
+
+
+def taken(**arguments: Any) -> dict[str, Any]:
+    return validated(Everything, arguments).model_dump(mode="json", exclude_unset=True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ({"flag": "True", "words": "[]"}, {"flag": True, "words": []}),
+        ({"ratio": "None"}, {"ratio": None}),
+        ({"ratio": "null", "numbers": "[1, 2]"}, {"ratio": None, "numbers": [1, 2]}),
+        ({"numbers": ["1", 2]}, {"numbers": [1, 2]}),
+        ({"words": "['a', 'b']"}, {"words": ["a", "b"]}),
+        ({"words": "only"}, {"words": ["only"]}),
+        ({"numbers": 7}, {"numbers": [7]}),
+        ({"numbers": "7"}, {"numbers": [7]}),
+        ({"pair": '["1", "2"]'}, {"pair": [1, "2"]}),
+        ({"point": '{"x": "1", "labels": "a"}'}, {"point": {"x": 1, "labels": ["a"]}}),
+        ({"points": {"x": "1"}}, {"points": [{"x": 1}]}),
+        ({"points": '[{"x": 1}, {"x": "2"}]'}, {"points": [{"x": 1}, {"x": 2}]}),
+        ({"points": ['{"x": 1}']}, {"points": [{"x": 1}]}),
+        ({"by_name": '{"a": "1"}'}, {"by_name": {"a": 1}}),
+        ({"count": None, "words": ["a"]}, {"words": ["a"]}),
+        ({"left": {"left": {"words": "a"}}}, {"left": {"left": {"words": ["a"]}}}),
+    ],
+)
+def test_what_was_meant_is_taken(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert taken(**sent) == meant
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"words": "a, b"}, "`words`: input should be a valid list, got 'a, b'."),
+        ({"words": '["a'}, "`words`: input should be a valid list, got '[\"a'."),
+        ({"words": None, "count": "x"}, "`count`: input should be a valid integer, "),
+        ({"numbers": "1,2"}, "`numbers`: input should be a valid list, got '1,2'."),
+        ({"point": "x"}, "`point`: input should be a valid dictionary or instance of Point"),
+        ({"point": {"x": None}}, "`point.x`: input should be a valid integer, got None."),
+        ({"colour": "blue"}, "`colour`: input should be 'red', got 'blue'."),
+    ],
+)
+def test_what_can_be_meant_in_more_ways_than_one_is_told_of(
+    sent: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError) as raised:  # noqa: PT011 - the sentence is compared
+        taken(**sent)
+    assert str(raised.value).startswith(sentence)
+
+
+def test_text_stays_text_where_text_may_be() -> None:
+    assert taken(either='["a"]', words=["1", "true", "{}"]) == {
+        "either": '["a"]',
+        "words": ["1", "true", "{}"],
+    }
+
+
+def test_another_servers_schema_will_do() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "ids": {"allOf": [{"$ref": "#/definitions/many"}]},
+            "mode": {"type": ["integer", "null"]},
+            "level": {"enum": [1, 2]},
+            "any": {},
+            "yes": True,
+        },
+        "definitions": {"many": {"type": "array", "items": {"type": "integer"}}},
+    }
+    sent = {"ids": "3", "mode": "null", "level": "2", "any": "3", "yes": "4"}
+    meant = {"ids": [3], "mode": None, "level": 2, "any": "3", "yes": "4"}
+    assert shaped(sent, schema) == meant
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "#/properties/a"}}},
+        {"properties": {"a": {"$ref": "#/nowhere"}}},
+        {"properties": {"a": {"$ref": "https://example.com/schema"}}},
+        {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 50}}},
+        {"properties": {"a": {"type": "unheard of"}}},
+        {"properties": {"a": {"type": "array", "items": {"$ref": "#/properties/a"}}}},
+    ],
+)
+def test_an_odd_schema_changes_nothing(schema: dict[str, Any]) -> None:
+    assert shaped({"a": {"b": "1"}}, schema) == {"a": {"b": "1"}}
+
+
+def test_arguments_nested_too_deeply_stay_as_they_came() -> None:
+    deep: Any = {}
+    for _ in range(800):
+        deep = {"left": deep}
+    assert shaped(deep, schema_of(Everything)) is deep
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.sampled_from([*Everything.model_fields, "other"]), VALUES))
+def test_it_is_an_object_or_a_sentence(arguments: dict[str, Any]) -> None:
+    before = json.dumps(arguments)
+    try:
+        said = ""
+        taken(**arguments)
+    except ValueError as error:
+        said = str(error)
+    assert "\n" not in said
+    assert json.dumps(arguments) == before
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.sampled_from([*Everything.model_fields, "other"]), VALUES))
+def test_what_fits_is_not_touched_and_what_was_mended_is_mended_for_good(
+    arguments: dict[str, Any],
+) -> None:
+    schema = schema_of(Everything)
+    once = shaped(arguments, schema)
+    assert shaped(once, schema) == once

@@ -1,0 +1,265 @@
+"""People steer a conversation while it runs: interrupt, confirm, reject, configure, delegate."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError
+
+from agent.spec import Confirmation
+from client.conversation import Conversation
+from events.control import ConversationStateUpdateEvent, InterruptEvent
+from events.entry import Entry
+from events.messages import MessageEvent
+from events.tools import (
+    ActionEvent,
+    AgentErrorEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
+from tests.house import House, calls, says
+
+ALWAYS = Confirmation(policy="always")
+
+
+async def entries(talk: Conversation) -> list[Entry]:
+    return await talk.log.read(0, await talk.log.end())
+
+
+async def events(talk: Conversation, *kinds_: type[Any]) -> list[Any]:
+    return [entry.event for entry in await entries(talk) if isinstance(entry.event, kinds_)]
+
+
+async def until(talk: Conversation, status: str) -> Any:
+    async with asyncio.timeout(30):
+        while True:
+            now = await talk.status()
+            if now.status == status:
+                return now
+            await asyncio.sleep(0.05)
+
+
+async def refused(talk: Conversation, update: str, asked: Any) -> str:
+    with pytest.raises(WorkflowUpdateFailedError) as failed:
+        await talk.handle.execute_update(update, asked)
+    return str(failed.value.cause)
+
+
+def charged(house: House, talk: Conversation) -> list[str]:
+    path = house.folder / "workspaces" / talk.id / "charged"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+async def charging(house: House, talk: Conversation) -> None:
+    async with asyncio.timeout(30):
+        while not charged(house, talk):
+            await asyncio.sleep(0.02)
+
+
+async def test_an_interrupt_stops_a_tool_and_keeps_what_it_had_so_far(house: House) -> None:
+    spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})), says("stopped, then"))
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        await charging(house, talk)
+        await talk.handle.signal("interrupt")
+        now = await until(talk, "idle")
+        assert now.reason == "interrupted by the user"
+        [error] = await events(talk, AgentErrorEvent)
+        assert error.classification == "interrupted"
+        assert "charged 5" in error.error
+        assert len(await events(talk, InterruptEvent)) == 1
+        await talk.send("go on", message_id="m")
+        state = await talk.finished("m")
+    assert state.status == "finished"
+    assert charged(house, talk) == ["5"]
+
+
+async def test_an_interrupt_stops_the_model_and_keeps_what_it_had_said(house: House) -> None:
+    slow = {"content": "one two three four five six seven eight", "chunk_delay": 0.3}
+    async with house.worker():
+        talk = await house.client.start("count", house.spec(slow, says("again")))
+        async with asyncio.timeout(30):
+            while not await growing(talk):
+                await asyncio.sleep(0.05)
+        await talk.handle.signal("interrupt")
+        await until(talk, "idle")
+        [partial] = [e for e in await events(talk, MessageEvent) if e.source == "agent"]
+        assert partial.sender == "interrupted"
+        assert partial.llm_message.content[0].text.startswith("one")
+        await talk.resume()
+        state = await talk.finished()
+        await until(talk, "finished")
+    assert state.turn == 1
+
+
+async def growing(talk: Conversation) -> bool:
+    told = await talk.handle.describe()
+    pending = told.raw_description.pending_activities
+    return any(
+        one.HasField("heartbeat_details") and b"one" in one.heartbeat_details.payloads[0].data
+        for one in pending
+    )
+
+
+async def test_a_waiting_action_runs_once_a_person_has_named_it(house: House) -> None:
+    spec = house.spec(
+        calls(("charge", {"amount": 5, "seconds": 0})), says("done"), confirmation=ALWAYS
+    )
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        now = await until(talk, "waiting_for_confirmation")
+        assert not charged(house, talk)
+        [call] = now.pending
+        assert call.asks
+        await talk.resume()  # is no consent
+        assert "Name the calls" in await refused(talk, "respond", {"accept": True})
+        unknown = {"accept": True, "calls": ["other"]}
+        assert "No call 'other' waits" in await refused(talk, "respond", unknown)
+        assert not charged(house, talk)
+        answered = await talk.handle.execute_update(
+            "respond", {"accept": True, "calls": [call.tool_call_id]}
+        )
+        assert answered == [call.tool_call_id]
+        state = await talk.finished()
+    assert charged(house, talk) == ["5"]
+    assert state.status == "finished"
+
+
+async def test_a_rejected_action_never_runs_and_the_agent_is_told_why(house: House) -> None:
+    spec = house.spec(
+        calls(("charge", {"amount": 5, "seconds": 0}), ("charge", {"amount": 7, "seconds": 0})),
+        says("as you wish"),
+        confirmation=ALWAYS,
+    )
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        now = await until(talk, "waiting_for_confirmation")
+        first, second = (call.tool_call_id for call in now.pending)
+        await talk.handle.execute_update(
+            "respond", {"accept": False, "calls": [first], "reason": "too dear"}
+        )
+        assert (await talk.status()).status == "waiting_for_confirmation"
+        await talk.handle.execute_update("respond", {"accept": True, "calls": [second]})
+        await talk.finished()
+    [rejected] = await events(talk, UserRejectObservation)
+    assert rejected.rejection_reason == "too dear"
+    assert charged(house, talk) == ["7"]
+
+
+async def test_no_said_while_an_action_waits_never_runs_it(house: House) -> None:
+    spec = house.spec(
+        calls(("charge", {"amount": 5, "seconds": 0})), says("I will not."), confirmation=ALWAYS
+    )
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        await until(talk, "waiting_for_confirmation")
+        await talk.send("No!", message_id="m")
+        await talk.finished("m")
+        [rejected] = await events(talk, UserRejectObservation)
+        assert "new message" in rejected.rejection_reason
+        await until(talk, "finished")
+    assert not charged(house, talk)
+
+
+async def test_no_said_to_a_conversation_whose_workflow_is_gone_rejects_too(house: House) -> None:
+    spec = house.spec(
+        calls(("charge", {"amount": 5, "seconds": 0})), says("I will not."), confirmation=ALWAYS
+    )
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        await until(talk, "waiting_for_confirmation")
+        await talk.handle.terminate()
+        await talk.send("No!", message_id="m")
+        await talk.finished("m")
+        await until(talk, "finished")
+    assert len(await events(talk, UserRejectObservation)) == 1
+    assert not charged(house, talk)
+
+
+async def test_calls_that_only_read_run_side_by_side(house: House) -> None:
+    """Each waits for the other: alone, neither would ever be done."""
+    spec = house.spec(
+        calls(("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"})),
+        says("met"),
+    )
+    async with house.worker():
+        talk = await house.client.start("meet", spec)
+        state = await talk.finished()
+    assert state.status == "finished"
+    asked = [event.id for event in await events(talk, ActionEvent)]
+    answered = [event.action_id for event in await events(talk, ObservationEvent)]
+    assert sorted(answered) == sorted(asked)
+
+
+async def test_a_raised_limit_and_a_resumption_go_on(house: House) -> None:
+    steps = [calls(("add", {"a": nth, "b": 1})) for nth in range(4)]
+    spec = house.spec(*steps, says("done"), limits={"max_iterations": 3})
+    async with house.worker():
+        talk = await house.client.start("go", spec)
+        state = await talk.finished()
+        assert state.status == "error"
+        assert state.reason is not None
+        assert state.reason.startswith("max_iterations")
+        told = [e for e in await events(talk, MessageEvent) if e.source == "environment"]
+        assert len(told) == 1
+        assert "last answer" in told[0].llm_message.content[0].text
+        assert "'tools' cannot be changed" in await refused(talk, "configure", {"tools": []})
+        await talk.handle.execute_update("configure", {"limits": {"max_iterations": 9}})
+        await talk.resume()
+        await until(talk, "finished")
+    assert (await talk.state()).answers == 5
+
+
+async def test_a_deadline_stops_what_runs(house: House) -> None:
+    spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})))
+    async with house.worker():
+        talk = await house.client.start("charge", spec)
+        await charging(house, talk)
+        # The step at work began without a deadline: the next one meets it.
+        past = {"limits": {"deadline": "2026-01-01T00:00:00.000000"}}
+        changing = asyncio.ensure_future(talk.handle.execute_update("configure", past))
+        await talk.handle.signal("interrupt")
+        await changing
+        await until(talk, "idle")
+        await talk.send("go on", message_id="m")
+        state = await talk.finished("m")
+    assert state.reason is not None
+    assert state.reason.startswith("deadline")
+
+
+async def test_a_task_is_delegated_within_the_budget_and_reported(house: House) -> None:
+    child = says("The answer is 42.")
+    spec = house.spec(
+        calls(("delegate", {"task": "find the answer", "max_budget": 5})),
+        child,
+        says("It is 42."),
+        tools=("delegate", "tests.tools_at_hand:TOOLS"),
+        limits={"max_budget": 2.0},
+    )
+    async with house.worker():
+        talk = await house.client.start("delegate", spec)
+        state = await talk.finished()
+    assert state.status == "finished"
+    [reported] = await events(talk, ObservationEvent)
+    text = reported.observation.content[0].text
+    assert "The answer is 42." in text
+    other = house.client.conversation(text.split()[1].rstrip(":"))
+    told = await other.state()
+    assert told.spec is not None
+    assert told.spec.limits.max_budget == 2.0
+    assert "delegate" not in told.spec.tools
+    opened = (await entries(other))[0].event
+    assert isinstance(opened, ConversationStateUpdateEvent)
+    assert opened.value["parent"] == {"conversation_id": talk.id, "action": 4}
+
+
+async def test_a_title_comes_from_its_own_model(house: House) -> None:
+    spec = house.spec(says("hello"))
+    spec = spec.model_copy(update={"title_model": spec.model})
+    async with house.worker():
+        talk = await house.client.start("Say hello to the world", spec)
+        await talk.finished()
+        async with asyncio.timeout(30):
+            while not (await talk.status()).title:
+                await asyncio.sleep(0.05)
+    assert (await talk.state()).answers == 1

@@ -1,0 +1,1 @@
+"""How dangerous an action is, told from its text alone."""

@@ -1,0 +1,61 @@
+"""Who tells an action's risk."""
+
+import importlib
+import logging
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import PurePath
+from typing import TypeAlias, get_args
+
+from events.risk import Risk
+from events.tools import ActionEvent
+from tools.risk.rules import rules
+
+logger = logging.getLogger(__name__)
+
+Analyzer: TypeAlias = Callable[[ActionEvent], Risk]
+
+
+def analyzers(
+    names: tuple[str, ...], workspace: PurePath, read_only_names: Collection[str]
+) -> list[tuple[str, Analyzer]]:
+    """The analyzers by name: `model`, `rules`, or `module:attribute` for one of your own.
+
+    One that cannot be found takes every action for HIGH. What an analyzer raises is the caller's
+    to take for HIGH as well.
+    """
+    return [(name, _analyzer(name, workspace, read_only_names)) for name in names]
+
+
+def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Analyzer:
+    match name:
+        case "model":
+            return lambda event: event.security_risk
+        case "rules":
+            return lambda event: rules(event, workspace, event.tool_name in read_only)
+    try:
+        return partial(_checked, name, _found(name))
+    except (Exception, SystemExit) as error:
+        # Another's code may raise anything; whatever it is, no action goes by unjudged.
+        logger.error(
+            "Security analyzer %r cannot be used, so every action counts as HIGH: %s: %s",
+            *(name, type(error).__name__, error),
+        )
+        return lambda _: "HIGH"
+
+
+def _found(name: str) -> Analyzer:
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise ValueError("name it `model`, `rules` or `module:attribute`")
+    found = getattr(importlib.import_module(module), attribute)
+    if not callable(found):
+        raise TypeError(f"it is a {type(found).__name__}, not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _checked(name: str, analyzer: Analyzer, event: ActionEvent) -> Risk:
+    risk = analyzer(event)
+    if risk not in get_args(Risk):
+        raise ValueError(f"Analyzer {name!r} must give one of {get_args(Risk)}, not {risk!r}.")
+    return risk
