@@ -30,10 +30,12 @@ format: $(READY)
 bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
 	$(BIN)/python -m bench.step
 	$(BIN)/python -m bench.recover
+	$(BIN)/python -m bench.long
 
 bench-short: $(READY)  ## only that they run: one round says nothing about the figures
 	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100
 	$(BIN)/python -m bench.recover --rounds 1
+	$(BIN)/python -m bench.long --steps 1000
 
 bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
 	$(BIN)/python -m examples.bfcl --kill-every 3 --workers 3

@@ -15,7 +15,7 @@ from activities.world import World, action_at, spec_at
 from activities.writer import Writer
 from agent.decide import refusal
 from agent.evolve import fold
-from agent.inbox import Item, Rejected, Said
+from agent.inbox import Item, Noted, Rejected, Said
 from agent.prompt import dynamic_context, static_prompt
 from agent.spec import ModelSpec, Spec
 from agent.state import State, knows
@@ -27,6 +27,7 @@ from events.event import Event
 from events.messages import SystemPromptEvent
 from storage.errors import Fenced
 from storage.log import EventLog
+from storage.scopes import share
 from storage.state import state_of
 from tools.catalog import CatalogError
 
@@ -149,6 +150,8 @@ class LogActivities:
                 await _reject(writer, Refusal(actions=item.actions, reason=item.reason))
                 continue
             await writer.write(f"item {nth}", event_of(item, now(), spec))
+            if isinstance(item, Noted) and item.key == "state":
+                await share(writer.log.store, writer.log.user_id, item.value)
             if isinstance(item, Said):
                 place = self.world.workspace(spec, writer.log.conversation_id)
                 recalled = await on_message(skills is None, item.text, spec, place, skills or ())

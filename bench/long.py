@@ -2,7 +2,8 @@
 
 A conversation of `--steps` steps, every one a think and an act, with messages that arrive all the
 while. Its cost per step at the end against that at the beginning, the memory of the worker, and
-whether every message is in the log exactly once. The worker is a process of its own.
+whether every message is in the log exactly once: a lost one fails the run, as does a conversation
+that never continued as new. The worker is a process of its own.
 """
 
 import argparse
@@ -159,9 +160,10 @@ def main() -> None:
     report = asyncio.run(measure(asked.steps))
     if asked.output == "json":
         json.dump(report, sys.stdout, indent=2)
-        return
-    for name, value in report.items():
-        print(f"{name:16}{value:12.2f}" if isinstance(value, float) else f"{name:16}{value:12}")
+    else:
+        for name, value in report.items():
+            print(f"{name:16}{value:12.2f}" if isinstance(value, float) else f"{name:16}{value:12}")
+    sys.exit(bool(report["messages_lost"] or report["messages_twice"] or report["runs"] < 2))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from agent.inbox import Confirmed, Item, Noted, Rejected
+from agent.scopes import wrong_key
 from agent.state import Pending, State, asking
 from events.base import Frozen
 
@@ -87,6 +88,8 @@ def noted(sent: Any) -> Note:
         raise refusal(f"A note has at most {MOST_NOTED:,} bytes: keep more than that in a file.")
     if note == Note():
         raise refusal("There is nothing to note: send {title}, {tags} or {state}.")
+    if wrong := wrong_key(note.state or ()):
+        raise refusal(wrong)
     return note
 
 

@@ -57,8 +57,8 @@ async def test_the_first_slots_of_a_fork_are_its_parents_and_the_next_are_its_ow
 
 
 @pytest.mark.parametrize("hint", [0, 3, 4, 5, 900])
-async def test_the_end_of_a_fork_is_found_whatever_the_hint(store: Store, hint: int) -> None:
-    parent = log_in(store)
+async def test_the_end_of_a_fork_is_found_whatever_the_hint(hint: int) -> None:
+    parent = log_in(MemoryStore())
     await filled(parent, 9)
     child = await forked(parent, 3)
     assert await child.end(hint) == 4
@@ -87,10 +87,8 @@ async def test_the_first_events_of_a_fork_are_written_with_it(store: Store) -> N
 
 
 @pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"next_seq": 2, "from_the_future": 1}'])
-async def test_a_kept_state_that_cannot_be_read_is_as_good_as_none(
-    store: Store, kept: bytes
-) -> None:
-    parent = log_in(store)
+async def test_a_kept_state_that_cannot_be_read_is_as_good_as_none(kept: bytes) -> None:
+    parent = log_in(MemoryStore())
     await filled(parent, 5)
     child = await forked(parent, 2)
     state = await state_of(child)
@@ -193,9 +191,8 @@ async def test_a_slot_that_the_parent_lost_is_named_with_the_parents_key(store: 
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"at": 1}'])
-async def test_a_fork_whose_beginning_cannot_be_told_is_not_guessed_at(
-    store: Store, body: bytes
-) -> None:
+async def test_a_fork_whose_beginning_cannot_be_told_is_not_guessed_at(body: bytes) -> None:
+    store = MemoryStore()
     log = log_in(store)
     prefix = f"users/somebody/conversations/{log.conversation_id}/"
     await store.create(f"{prefix}fork.json", body)

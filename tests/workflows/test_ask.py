@@ -46,6 +46,7 @@ async def test_it_is_answered_while_the_agent_works(house: House) -> None:
         assert await kept(house) == before
         assert (await state_of(talk.log)).status == "running"
         await talk.interrupt()
+        await talk.finished()
 
     assert answer.text == "ANSWER of 3 messages", "a call without its result is not shown"
 
