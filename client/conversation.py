@@ -89,7 +89,8 @@ class Conversation(Steered):
 
     async def status(self) -> Snapshot:
         """Where it stands: asked of the workflow while it runs, else told by the log."""
-        with contextlib.suppress(RPCError, WorkflowFailureError):
+        # ValueError is how the SDK says that an operator has paused the workflow in Temporal.
+        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError):
             told: Snapshot = await self.handle.query(
                 "status", result_type=Snapshot, rpc_timeout=ANSWER
             )

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from client.errors import Unreachable
@@ -65,7 +66,7 @@ async def growing(remote: Remote) -> tuple[Growing, ...]:
             attempt=step.attempt,
             text=await _text(remote, step),
             run_id=run_id,
-            failure=step.last_failure.message or None,
+            failure=_reason(step.last_failure),
         )
         for step in told.pending_activities
     ]
@@ -79,3 +80,9 @@ async def _text(remote: Remote, step: PendingActivityInfo) -> str:
         return ""
     news = await remote.temporal.data_converter.decode(step.heartbeat_details.payloads)
     return str(news[0].get("text", "")) if news and isinstance(news[0], dict) else ""
+
+
+def _reason(failure: Failure) -> str | None:
+    """Why the attempt before came to nothing: a long reason is put behind one of the server's."""
+    told = failure.cause if failure.HasField("server_failure_info") else failure
+    return told.message or failure.message or None

@@ -19,10 +19,11 @@ NAMESPACE = "default"
 PRAGMAS = ("journal_mode=wal", "synchronous=2")
 
 # By default a shard's queues are read 20 times a second: 50 ms for each activity of a lone one.
-# And the server would tell its makers once a day that it runs.
+# And the server would tell its makers once a day that it runs, and let nobody pause a workflow.
 DYNAMIC_CONFIG = (
     "history.transferProcessorMaxPollRPS=2000",
     "frontend.enableServerVersionCheck=false",
+    "frontend.WorkflowPauseEnabled=true",
 )
 
 

@@ -1,6 +1,7 @@
 """`perdure setup`: what a server of yours must be told once."""
 
 import contextlib
+import os
 
 from cli.output import Format, Output, note, show, show_json
 from cli.performing import command_app, perform
@@ -27,8 +28,9 @@ def temporal(output: Output = Format.text) -> None:
 
 
 async def _temporal(output: Format) -> None:
-    with contextlib.suppress(Unreachable):  # where no store is set, Temporal may be all the same
-        await place()
+    if "TEMPORAL_ADDRESS" not in os.environ:
+        with contextlib.suppress(Unreachable):  # no stack runs; a temporal.toml may name a server
+            await place()
     client = await connect()
     new = await register(client)
     if output is not Format.text:

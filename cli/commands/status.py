@@ -7,6 +7,7 @@ from cli.reading import first_words
 from cli.stack import log_of, place
 from cli.standing import lines_of
 from client.client import Client
+from client.conversation import Conversation
 from client.errors import NotFound, Unreachable
 from storage.state import state_of
 
@@ -37,7 +38,7 @@ async def _status(conversation_id: str, output: Format) -> None:
 async def _asked(conversation_id: str) -> Snapshot:
     try:
         client = await Client.connect((await place()).settings)
-        return await client.conversation(conversation_id).status()
+        return await _running(client.conversation(conversation_id))
     except Unreachable as error:
         log = await log_of(conversation_id)
         state = await state_of(log)
@@ -45,3 +46,13 @@ async def _asked(conversation_id: str) -> Snapshot:
             raise NotFound(f"The store has no conversation {conversation_id}.") from error
         note(f"{error} This is what the log says:")
         return snapshot(conversation_id, state)
+
+
+async def _running(conversation: Conversation) -> Snapshot:
+    """Where it stands, with a note where nobody goes on with what the log calls running."""
+    found = await conversation.status()
+    if found.status == "running" and not await conversation.remote.is_alive():
+        note(
+            "Its workflow has ended in the middle of a turn: a message or `perdure resume` goes on."
+        )
+    return found

@@ -68,3 +68,11 @@ async def test_words_are_shown_while_they_grow_and_then_once(
     assert left.count("one two three four five") == 1
     assert left.count("Done.") == 1
     assert "  output  " not in left
+
+
+async def test_a_watch_on_a_terminal_needs_no_temporal(perdure: Perdure, script: Script) -> None:
+    ran = await perdure("run", "Say it.", *scripted(script("Said.")), "-ojson")
+    name = ran.json["result"]["conversation_id"]
+    alone = perdure.where(TEMPORAL_ADDRESS="127.0.0.1:1")
+    written = await on_a_terminal(alone, ["watch", name, "--until-rest"])
+    assert screen(written).count("Said.") == 1

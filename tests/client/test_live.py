@@ -2,6 +2,11 @@
 
 import asyncio
 
+from temporalio.api.workflowservice.v1 import (
+    PauseWorkflowExecutionRequest,
+    UnpauseWorkflowExecutionRequest,
+)
+
 from client.live import Growing, growing
 from tests.house import House, calls, says
 
@@ -42,3 +47,26 @@ async def test_events_name_the_step_that_they_come_of(house: House) -> None:
     [answer] = [one for one in entries if one.event.kind == "ObservationEvent"]
     origin = (answer.origin.run, answer.origin.activity.partition(" ")[0])
     assert origin == (said[0].run_id, said[0].activity_id)
+
+
+async def test_a_workflow_that_an_operator_pauses_in_temporal_can_still_be_looked_at(
+    house: House,
+) -> None:
+    temporal = house.client.temporal
+    slow = {"content": SAID, "chunk_delay": 0.1}
+    async with house.worker():
+        conversation = await house.client.start("Count.", house.spec(slow))
+        async for steps in conversation.live():
+            if any(one.text for one in steps):
+                break
+        which = {"namespace": temporal.namespace, "workflow_id": conversation.workflow_id}
+        await temporal.workflow_service.pause_workflow_execution(
+            PauseWorkflowExecutionRequest(**which, request_id="pause")
+        )
+        assert await conversation.exists()
+        assert (await conversation.status()).status == "running"
+        assert [one.kind for one in await growing(conversation.remote)] == ["llm.chat"]
+        await temporal.workflow_service.unpause_workflow_execution(
+            UnpauseWorkflowExecutionRequest(**which, request_id="unpause")
+        )
+        assert (await conversation.finished()).status == "finished"
