@@ -8,15 +8,18 @@ from temporalio import activity
 
 from activities.recall import on_path
 from activities.step import News, at_work, digests, is_retry, now, origin, was_stopped
-from activities.world import World, action_at, prompt_at, spec_at
+from activities.world import World, action_at, prompt_at, spec_at, tools_of
 from agent.spec import Spec
 from agent.steps import Act, Settle, Task
+from events.base import UNPLACED
 from events.digest import Digest
 from events.entry import Entry
-from events.observations import Observation
+from events.event import AnyEvent
+from events.observations import FileEditorObservation, Observation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from storage.errors import Fenced, StoreRefused, StoreUnavailable
 from storage.log import EventLog
+from tools.catalog import CatalogError
 from tools.mcp_servers import OutcomeUnknown
 from tools.tool import Context, ToolFailed
 
@@ -26,6 +29,9 @@ Answer: TypeAlias = ObservationEvent | AgentErrorEvent
 
 PARTIAL = 30_000
 """Characters that are kept of what a stopped tool had said."""
+
+RELISTING = 10.0
+"""Seconds that servers get to say what they offer after a call."""
 
 AGAIN = 1.0
 """Seconds before a result that the store did not take is offered again."""
@@ -57,7 +63,10 @@ class ToolActivities:
                 kept = await asyncio.shield(keeping)
             except asyncio.CancelledError:
                 kept = await keeping
-            return digests([*kept, *await self._recall(log, kept, action, task, spec)])
+            if kept[-1].origin == origin():
+                kept += await self._recall(log, kept[-1].seq + 1, action, task, spec)
+                kept += await self._relist(log, kept[-1].seq + 1, action, task, spec)
+            return digests(kept)
 
     @activity.defn(name="tool.settle")
     async def settle(self, task: Task[Settle]) -> list[Digest]:
@@ -74,15 +83,33 @@ class ToolActivities:
             return digests(await _append(log, task.base, answer))
 
     async def _recall(
-        self, log: EventLog, kept: list[Entry], action: ActionEvent, task: Task[Act], spec: Spec
+        self, log: EventLog, base: int, action: ActionEvent, task: Task[Act], spec: Spec
     ) -> list[Entry]:
         """What the files that the action touched call up: skills, instructions beside them."""
         place = self.world.workspace(spec, task.conversation_id)
-        recalled = await on_path(action.touches or (), spec, place, task.step.skills or ())
-        if recalled is None or kept[-1].origin != origin():
+        touched = _touched(action, kept[-1].event)
+        recalled = await on_path(touched, spec, place, task.step.skills or ())
+        if recalled is None:
             return []
-        base, mine = kept[-1].seq + 1, origin("recall")
-        return await log.append([recalled], base=base, origin=mine, shared=True)
+        return await log.append([recalled], base=base, origin=origin("recall"), shared=True)
+
+    async def _relist(
+        self, log: EventLog, base: int, action: ActionEvent, task: Task[Act], spec: Spec
+    ) -> list[Entry]:
+        """The prompt anew, where the call has changed what a server offers."""
+        if not spec.mcp or action.tool_name in tools_of(spec.tools):
+            return []
+        prompt = await prompt_at(log, task.step.prompt)
+        try:
+            async with asyncio.timeout(RELISTING):
+                tools = await self.world.relisted(spec, prompt, task.conversation_id)
+        except (CatalogError, TimeoutError) as error:
+            logger.info("what the servers offer now is not known: %s", error)
+            return []
+        if tools is None:
+            return []
+        changed = prompt.model_copy(update={"id": UNPLACED, "timestamp": now(), "tools": tools})
+        return await log.append([changed], base=base, origin=origin("tools"), shared=True)
 
     async def _run(
         self, action: ActionEvent, task: Task[Act], log: EventLog, spec: Spec, news: News
@@ -113,13 +140,22 @@ class ToolActivities:
             return _error(action, "tool_raised", raised)
 
 
+def _touched(action: ActionEvent, answer: AnyEvent) -> tuple[str, ...]:
+    """What the action touched; where an absolute path leads, only its observation tells."""
+    match answer:
+        case ObservationEvent(observation=FileEditorObservation(path=str(path))):
+            return action.touches or (f"file:{path}",)
+        case _:
+            return action.touches or ()
+
+
 def _interrupted(action: ActionEvent, news: News) -> str:
     """What is known of a call that was stopped; its output so far is not lost."""
     why = "by the user" if was_stopped() else "because its worker was shut down"
     told = f"{action.tool_name} was stopped {why}, in the middle of what it did."
-    if not news.text:
+    if not news.text.strip():
         return told
-    return f"{told} Its output so far:\n{news.text[-PARTIAL:]}"
+    return f"{told} Its output so far:\n{news.text[-PARTIAL:].strip()}"
 
 
 async def _settled(log: EventLog, task: Task[Act], action: ActionEvent) -> list[Entry] | None:

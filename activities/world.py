@@ -9,6 +9,7 @@ from typing import Any
 from activities.transcripts import Transcripts
 from agent.spec import Spec
 from agent.steps import Task
+from events.content import ToolDefinition
 from events.control import ConversationStateUpdateEvent
 from events.messages import SystemPromptEvent
 from events.tools import ActionEvent
@@ -70,6 +71,20 @@ class World:
             **own,
             **{told.name: self.mcp.tool(conversation_id, spec.mcp, place, told) for told in others},
         }
+
+    async def relisted(
+        self, spec: Spec, prompt: SystemPromptEvent, conversation_id: str
+    ) -> tuple[ToolDefinition, ...] | None:
+        """All tools as the servers offer them now; None where it is what the agent was told.
+
+        Raises CatalogError.
+        """
+        own = tools_of(spec.tools)
+        kept = tuple(told for told in prompt.tools if told.name in own)
+        others = [told for told in prompt.tools if told.name not in own]
+        place = self.workspace(spec, conversation_id)
+        now = await self.mcp.changed(conversation_id, spec.mcp, place, others)
+        return None if now is None else (*kept, *now)
 
     def workspace(self, spec: Spec, conversation_id: str) -> Path:
         """The directory that a conversation works in; it is there when this returns."""

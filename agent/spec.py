@@ -216,6 +216,8 @@ class Spec(Tolerant):
     """`tools` are names of built-in tools or `module:attribute`; times are in seconds."""
 
     model: ModelSpec
+    agent: str | None = None
+    """What the agent is called; operators find its conversations by it."""
     fallbacks: tuple[ModelSpec, ...] = ()
     """Asked in this order when the model cannot answer."""
     title_model: ModelSpec | None = None

@@ -20,6 +20,7 @@ async def outcome(start: Start) -> str | None:
             id=f"conv-{start.conversation_id}",
             result_type=Snapshot,
             cancellation_type=workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+            static_summary=f"delegated by {start.parent.conversation_id}" if start.parent else None,
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
         )
     except WorkflowAlreadyStartedError:

@@ -57,7 +57,7 @@ class Conversation(Handlers):
         self.state = start.state or State()
         self.inbox: list[Item] = list(start.inbox)
         self.saved = self.state.next_seq
-        self.shown = self.state.status
+        self.shown = (self.state.status, self.state.spec_seq)
         self.working: list[asyncio.Task[None]] = []
         self.stoppable: list[asyncio.Task[Any]] = []
 
@@ -187,7 +187,8 @@ class Conversation(Handlers):
         errand: Errand = await self.do(step, Errand)
         if errand.start is None:
             return list(errand.answered)
-        failure = await self.stopped_with_us(outcome(errand.start))
+        start = errand.start.model_copy(update={"searchable": self.start.searchable})
+        failure = await self.stopped_with_us(outcome(start))
         report = Report(action=step.action, child=errand.start.conversation_id, failure=failure)
         digests: list[Digest] = await self.do(report, list[Digest])
         return digests
@@ -252,8 +253,9 @@ class Conversation(Handlers):
     def show(self) -> None:
         """Keep what an operator sees in the Temporal UI true."""
         workflow.set_current_details(details(self.conversation_id, self.user_id, self.state))
-        if self.start.searchable and self.shown != self.state.status:
+        shown = (self.state.status, self.state.spec_seq)
+        if self.start.searchable and self.shown != shown:
             workflow.upsert_search_attributes(
                 search_attributes(self.user_id, self.state, workflow.now().astimezone(UTC))
             )
-        self.shown = self.state.status
+        self.shown = shown

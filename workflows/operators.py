@@ -43,6 +43,7 @@ def search_attributes(
         STATUS.value_set(state.status),
         USER.value_set(user_id),
         MODEL.value_set(state.spec.model.name),
+        *([AGENT.value_set(state.spec.agent)] if state.spec.agent else []),
         TAGS.value_set(list(state.spec.tags)),
         STEPS.value_set(state.answers),
         COST.value_set(state.spent.cost),
