@@ -11,11 +11,11 @@ from activities.step import News, at_work, digests, is_retry, now, origin, was_s
 from activities.world import World, action_at, prompt_at, spec_at, tools_of
 from agent.spec import Spec
 from agent.steps import Act, Settle, Task
+from events.actions import FileEditorAction
 from events.base import UNPLACED
 from events.digest import Digest
 from events.entry import Entry
-from events.event import AnyEvent
-from events.observations import FileEditorObservation, Observation
+from events.observations import Observation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from storage.errors import Fenced, StoreRefused, StoreUnavailable
 from storage.log import EventLog
@@ -87,8 +87,7 @@ class ToolActivities:
     ) -> list[Entry]:
         """What the files that the action touched call up: skills, instructions beside them."""
         place = self.world.workspace(spec, task.conversation_id)
-        touched = _touched(action, kept[-1].event)
-        recalled = await on_path(touched, spec, place, task.step.skills or ())
+        recalled = await on_path(_touched(action), spec, place, task.step.skills or ())
         if recalled is None:
             return []
         return await log.append([recalled], base=base, origin=origin("recall"), shared=True)
@@ -140,13 +139,11 @@ class ToolActivities:
             return _error(action, "tool_raised", raised)
 
 
-def _touched(action: ActionEvent, answer: AnyEvent) -> tuple[str, ...]:
-    """What the action touched; where an absolute path leads, only its observation tells."""
-    match answer:
-        case ObservationEvent(observation=FileEditorObservation(path=str(path))):
-            return action.touches or (f"file:{path}",)
-        case _:
-            return action.touches or ()
+def _touched(action: ActionEvent) -> tuple[str, ...]:
+    """What the action touched; an absolute path too, which its tool cannot tell from others."""
+    if action.touches is None and isinstance(action.action, FileEditorAction):
+        return (f"file:{action.action.path}",)
+    return action.touches or ()
 
 
 def _interrupted(action: ActionEvent, news: News) -> str:

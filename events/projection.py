@@ -18,6 +18,7 @@ from events.entry import Entry
 from events.event import AnyEvent, UnknownEvent
 from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
+from events.usage import Usage
 
 NAME = 128
 """Characters of a name or an id: what is longer is cut, and stays different from all others."""
@@ -47,9 +48,17 @@ def digest(entry: Entry) -> Digest:
         fingerprint=fingerprint(event),
         size=size(entry),
         sha=entry.sha,
-        usage=entry.usage,
+        usage=_billed(entry.usage),
         **_details(event),
     )
+
+
+def _billed(usage: Usage | None) -> Usage | None:
+    """The bill without what takes room and decides nothing: a model's provider, microseconds."""
+    if usage is None:
+        return None
+    model = _name(usage.model.rpartition("/")[2])
+    return usage.model_copy(update={"model": model, "latency": round(usage.latency, 3)})
 
 
 def _details(event: AnyEvent) -> dict[str, Any]:
@@ -60,7 +69,8 @@ def _details(event: AnyEvent) -> dict[str, Any]:
                 "tool_name": _name(event.tool_name),
                 "tool_call_id": _name(event.tool_call_id),
                 "action_id": _name(event.id),
-                "llm_response_id": _name(event.llm_response_id),
+                # One answer of the model is told from another by it, and by nothing else.
+                "llm_response_id": hashlib.sha256(event.llm_response_id.encode()).hexdigest()[:12],
                 "risk": None if risk == "UNKNOWN" else risk,
                 "is_error": True if event.action is None else None,
                 "touches": _touches(event),

@@ -1,9 +1,11 @@
 """Tools for tests: what they did can be counted outside."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from tools.function import tool
+from tools.function import tool, tool_from
 from tools.tool import Context
 
 
@@ -36,6 +38,14 @@ def fail(why: str) -> str:
     raise RuntimeError(why)
 
 
+@tool()
+def stumble(context: Context) -> str:
+    """Always fails, each time in other words."""
+    _note(context.workspace / "stumbled", 1)
+    times = len((context.workspace / "stumbled").read_text().splitlines())
+    raise RuntimeError(f"stumbled {times} times")
+
+
 def _note(path: Path, what: int) -> None:
     with path.open("a") as notes:
         notes.write(f"{what}\n")
@@ -50,4 +60,18 @@ async def meet(name: str, other: str, context: Context) -> str:
     return f"met {other}"
 
 
-TOOLS = (add, charge, look, fail, meet)
+@tool()
+async def deposit(account: str, seconds: float, context: Context) -> str:
+    """Put something into an account: once and not twice. Waits `seconds` after it did."""
+    _note(context.workspace / account, 1)
+    await asyncio.sleep(seconds)
+    return f"put into {account}"
+
+
+def account_of(action: Any) -> tuple[str, ...]:
+    return (f"account:{action.data['account']}",)
+
+
+DEPOSIT = replace(tool_from(deposit), touches=account_of)
+
+TOOLS = (add, charge, look, fail, stumble, meet, DEPOSIT)

@@ -110,7 +110,7 @@ def test_an_action_waits_for_its_answer() -> None:
         action_id=id_of(4),
         tool_name="look",
         tool_call_id="call_0",
-        batch="response-1",
+        batch=state.pending[0].batch,
         repeatable=True,
     )
     write = {"seq": 5, "action_id": id_of(5), "tool_name": "write", "tool_call_id": "call_1"}

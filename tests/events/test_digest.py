@@ -211,7 +211,9 @@ def test_a_message_id_of_the_longest_kind_is_kept_whole() -> None:
 def test_an_action_and_its_answers_name_the_same_action() -> None:
     asked = of(action("write", "call_7", "response-3"))
     assert (asked.tool_name, asked.tool_call_id) == ("write", "call_7")
-    assert (asked.action_id, asked.llm_response_id) == (id_of(0), "response-3")
+    assert asked.action_id == id_of(0)
+    assert asked.llm_response_id == of(action("look", "call_8", "response-3")).llm_response_id
+    assert asked.llm_response_id != of(action("write", "call_7", "response-4")).llm_response_id
     answers = (observation, error, rejection)
     named = [of(answer(id_of(0), "write", call_id="call_7")) for answer in answers]
     assert {fact.action_id for fact in named} == {id_of(0)}
