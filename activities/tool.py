@@ -7,7 +7,16 @@ from typing import TypeAlias
 from temporalio import activity
 
 from activities.recall import on_path
-from activities.step import News, at_work, digests, is_retry, now, origin, was_stopped
+from activities.step import (
+    News,
+    at_work,
+    digests,
+    is_retry,
+    now,
+    origin,
+    to_its_end,
+    was_stopped,
+)
 from activities.world import World, action_at, prompt_at, spec_at, tools_of
 from agent.spec import Spec
 from agent.steps import Act, Settle, Task
@@ -20,7 +29,7 @@ from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErr
 from storage.errors import Fenced, StoreRefused, StoreUnavailable
 from storage.log import EventLog
 from tools.catalog import CatalogError
-from tools.mcp_servers import OutcomeUnknown
+from tools.mcp.servers import OutcomeUnknown
 from tools.tool import Context, ToolFailed
 
 logger = logging.getLogger(__name__)
@@ -57,13 +66,8 @@ class ToolActivities:
                 if task.step.repeatable and not was_stopped():
                     raise
                 answer = _error(action, "interrupted", _interrupted(action, news))
-            # The deed is done: whoever gives this step up now must not keep it off the record.
-            keeping = asyncio.ensure_future(_keep(log, task.base, answer))
-            try:
-                kept = await asyncio.shield(keeping)
-            except asyncio.CancelledError:
-                kept = await keeping
-            if kept[-1].origin == origin():
+            kept = await to_its_end(_keep(log, task.base, answer))
+            if kept[-1].origin == origin() and not was_stopped():
                 kept += await self._recall(log, kept[-1].seq + 1, action, task, spec)
                 kept += await self._relist(log, kept[-1].seq + 1, action, task, spec)
             return digests(kept)
@@ -114,7 +118,11 @@ class ToolActivities:
         self, action: ActionEvent, task: Task[Act], log: EventLog, spec: Spec, news: News
     ) -> Answer:
         prompt = await prompt_at(log, task.step.prompt)
-        tool = self.world.offered(spec, prompt, task.conversation_id)[action.tool_name]
+        try:
+            tool = self.world.offered(spec, prompt, task.conversation_id)[action.tool_name]
+        except (CatalogError, KeyError) as error:
+            missing = f"{action.tool_name} was not called: this worker does not have it ({error})."
+            return _error(action, "unknown_tool", missing)
         context = Context(
             conversation_id=task.conversation_id,
             action_id=action.id,
@@ -148,7 +156,12 @@ def _touched(action: ActionEvent) -> tuple[str, ...]:
 
 def _interrupted(action: ActionEvent, news: News) -> str:
     """What is known of a call that was stopped; its output so far is not lost."""
-    why = "by the user" if was_stopped() else "because its worker was shut down"
+    details = activity.cancellation_details()
+    why = "because nobody waits for it any more"
+    if details is not None and details.cancel_requested:
+        why = "by the user"
+    elif details is None or details.worker_shutdown:
+        why = "because its worker was shut down"
     told = f"{action.tool_name} was stopped {why}, in the middle of what it did."
     if not news.text.strip():
         return told

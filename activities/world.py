@@ -6,6 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from temporalio.exceptions import ApplicationError
+
 from activities.transcripts import Transcripts
 from agent.spec import Spec
 from agent.steps import Task
@@ -18,7 +20,7 @@ from storage.cache import EntryCache
 from storage.log import EventLog
 from storage.store import Store
 from tools.catalog import DuplicateTool, catalog
-from tools.mcp_servers import McpSessions
+from tools.mcp.servers import McpSessions
 from tools.tool import Tool
 
 CACHE = 64 * 1024 * 1024
@@ -37,7 +39,11 @@ class World:
     mcp: McpSessions = field(default_factory=McpSessions)
 
     def log(self, task: Task[Any]) -> EventLog:
-        return EventLog(self.store, task.user_id, task.conversation_id, self.entries)
+        """Raises ApplicationError where an id is none: no retry makes it one."""
+        try:
+            return EventLog(self.store, task.user_id, task.conversation_id, self.entries)
+        except ValueError as error:
+            raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
 
     async def tools(self, spec: Spec, conversation_id: str) -> list[Tool]:
         """The tools of an agent, those that its servers offer now among them.

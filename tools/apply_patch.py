@@ -9,11 +9,11 @@ from typing import Annotated
 from pydantic import Field
 
 from events.actions import MCPToolAction
-from tools.edits import Edit, all_or_none
+from tools.editing.edits import Edit, all_or_none
+from tools.editing.patch import Add, Change, Delete, PatchError, Update, parsed
+from tools.editing.patched import patched
+from tools.editing.text_file import Text, decoded, load
 from tools.function import tool, tool_from
-from tools.patch import Add, Change, Delete, PatchError, Update, parsed
-from tools.patched import patched
-from tools.text_file import Text, decoded, load
 from tools.tool import Context, ToolFailed
 from tools.workspace import file_resource, inside, printable
 

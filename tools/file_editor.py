@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from events.actions import EditorCommand, FileEditorAction
 from events.content import Content, TextContent, ToolAnnotations, ToolDefinition
 from events.observations import FileEditorObservation
-from tools import image
 from tools.arguments import schema_of, validated
-from tools.edits import Edit, all_or_none, carried, content_of, last_edit
+from tools.editing import image
+from tools.editing.edits import Edit, all_or_none, carried, content_of, last_edit
+from tools.editing.rewrite import Rewritten, difference, inserted, replaced
+from tools.editing.text_file import Text, decoded, load, read
 from tools.listing import around, numbered, tree
-from tools.rewrite import Rewritten, difference, inserted, replaced
-from tools.text_file import Text, decoded, load, read
 from tools.tool import Context, Tool, ToolFailed
 from tools.workspace import file_resource, inside, named, printable
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field
 
 from tools.function import tool, tool_from
+from tools.searching.walk import Search, newest, searched
+from tools.searching.wildcards import matcher
 from tools.tool import Context, ToolFailed
-from tools.walk import Search, newest, searched
-from tools.wildcards import matcher
 from tools.workspace import inside, printable
 
 MOST = 100

@@ -10,9 +10,9 @@ import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
 from tools.function import tool, tool_from
+from tools.searching.walk import Found, Search, newest, searched
+from tools.searching.wildcards import matcher
 from tools.tool import Context, ToolFailed
-from tools.walk import Found, Search, newest, searched
-from tools.wildcards import matcher
 from tools.workspace import inside, printable
 
 LONGEST_LINE = 1024 * 1024

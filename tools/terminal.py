@@ -8,12 +8,12 @@ from events.actions import TerminalAction
 from events.content import TextContent, ToolAnnotations, ToolDefinition
 from events.observations import CmdOutputMetadata, TerminalObservation
 from tools.arguments import schema_of
-from tools.session import Call, Finished, Session
-from tools.sessions import Sessions
-from tools.terminal_arguments import TerminalArguments, keys_of, parse
-from tools.terminal_session import session_for
-from tools.terminal_waiting import Patience, tell, waited
-from tools.terminal_words import (
+from tools.shell.arguments import TerminalArguments, keys_of, parse
+from tools.shell.dialogue import session_for
+from tools.shell.session import Call, Finished, Session
+from tools.shell.sessions import Sessions
+from tools.shell.waiting import Patience, tell, waited
+from tools.shell.words import (
     BUSY,
     GOING_ON,
     NOT_RUN,

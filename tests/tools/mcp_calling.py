@@ -14,7 +14,7 @@ from events.content import ToolDefinition, text_of
 from events.observations import MCPToolObservation
 from tests import mcp_server
 from tests.tools.conftest import Place
-from tools.mcp_servers import McpSessions
+from tools.mcp.servers import McpSessions
 
 
 def started(*args: str, name: str = "test", **settings: Any) -> McpServer:

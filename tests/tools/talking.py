@@ -11,10 +11,10 @@ import pytest_asyncio
 from events.content import text_of
 from events.observations import TerminalObservation
 from tests.tools.conftest import Place
-from tools.session import Session
-from tools.sessions import Sessions
+from tools.shell.session import Session
+from tools.shell.sessions import Sessions
+from tools.shell.waiting import Patience
 from tools.terminal import terminal
-from tools.terminal_waiting import Patience
 from tools.tool import Context
 
 SOON = 0.1

@@ -13,7 +13,7 @@ from tests.tools.editing import ON_ONE_WORKSPACE, contents
 from tests.tools.patching import patch
 from tests.tools.searching import refusal, said
 from tools.apply_patch import APPLY_PATCH
-from tools.edits import Edit, all_or_none
+from tools.editing.edits import Edit, all_or_none
 from tools.tool import ToolFailed
 
 

@@ -11,9 +11,9 @@ from events.actions import FileEditorAction
 from events.content import text_of
 from tests.tools.conftest import Place
 from tests.tools.editing import ON_ONE_WORKSPACE, do, done, refused
-from tools.edits import MOST_CARRIED, content_of
+from tools.editing.edits import MOST_CARRIED, content_of
+from tools.editing.text_file import Text, lines_of
 from tools.file_editor import FILE_EDITOR, parse
-from tools.text_file import Text, lines_of
 
 TEXTS = st.text("ab\n\r é\u2028", max_size=30) | st.from_regex(
     r"([ab]{0,2}\r\n){0,5}b?", fullmatch=True

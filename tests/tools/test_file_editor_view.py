@@ -10,8 +10,8 @@ import pytest
 from events.content import ImageContent, TextContent, text_of
 from tests.tools.conftest import Place
 from tests.tools.editing import do, done, refused
-from tools import image
-from tools.text_file import LARGEST
+from tools.editing import image
+from tools.editing.text_file import LARGEST
 
 
 async def test_a_file_is_shown_with_numbered_lines(place: Place) -> None:

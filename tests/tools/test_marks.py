@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.marks import LONGEST, Begun, Done, Marks
+from tools.shell.marks import LONGEST, Begun, Done, Marks
 
 SECRET = "0123456789abcdef"
 START = f"\x1e{SECRET} ".encode()

@@ -13,7 +13,7 @@ from events.content import text_of
 from tests.tools.conftest import Place
 from tests.tools.mcp_calling import Caller, airline, variable
 from tests.tools.processes import alive, until
-from tools.mcp_servers import McpSessions
+from tools.mcp.servers import McpSessions
 
 RESERVATION = "4WQ150"
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.content import ToolDefinition
-from tools.mcp_arguments import fitted, parser
+from tools.mcp.arguments import fitted, parser
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -9,7 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from agent.spec import McpServer
 from events import content
-from tools.mcp_definitions import beginning, definition_of, public_name
+from tools.mcp.definitions import beginning, definition_of, public_name
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=80)
 HARMLESS = ToolAnnotations(

@@ -27,7 +27,7 @@ from tests.mcp_server import make
 from tests.tools.conftest import Place
 from tests.tools.mcp_calling import Caller, variable
 from tests.tools.processes import until
-from tools.mcp_servers import McpSessions, McpUnavailable, OutcomeUnknown
+from tools.mcp.servers import McpSessions, McpUnavailable, OutcomeUnknown
 from tools.tool import ToolFailed
 
 

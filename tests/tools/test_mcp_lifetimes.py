@@ -15,7 +15,7 @@ from tests.tools.conftest import Place
 from tests.tools.mcp_calling import Caller, airline, started
 from tests.tools.processes import alive, until
 from tools.catalog import CatalogError
-from tools.mcp_servers import McpSessions, OutcomeUnknown
+from tools.mcp.servers import McpSessions, OutcomeUnknown
 
 
 @pytest_asyncio.fixture
@@ -163,7 +163,7 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 from agent.spec import McpServer
-from tools.mcp_servers import McpSessions
+from tools.mcp.servers import McpSessions
 
 async def work():
     server = McpServer(name="airline", command=sys.executable, args=tuple(sys.argv[2:]))

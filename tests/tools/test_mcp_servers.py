@@ -15,7 +15,7 @@ from tests.mcp_server import PICTURE
 from tests.tools.conftest import Place
 from tests.tools.mcp_calling import Caller, started, variable
 from tests.tools.processes import until
-from tools.mcp_servers import McpSessions, McpUnavailable, OutcomeUnknown
+from tools.mcp.servers import McpSessions, McpUnavailable, OutcomeUnknown
 from tools.output import SHOWN
 from tools.tool import ToolFailed
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tools.patching import patch
-from tools.patch import Add, Delete, Hunk, PatchError, Sign, Update, parsed
+from tools.editing.patch import Add, Delete, Hunk, PatchError, Sign, Update, parsed
 
 
 def unreadable(text: str) -> str:

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.tools.patching import patch
-from tools.patch import Hunk, PatchError, Update, parsed
-from tools.patched import patched
-from tools.text_file import lines_of
+from tools.editing.patch import Hunk, PatchError, Update, parsed
+from tools.editing.patched import patched
+from tools.editing.text_file import lines_of
 
 LINES = st.lists(st.text("ab \t+-@*é", max_size=4), max_size=8)
 

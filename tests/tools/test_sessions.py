@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.tools.processes import alive, until
 from tests.tools.talking import Talk, said, talk
-from tools.sessions import Sessions
+from tools.shell.sessions import Sessions
 
 __all__ = ["talk"]
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.tools.processes import alive, until
 from tests.tools.talking import Talk, cancelled, said, talk
-from tools.session import Session
-from tools.shell import Ended
+from tools.shell.session import Session
+from tools.shell.shell import Ended
 from tools.tool import ToolFailed
 
 __all__ = ["talk"]
@@ -95,7 +95,7 @@ async def test_a_signal_to_the_supervisor_ends_the_shell(talk: Talk, token: str,
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
-from tools.session import Session
+from tools.shell.session import Session
 
 async def work():
     session = Session(Path(sys.argv[2]), {"PATH": os.environ["PATH"]})

@@ -10,8 +10,8 @@ import pytest
 from tests.tools.processes import until
 from tests.tools.talking import Talk, said, talk
 from tools.output import KEPT, SHOWN
+from tools.shell.waiting import Patience
 from tools.terminal import PAGERS, PASSED_ON, TERMINAL
-from tools.terminal_waiting import Patience
 
 __all__ = ["talk"]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from events.actions import TerminalAction
+from tools.shell.arguments import keys_of, parse
 from tools.terminal import TERMINAL
-from tools.terminal_arguments import keys_of, parse
 
 
 def test_the_model_is_offered_what_an_action_holds() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.tools.searching import fill, write
-from tools import walk
-from tools.walk import Search, files, newest
+from tools.searching import walk
+from tools.searching.walk import Search, files, newest
 
 
 def seen(root: Path, start: str = "") -> set[str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.wildcards import LONGEST, MOST, expanded, matcher
+from tools.searching.wildcards import LONGEST, MOST, expanded, matcher
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from events.actions import FileEditorAction, MCPToolAction, TerminalAction
 from events.risk import Risk
 from events.tools import ActionEvent
 from tools.apply_patch import APPLY_PATCH
-from tools.patch import Delete, PatchError, Update, parsed
+from tools.editing.patch import Delete, PatchError, Update, parsed
 from tools.risk.finding import HARMLESS, Finding, medium, worst
 from tools.risk.marks import HOME, unmarked
 from tools.risk.places import Places, deleting, reading, writing

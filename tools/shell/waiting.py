@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from events.actions import TerminalAction
-from tools.session import Call, Finished, Session
+from tools.shell.session import Call, Finished, Session
 from tools.tool import Context
 
 _PULSE = 0.25

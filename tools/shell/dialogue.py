@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from events.actions import TerminalAction
 from events.tools import AgentErrorEvent, ObservationEvent
 from storage.errors import StoreError
-from tools.session import Session
-from tools.sessions import Seat
-from tools.terminal_words import RESET, RESTARTED
+from tools.shell.session import Session
+from tools.shell.sessions import Seat
+from tools.shell.words import RESET, RESTARTED
 from tools.tool import Context
 
 LOOKED_AT = 256

@@ -21,7 +21,7 @@ PATIENCE = 0.5
 _KEEPER = """\
 import sys
 sys.path.append(sys.argv[1])
-from tools.mcp_keeper import main
+from tools.mcp.keeper import main
 sys.exit(main(int(sys.argv[2]), sys.argv[3:]))
 """
 
@@ -51,7 +51,7 @@ async def stdio(
 
     The protocol's client adds a few names of its own to `environment`, such as HOME and PATH.
     """
-    arguments = [str(Path(__file__).parents[1]), str(os.getpid()), *command]
+    arguments = [str(Path(__file__).parents[2]), str(os.getpid()), *command]
     process = StdioServerParameters(
         command=sys.executable,
         args=["-I", "-S", "-c", _KEEPER, *arguments],

@@ -1,7 +1,7 @@
 """What the model is told of the terminal, beside what its commands print."""
 
-from tools.session import Call, Finished
-from tools.shell import Ended
+from tools.shell.session import Call, Finished
+from tools.shell.shell import Ended
 
 GOING_ON = (
     "Send an empty `command` with `is_input` to wait for more output, text with `is_input` to "

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
-from tools.ignored import Rules, ignored, rules_in
+from tools.searching.ignored import Rules, ignored, rules_in
 from tools.threads import in_thread
 
 LONGEST = 30.0

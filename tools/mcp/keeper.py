@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-from tools.supervisor import GRACE, Children, descendants
+from tools.shell.supervisor import GRACE, Children, descendants
 
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 127

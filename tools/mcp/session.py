@@ -25,8 +25,8 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from tools.mcp_failures import Interrupted, Malformed, NotStarted, Refused, Undelivered
-from tools.mcp_http import UNDELIVERED
+from tools.mcp.failures import Interrupted, Malformed, NotStarted, Refused, Undelivered
+from tools.mcp.http import UNDELIVERED
 
 PAGES = 100
 """Pages of a list of tools that are read, at most."""

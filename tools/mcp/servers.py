@@ -11,10 +11,10 @@ from events.actions import MCPToolAction
 from events.content import ToolDefinition
 from events.observations import MCPToolObservation
 from tools.catalog import CatalogError, ToolNotFound
-from tools.mcp_arguments import parser
-from tools.mcp_definitions import beginning, definition_of
-from tools.mcp_failures import Interrupted, Malformed, McpFailure
-from tools.mcp_pool import Place, SessionPool
+from tools.mcp.arguments import parser
+from tools.mcp.definitions import beginning, definition_of
+from tools.mcp.failures import Interrupted, Malformed, McpFailure
+from tools.mcp.pool import Place, SessionPool
 from tools.tool import Context, Tool, ToolFailed
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class McpSessions:
         tool, current = offers[definition.name]
         repeatable = definition.annotations.repeatable and current.annotations.repeatable
         result = await self._result(place, tool.name, action.data, context, repeatable)
-        from tools.mcp_results import observed  # late, as everything that knows the library
+        from tools.mcp.results import observed  # late, as everything that knows the library
 
         return await observed(definition.name, result, context)
 

@@ -7,8 +7,8 @@ with plain quotes and dashes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tools.patch import Hunk, PatchError
-from tools.text_file import lines_of
+from tools.editing.patch import Hunk, PatchError
+from tools.editing.text_file import lines_of
 
 _MOST_QUOTED = 12
 

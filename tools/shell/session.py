@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.console import Console
-from tools.marks import Begun, Done, Marks
 from tools.output import Output
-from tools.shell import Ended, Shell
+from tools.shell.console import Console
+from tools.shell.marks import Begun, Done, Marks
+from tools.shell.shell import Ended, Shell
 
 SCRIPT = Path(__file__).with_name("session.bash").read_text()
 

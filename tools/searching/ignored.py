@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.wildcards import Segment, matches, segments
+from tools.searching.wildcards import Segment, matches, segments
 
 LARGEST = 256 * 1024
 """Bytes of a `.gitignore` that are read."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from tools.session import Session
+from tools.shell.session import Session
 
 LIMIT = 64
 """Shells that are kept; beyond it, the one that was not used for the longest time is closed."""

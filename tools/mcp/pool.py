@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agent.spec import McpServer
-from tools.mcp_failures import Interrupted, NotStarted, Undelivered
+from tools.mcp.failures import Interrupted, NotStarted, Undelivered
 from tools.terminal import PASSED_ON
 
 if TYPE_CHECKING:
-    from tools.mcp_session import Session
-    from tools.mcp_stdio import LastWords
+    from tools.mcp.session import Session
+    from tools.mcp.stdio import LastWords
 
 Answer = TypeVar("Answer")
 
@@ -89,7 +89,7 @@ class SessionPool:
 
     async def _session(self, place: Place) -> "Session":
         # Late and aside: only some workers need it, and it takes as long as all the rest of one.
-        await asyncio.to_thread(importlib.import_module, "tools.mcp_session")
+        await asyncio.to_thread(importlib.import_module, "tools.mcp.session")
         held = self._held.pop(place.key, None)
         if held is None or held.session.lost:
             held = self._start(place)
@@ -104,9 +104,9 @@ class SessionPool:
         return held.session
 
     def _start(self, place: Place) -> _Held:
-        from tools.mcp_http import http
-        from tools.mcp_session import Session
-        from tools.mcp_stdio import LastWords, stdio
+        from tools.mcp.http import http
+        from tools.mcp.session import Session
+        from tools.mcp.stdio import LastWords, stdio
 
         server, words = place.server, None
         if server.url:

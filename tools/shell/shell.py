@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.console import Console, Sender
+from tools.shell.console import Console, Sender
 from tools.tool import ToolFailed
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")

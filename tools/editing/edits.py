@@ -13,8 +13,8 @@ from pathlib import Path
 from events.observations import FileEditorObservation
 from storage.keys import check_blob_key
 from storage.reader import LogReader
+from tools.editing.text_file import load, stage
 from tools.history import newest_first
-from tools.text_file import load, stage
 from tools.tool import ToolFailed
 from tools.workspace import printable
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, TypeAlias
 
-from tools.text_file import Text
+from tools.editing.text_file import Text
 
 Sign: TypeAlias = Literal[" ", "+", "-"]
 Numbered: TypeAlias = tuple[int, str]

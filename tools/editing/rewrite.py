@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tools.text_file import Text, lines_of
+from tools.editing.text_file import Text, lines_of
 from tools.tool import ToolFailed
 
 _MOST_PLACES = 20

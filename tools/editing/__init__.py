@@ -1,0 +1,1 @@
+"""Changing files, all or none."""

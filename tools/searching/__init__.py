@@ -1,0 +1,1 @@
+"""Which files of a workspace are looked at."""

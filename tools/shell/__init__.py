@@ -1,0 +1,1 @@
+"""The shell session behind the terminal."""
