@@ -5,7 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: run test lint format bench bench-short bfcl bfcl-short openhands lock clean
+# The tests start many processes: what is compiled once need not be compiled again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -16,6 +19,9 @@ endif
 
 test: $(READY) lint  ## everything that must be clean on every commit
 	$(BIN)/pytest -n 3 --dist worksteal
+
+long: $(READY)  ## the tests that take their time
+	$(BIN)/pytest -m long -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Perdure, calls, clean_environment, line_with, scripted
 
 
@@ -18,6 +20,7 @@ def is_running(pid: int) -> bool:
     return True
 
 
+@pytest.mark.long
 async def test_a_stranger_runs_a_task_and_finds_it_again_and_kills_the_worker(
     tmp_path: Path, script: Callable[..., str]
 ) -> None:

@@ -291,6 +291,7 @@ async def test_a_signal_that_is_no_message_leaves_a_note_and_harms_nothing(
     assert len(notes) == 1
 
 
+@pytest.mark.long
 async def test_a_long_turn_goes_on_through_continue_as_new_and_loses_no_message(
     house: House,
 ) -> None:
