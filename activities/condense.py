@@ -8,6 +8,7 @@ from temporalio import activity
 from activities.step import at_work, digests, is_retry, later, now, origin, was_stopped
 from activities.transcripts import live
 from activities.world import World, spec_at
+from activities.writer import MOST
 from agent.completion import Completion
 from agent.condense.material import Material
 from agent.condense.plan import Plan, plan_of, rest_of
@@ -21,6 +22,7 @@ from events.entry import Entry
 from events.event import Event
 from events.usage import Usage
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from storage.errors import Superseded
 from storage.log import EventLog
 
 MOST_TRIES = 3
@@ -55,6 +57,8 @@ class CondenseActivities:
                 await work.condense()
             except ContextOverflow:
                 await work.give_up()
+            except Superseded:  # by a late step of this run: the workflow decides again
+                work.written += await log.read(task.base + len(work.written), MOST)
             except ModelRefused as error:
                 await work.write(
                     ConversationErrorEvent(timestamp=now(), code=error.code, detail=str(error))

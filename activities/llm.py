@@ -7,8 +7,19 @@ from uuid import UUID, uuid5
 
 from temporalio import activity
 
-from activities.step import News, at_work, digests, is_retry, later, now, origin, was_stopped
+from activities.step import (
+    News,
+    at_work,
+    digests,
+    is_retry,
+    later,
+    now,
+    origin,
+    to_its_end,
+    was_stopped,
+)
 from activities.world import World, prompt_at, spec_at
+from activities.writer import write_alone
 from agent.annotations import asking
 from agent.answer import Offered, events_of
 from agent.assessment import Assessment
@@ -19,6 +30,7 @@ from events.condensation import CondensationRequest
 from events.content import Message, TextContent, ToolDefinition
 from events.control import ConversationErrorEvent
 from events.digest import Digest
+from events.entry import Entry
 from events.event import Event
 from events.messages import MessageEvent
 from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
@@ -44,19 +56,20 @@ class ModelActivities:
                 tools = self.world.offered(spec, prompt, task.conversation_id)
                 completion = await self._answer(log, task, spec, tools, news)
             except (ModelRefused, ContextOverflow, CatalogError) as error:
-                failed = _failure(error)
-                return digests(await log.append([failed], base=task.base, origin=origin()))
+                return digests(await write_alone(log, [_failure(error)], task.base))
             except asyncio.CancelledError:
                 if not (was_stopped() and news.text.strip()):
                     raise
-                partial = _partial(news.text)
-                return digests(await log.append([partial], base=task.base, origin=origin()))
-            assessment = self._assessment(task, spec, tools)
-            # A hostile command can take a second to judge: not on the loop that heartbeats.
-            events = await asyncio.to_thread(events_of, completion, tools, assessment)
-            return digests(
-                await log.append(events, base=task.base, origin=origin(), usage=completion.usage)
-            )
+                return digests(await write_alone(log, [_partial(news.text)], task.base))
+            return digests(await to_its_end(self._written(log, task, spec, tools, completion)))
+
+    async def _written(
+        self, log: EventLog, task: Task[Think], spec: Spec, tools: Tools, answer: Completion
+    ) -> list[Entry]:
+        assessment = self._assessment(task, spec, tools)
+        # A hostile command can take a second to judge: not on the loop that heartbeats.
+        events = await asyncio.to_thread(events_of, answer, tools, assessment)
+        return await write_alone(log, events, task.base, usage=answer.usage)
 
     async def _answer(
         self, log: EventLog, task: Task[Think], spec: Spec, tools: Tools, news: News

@@ -12,7 +12,7 @@ from activities.items import event_of, rejection, updated
 from activities.recall import on_message
 from activities.step import at_work, digests, now, origin
 from activities.world import World, action_at, spec_at
-from activities.writer import Writer
+from activities.writer import Writer, write_alone
 from agent.decide import refusal
 from agent.evolve import fold
 from agent.inbox import Item, Noted, Rejected, Said
@@ -76,19 +76,19 @@ class LogActivities:
                 event = ConversationErrorEvent(
                     timestamp=now(), code="tool_not_found", detail=str(error)
                 )
-            return digests(await log.append([event], base=task.base, origin=origin()))
+            return digests(await write_alone(log, [event], task.base))
 
     @activity.defn(name="conversation.save")
     async def save(self, task: Task[Save]) -> None:
         """Keep the state beside the log."""
         async with at_work():
-            await self.world.log(task).save_state(task.step.state.encode())
+            await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Stop]) -> None:
         """Keep the final state beside the log."""
         async with at_work():
-            await self.world.log(task).save_state(task.step.state.encode())
+            await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
             self.world.mcp.forget(task.conversation_id)
 
     async def _open(self, log: EventLog, step: Open) -> State:

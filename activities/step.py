@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -19,6 +20,8 @@ BEAT = 0.25
 
 SHOWN = 2000
 """Characters of the newest text that travel with a heartbeat."""
+
+T = TypeVar("T")
 
 
 class News:
@@ -51,6 +54,15 @@ async def _beat(news: News) -> None:
     while True:
         await asyncio.sleep(BEAT)
         activity.heartbeat({"started": news.started, "text": news.text[-SHOWN:]})
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do it whoever stops this step meanwhile: what is paid for, or done, must be on record."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        return await task
 
 
 def final(error: Exception) -> ApplicationError:

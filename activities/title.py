@@ -4,6 +4,7 @@ from temporalio import activity
 
 from activities.step import at_work, digests, is_retry, now, origin
 from activities.world import World, spec_at
+from activities.writer import write_alone
 from agent.completion import Completion
 from agent.spec import ModelSpec
 from agent.steps import Entitle, Task
@@ -41,7 +42,7 @@ class TitleActivities:
             title = ConversationStateUpdateEvent(
                 timestamp=now(), key="title", value=shortened(words) or shortened(said)
             )
-            return digests(await log.append([title], base=task.base, origin=origin(), usage=bill))
+            return digests(await write_alone(log, [title], task.base, usage=bill))
 
     async def _answer(self, log: EventLog, base: int, model: ModelSpec, said: str) -> Completion:
         recorded = await log.recorded(base) if is_retry() else None

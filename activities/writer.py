@@ -1,9 +1,30 @@
-"""Writes what a step has to say one thing after another, each under a name of its own."""
+"""Writes what a step has to say: by itself, or one thing after another under names of their own."""
+
+from collections.abc import Sequence
 
 from activities.step import origin
 from events.entry import Entry
 from events.event import Event
+from events.usage import Usage
+from storage.errors import Superseded
 from storage.log import EventLog
+
+MOST = 64
+"""Entries of others that a step comes back with: those behind them come with the next."""
+
+
+async def write_alone(
+    log: EventLog, events: Sequence[Event], base: int, part: str = "", usage: Usage | None = None
+) -> list[Entry]:
+    """Append what follows from the log before `base`, and from nothing else.
+
+    Where another step of the run came first, one that had been given up and was late, what stands
+    there is the answer instead: the workflow takes it in, and decides again.
+    """
+    try:
+        return await log.append(events, base=base, origin=origin(part), usage=usage)
+    except Superseded:
+        return await log.read(base, MOST)
 
 
 class Writer:

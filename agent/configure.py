@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.inbox import Configured
+from agent.misfit import misfit, quoted
 from agent.spec import Spec
 
 FIELDS = (
@@ -31,18 +32,18 @@ def changed(spec: Spec, changes: dict[str, Any]) -> Configured:
     other `name` is given; a bare text as `model` is its name. Raises ValueError with a sentence.
     """
     if unknown := sorted(changes.keys() - set(FIELDS)):
-        raise ValueError(f"{unknown[0]!r} cannot be changed: use {', '.join(FIELDS)}.")
+        raise ValueError(f"{quoted(unknown[0])} cannot be changed: use {', '.join(FIELDS)}.")
     now = spec.model_dump(mode="json")
     wanted = {name: _wanted(name, now[name], value) for name, value in changes.items()}
     try:
         then = Spec.model_validate({**now, **wanted}).model_dump(mode="json", exclude_none=True)
     except ValidationError as error:
-        raise ValueError(_sentence(error)) from error
+        raise ValueError(f"The change does not fit ({misfit(error)}).") from error
     for name, value in wanted.items():
         if strays := _strays(value, Spec.model_validate({**now, **wanted}), name):
-            raise ValueError(f"`{name}` has no {strays!r}.")
+            raise ValueError(f"`{name}` has no {quoted(strays)}.")
     configured = Configured(changes={name: then.get(name) for name in wanted})
-    if (size := len(configured.model_dump_json())) > MOST:
+    if (size := len(configured.model_dump_json().encode())) > MOST:
         raise ValueError(f"The change has {size:,} bytes, and {MOST:,} is the most.")
     return configured
 
@@ -62,8 +63,3 @@ def _strays(value: Any, spec: Spec, name: str) -> str | None:
         return None
     known = type(getattr(spec, name)).model_fields
     return next((field for field in value if field not in known), None)
-
-
-def _sentence(error: ValidationError) -> str:
-    told = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-    return f"The change does not fit ({'; '.join(told)})."

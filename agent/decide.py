@@ -42,6 +42,8 @@ MANY = 200
 DELEGATE = "delegate"
 """The tool whose calls are conversations of their own."""
 
+STOPPED = "The user stopped the agent before this was done."
+
 
 def decide(
     state: State, inbox: Sequence[Item], seconds_left: float | None = None
@@ -57,6 +59,9 @@ def decide(
             return (Settle(action=pending.seq, known=pending.lost),)
     if state.status == "closed" or state.spec is None:
         return ()
+    if state.status == "idle" and state.pending:  # the answer and the interrupt crossed
+        refused = Refusal(actions=tuple(one.seq for one in state.pending), reason=STOPPED)
+        return (Record(items=(), refusal=refused),)
     if state.condense == "user" and not (state.pending and state.status == "running"):
         return (_condense(state, "user"),)
     if state.status != "running":
@@ -80,14 +85,26 @@ def load(inbox: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _recorded(state: State, inbox: Sequence[Item]) -> Record:
-    items = load(inbox)
+    waiting = load(inbox)
+    items = tuple(_rejected_once(state, waiting))
     return Record(
         items=items,
-        taken=len(items),
+        taken=len(waiting),
         refusal=refusal(state, items),
         spec=state.spec_seq,
         skills=None if state.first is None else state.skills,
     )
+
+
+def _rejected_once(state: State, items: Sequence[Item]) -> Iterator[Item]:
+    """The items; two people may say no to one call, which is answered once."""
+    left = {one.seq for one in state.pending}
+    for item in items:
+        if isinstance(item, Rejected):
+            actions = tuple(seq for seq in item.actions if seq in left)
+            left -= set(actions)
+            item = item.model_copy(update={"actions": actions})
+        yield item
 
 
 def refusal(state: State, items: Sequence[Item]) -> Refusal | None:
@@ -97,7 +114,7 @@ def refusal(state: State, items: Sequence[Item]) -> Refusal | None:
     nothing more of this batch.
     """
     if any(isinstance(item, InterruptAsked | CloseAsked) for item in items):
-        refused, reason = state.pending, "The user stopped the agent before this was done."
+        refused, reason = state.pending, STOPPED
         settled = _seqs(items, Rejected)
     elif any(isinstance(item, Said) for item in items):
         refused, reason = asking(state), "Superseded by a new message of the user."

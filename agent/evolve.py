@@ -16,6 +16,12 @@ REMEMBERED = 300
 """How many of the newest message ids a conversation tells repeats by; all of them at their longest
 take 41 KB of the 64 KB that a state may have."""
 
+MOST_SKILLS = 64
+"""How many of the newest skills a conversation knows to have been shown."""
+
+MOST_BILLED = 16
+"""Models that have a bill of their own; all others share one."""
+
 SHOWN = frozenset(
     {
         "SystemPromptEvent",
@@ -65,7 +71,8 @@ def _change(state: State, fact: Digest) -> dict[str, Any]:
         case "SecurityAnalysisEvent":
             return _assessed(state, fact)
         case "RecallEvent":
-            return {"skills": tuple(dict.fromkeys((*state.skills, *(fact.value or ()))))}
+            shown = dict.fromkeys((*state.skills, *(fact.value or ())))
+            return {"skills": tuple(shown)[-MOST_SKILLS:]}
         case "CondensationRequest":
             return _asked_to_condense(state, fact)
         case "Condensation":
@@ -103,7 +110,7 @@ def _said(state: State, fact: Digest) -> dict[str, Any]:
     if fact.source == "user":
         return _heard(state, fact)
     if fact.source == "environment":
-        return {"told": (*state.told, fact.key)} if fact.key else {}
+        return {"told": tuple(dict.fromkeys((*state.told, fact.key)))} if fact.key else {}
     return {} if fact.key == "interrupted" else _turn_over(state)
 
 
@@ -233,6 +240,8 @@ def _billed(state: State, fact: Digest) -> dict[str, Any]:
     if bill is None:
         return {}
     on = f"{bill.purpose or 'chat'} {bill.model}".rstrip()
+    if on not in state.spent_on and len(state.spent_on) >= MOST_BILLED:
+        on = "others"
     spent_on = {**state.spent_on, on: _sum(state.spent_on.get(on, Usage()), bill)}
     spent = {"spent": _sum(state.spent, bill), "spent_on": spent_on}
     if bill.purpose:

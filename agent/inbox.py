@@ -138,8 +138,8 @@ Item: TypeAlias = Annotated[
 ]
 
 
-def weight(item: Item) -> int:
-    """Bytes of the item as JSON."""
+def weight(item: Frozen) -> int:
+    """Bytes of an item, or of anything else, as JSON."""
     return len(item.model_dump_json().encode())
 
 

@@ -1,17 +1,41 @@
 """What one agent is: its model, its tools and its limits. Travels with the conversation."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, NaiveDatetime, TypeAdapter, model_validator
 
 from events.base import Timestamp, Tolerant
 from events.risk import Risk
 
-DEFAULT_PROMPT = """\
-You are a careful agent that works in a directory of its own with the tools it is given.
-Look before you change anything, check what you did, and say plainly what you could not do.
-Call `finish` with a short report when the task is done.
-"""
+TEN_YEARS = 10 * 365 * 24 * 3600.0
+
+LARGEST = 24 * 1024
+"""Bytes of a spec without its prompt: it is a part of the state of its conversation."""
+
+MOST_TAGGED = 1500
+"""Bytes of all tags of a conversation: Temporal takes 2 KB for it to be found by."""
+
+
+_MOMENT: TypeAdapter[NaiveDatetime] = TypeAdapter(NaiveDatetime)
+
+
+def _moment(text: str) -> str:
+    _MOMENT.validate_python(text)
+    return text
+
+
+def _few(tags: tuple[str, ...]) -> tuple[str, ...]:
+    if (size := sum(len(tag.encode()) for tag in tags)) > MOST_TAGGED:
+        raise ValueError(f"all tags together have {size:,} bytes, and {MOST_TAGGED:,} is the most")
+    return tags
+
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0, le=TEN_YEARS, allow_inf_nan=False)]
+Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+Moment: TypeAlias = Annotated[Timestamp, AfterValidator(_moment)]
+Tags: TypeAlias = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_few)]
 
 
 class ModelSpec(Tolerant):
@@ -21,7 +45,7 @@ class ModelSpec(Tolerant):
     tells; `max_input_tokens` is the context window.
     """
 
-    name: str
+    name: Name
     api_base: str | None = None
     temperature: float | None = None
     max_output_tokens: int | None = None
@@ -33,7 +57,7 @@ class ModelSpec(Tolerant):
     """Whether images are sent; False leaves a note in their place."""
     prompt_caching: bool | None = None
     """Whether the prompt carries marks for the provider's cache."""
-    timeout: float = 600.0
+    timeout: Seconds = 600.0
 
 
 class Limits(Tolerant):
@@ -44,11 +68,11 @@ class Limits(Tolerant):
     log, `deadline` as a moment in UTC.
     """
 
-    max_iterations: int = 500
-    max_budget: float | None = None
-    max_tokens: int | None = None
-    max_events: int | None = None
-    deadline: Timestamp | None = None
+    max_iterations: Count = 500
+    max_budget: Dollars | None = None
+    max_tokens: Count | None = None
+    max_events: Count | None = None
+    deadline: Moment | None = None
 
 
 class Confirmation(Tolerant):
@@ -81,11 +105,11 @@ class StuckThresholds(Tolerant):
     the next. `window` is how many of the newest events are looked at.
     """
 
-    action_observation: int = 4
-    action_error: int = 3
-    monologue: int = 3
-    alternating: int = 6
-    window: int = 20
+    action_observation: Count = 4
+    action_error: Count = 3
+    monologue: Count = 3
+    alternating: Count = 6
+    window: int = Field(default=20, ge=0, le=50)
 
 
 class NoCondenser(Tolerant):
@@ -98,8 +122,8 @@ class RecentCondenser(Tolerant):
     """The first `keep_first` events of the view and the newest, `max_events` in all."""
 
     kind: Literal["recent"] = "recent"
-    keep_first: int = 2
-    max_events: int = 100
+    keep_first: Count = 2
+    max_events: Count = 100
 
 
 class AmortizedCondenser(Tolerant):
@@ -109,8 +133,8 @@ class AmortizedCondenser(Tolerant):
     """
 
     kind: Literal["amortized"] = "amortized"
-    max_size: int = 240
-    keep_first: int = 2
+    max_size: Count = 240
+    keep_first: Count = 2
 
 
 class MaskingCondenser(Tolerant):
@@ -120,15 +144,15 @@ class MaskingCondenser(Tolerant):
     """
 
     kind: Literal["observation_masking"] = "observation_masking"
-    attention_window: int = 100
-    max_chars: int | None = None
+    attention_window: Count = 100
+    max_chars: Count | None = None
 
 
 class BrowserMaskingCondenser(Tolerant):
     """Of the browser's observations only the newest `attention_window` are shown."""
 
     kind: Literal["browser_masking"] = "browser_masking"
-    attention_window: int = 1
+    attention_window: Count = 1
     tools: tuple[str, ...] = ("browser*",)
     """Patterns of tool names, as in a shell."""
 
@@ -141,10 +165,10 @@ class SummaryCondenser(Tolerant):
     """
 
     kind: Literal["llm_summary"] = "llm_summary"
-    max_size: int = 240
-    max_tokens: int | None = None
-    keep_first: int = 2
-    minimum_progress: float = 0.1
+    max_size: Count = 240
+    max_tokens: Count | None = None
+    keep_first: Count = 2
+    minimum_progress: float = Field(default=0.1, ge=0, le=1)
     model: ModelSpec | None = None
 
 
@@ -196,8 +220,8 @@ class McpServer(Tolerant):
     trusted: bool = False
     include: tuple[str, ...] = ()
     """Tools to offer, by name; none named means all."""
-    start_timeout: float = 60.0
-    call_timeout: float = 600.0
+    start_timeout: Seconds = 60.0
+    call_timeout: Seconds = 600.0
 
 
 class Skills(Tolerant):
@@ -216,14 +240,14 @@ class Spec(Tolerant):
     """`tools` are names of built-in tools or `module:attribute`; times are in seconds."""
 
     model: ModelSpec
-    agent: str | None = None
+    agent: Name | None = None
     """What the agent is called; operators find its conversations by it."""
     fallbacks: tuple[ModelSpec, ...] = ()
     """Asked in this order when the model cannot answer."""
     title_model: ModelSpec | None = None
     """Gives the conversation a title; none means its first words."""
     system_prompt: str | None = None
-    """None means `DEFAULT_PROMPT`."""
+    """None means the one in `agent/prompt.py`."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
     mcp: tuple[McpServer, ...] = ()
     skills: Skills = Skills()
@@ -236,11 +260,18 @@ class Spec(Tolerant):
     names one of your own."""
     parallel: int = 8
     """Tools of one answer that run side by side, at most."""
-    tags: tuple[str, ...] = ()
+    tags: Tags = ()
     workspace: str | None = None
     """A directory on the worker's machine; none means one of the conversation's own."""
-    tool_timeout: float = 3600.0
-    heartbeat_timeout: float = 5.0
+    tool_timeout: Seconds = 3600.0
+    heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
     """How long a worker may be silent before its step is given to another."""
-    idle_timeout: float = 3600.0
+    idle_timeout: Seconds = 3600.0
     """How long a conversation with nothing to do keeps its workflow; its log outlives it."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
+        if size > LARGEST:
+            raise ValueError(f"all but the prompt has {size:,} bytes, and {LARGEST:,} is the most")
+        return self

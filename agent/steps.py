@@ -10,6 +10,7 @@ from pydantic import Field, SerializeAsAny
 from agent.inbox import Item
 from agent.ranges import Ranges
 from agent.spec import Spec
+from agent.state import State
 from events.base import Frozen
 
 
@@ -140,14 +141,14 @@ class Save(Frozen):
     """Keep the state beside the log, as a cache for those who open it next."""
 
     kind: Literal["conversation.save"] = Field(default="conversation.save", exclude=True)
-    state: str
+    state: State
 
 
 class Stop(Frozen):
     """Keep the final state; the workflow ends."""
 
     kind: Literal["conversation.close"] = Field(default="conversation.close", exclude=True)
-    state: str
+    state: State
 
 
 Step: TypeAlias = (

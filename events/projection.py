@@ -21,7 +21,7 @@ from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRej
 from events.usage import Usage
 
 NAME = 128
-"""Characters of a name or an id: what is longer is cut, and stays different from all others."""
+"""Bytes of a name or an id: what is longer is cut, and stays different from all others."""
 
 DETAIL = 500
 """Characters that are kept of an error's detail."""
@@ -166,9 +166,10 @@ def _legible(event: UnknownEvent) -> dict[str, Any]:
 
 def _name(text: str) -> str:
     """The name itself, or where it is too long its beginning and a hash of all of it."""
-    if len(text) <= NAME:
+    encoded = text.encode()
+    if len(encoded) <= NAME:
         return text
-    return f"{text[:60]}…{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return f"{encoded[:60].decode(errors='ignore')}…{hashlib.sha256(encoded).hexdigest()[:16]}"
 
 
 def fingerprint(event: AnyEvent) -> str:

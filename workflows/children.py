@@ -1,20 +1,30 @@
 """Conversations on behalf of another one, as children of its workflow."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 
 from agent.start import Snapshot, Start
+from workflows.failures import why
+
+STOPPED = "it was stopped before its conversation began"
 
 STARTED = "its conversation was begun before, by a workflow that was lost, and may still be running"
 
 
-async def outcome(start: Start) -> str | None:
+async def outcome(
+    start: Start, stoppable: Callable[[Awaitable[Any]], Awaitable[Any]]
+) -> str | None:
     """Run a child conversation to the end of its turn; why it failed, where it did.
 
-    A cancellation is passed on to the child, which closes.
+    `stoppable` waits for it, and passes a cancellation on to the child, which closes.
     """
     try:
-        await workflow.execute_child_workflow(
+        # What cancels the start of a child would leave it running: it is stopped once it runs.
+        child = await workflow.start_child_workflow(
             "Conversation",
             start,
             id=f"conv-{start.conversation_id}",
@@ -23,8 +33,11 @@ async def outcome(start: Start) -> str | None:
             static_summary=f"delegated by {start.parent.conversation_id}" if start.parent else None,
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
         )
+        await stoppable(child)
+    except asyncio.CancelledError:
+        return None  # it ended in the moment in which it was to be stopped
     except WorkflowAlreadyStartedError:
         return STARTED
     except ChildWorkflowError as error:
-        return f"its conversation failed: {error.cause or error}"
+        return f"its conversation failed: {why(error)}"
     return None

@@ -28,14 +28,14 @@ from agent.steps import (
     Think,
 )
 from events.digest import Digest
-from workflows.children import outcome
-from workflows.failures import after_failure, ending, known_of, was_cancelled
+from workflows.children import STOPPED, outcome
+from workflows.failures import Ended, after_failure, ending, known_of, was_cancelled
 from workflows.handlers import Handlers
 from workflows.operators import details, search_attributes
 from workflows.options import options
 
-PORTABLE = 48 * 1024
-"""Bytes of waiting items that may be handed over; more than that is recorded first."""
+PORTABLE = 120 * 1024
+"""Bytes that may be handed over; what waits beyond that is recorded first."""
 
 LONG = 1500
 """History events after which a run hands over to the next."""
@@ -44,7 +44,10 @@ STOPPABLE = (Think, Condense, Entitle, Act, Delegate)
 """The steps that an interrupt stops."""
 
 
-@workflow.defn(name="Conversation")
+# What it is told may make no sense, like the input that somebody typed: a workflow that fails says
+# so, and the next message opens the conversation again. A mistake in the code waits for the next
+# version instead.
+@workflow.defn(name="Conversation", failure_exception_types=[ValueError])
 class Conversation(Handlers):
     """The workflow of one conversation. Its log, not its history, is what must not be lost."""
 
@@ -60,6 +63,7 @@ class Conversation(Handlers):
         self.shown = (self.state.status, self.state.spec_seq)
         self.working: list[asyncio.Task[None]] = []
         self.stoppable: list[asyncio.Task[Any]] = []
+        self.stopping = False
 
     @workflow.run
     async def run(self, start: Start) -> Snapshot:  # noqa: ARG002 - `__init__` has it
@@ -77,7 +81,7 @@ class Conversation(Handlers):
                 if self.is_long():
                     workflow.continue_as_new(self.handed_over())
             if self.saved != self.state.next_seq:
-                await self.at_work(Stop(state=self.state.model_dump_json()))
+                await self.at_work(Stop(state=self.state))
                 self.saved = self.state.next_seq
             await workflow.wait_condition(lambda: bool(self.inbox) or self.nobody_waits())
             if not self.inbox:
@@ -91,7 +95,7 @@ class Conversation(Handlers):
             return False
         if self.saved != self.state.next_seq:
             self.saved = self.state.next_seq
-            await self.at_work(Save(state=self.state.model_dump_json()))
+            await self.at_work(Save(state=self.state))
         return await self.woken()
 
     def is_done(self) -> bool:
@@ -113,6 +117,7 @@ class Conversation(Handlers):
         A cancelled workflow comes back here: what was being done then is waited for first.
         """
         if not self.working:
+            self.stopping = False
             self.working = [asyncio.create_task(self.take(step)) for step in steps if step]
         left = self.seconds_left()
         if left is not None and left > 0:
@@ -136,7 +141,7 @@ class Conversation(Handlers):
             return
         try:
             digests = await self.done(step)
-        except ActivityError as error:
+        except (ActivityError, asyncio.CancelledError) as error:
             self.fail(step, error)
             return
         self.state = fold(self.state, digests or [])
@@ -145,13 +150,13 @@ class Conversation(Handlers):
         if isinstance(step, Condense) and not digests:
             self.state = uncondensed(self.state)
 
-    def fail(self, step: Step, error: ActivityError) -> None:
-        """Take in that a step came to nothing, for good."""
+    def fail(self, step: Step, error: Ended) -> None:
+        """Take in that a step came to nothing, for good; what it still wrote is taken in later."""
         if isinstance(step, Act | Delegate):
             self.state = lost(self.state, step.action, known_of(error))
         elif isinstance(step, Entitle):
             self.state = untitled(self.state)
-        elif not was_cancelled(error):
+        elif isinstance(error, ActivityError) and not was_cancelled(error):
             self.inbox.append(after_failure(step, error))
 
     async def open(self, step: Open) -> None:
@@ -188,7 +193,7 @@ class Conversation(Handlers):
         if errand.start is None:
             return list(errand.answered)
         start = errand.start.model_copy(update={"searchable": self.start.searchable})
-        failure = await self.stopped_with_us(outcome(start))
+        failure = STOPPED if self.stopping else await outcome(start, self.stopped_with_us)
         report = Report(action=step.action, child=errand.start.conversation_id, failure=failure)
         digests: list[Digest] = await self.do(report, list[Digest])
         return digests
@@ -213,7 +218,7 @@ class Conversation(Handlers):
                 return await self.stopped_with_us(activity)
             return await activity
         except ActivityError as error:
-            if (end := ending(error)) is not None:
+            if (end := ending(step, error)) is not None:
                 raise end from error
             raise
 
@@ -221,13 +226,16 @@ class Conversation(Handlers):
         """Wait for work that an interrupt may stop; what it had so far is still its result."""
         task = asyncio.ensure_future(work)
         self.stoppable.append(task)
+        if self.stopping:
+            task.cancel()
         try:
             return await task
         finally:
             self.stoppable.remove(task)
 
     def stop(self) -> None:
-        """Stop the model and the tools that are at work."""
+        """Stop the model and the tools that are at work, and what they would begin."""
+        self.stopping = True
         for task in self.stoppable:
             task.cancel()
 
@@ -241,7 +249,7 @@ class Conversation(Handlers):
         """Whether it is time for a next run; nobody must be waiting for an answer of this one."""
         info = workflow.info()
         long = info.get_current_history_length() > LONG or info.is_continue_as_new_suggested()
-        return long and self.nobody_waits() and sum(map(weight, self.inbox)) < PORTABLE
+        return long and self.nobody_waits() and weight(self.handed_over()) < PORTABLE
 
     def nobody_waits(self) -> bool:
         return workflow.all_handlers_finished()

@@ -1,28 +1,38 @@
 """What a step that failed for good means for the conversation."""
 
+import asyncio
+
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError
 
 from agent.inbox import Failed
-from agent.steps import Step
+from agent.steps import Open, Record, Save, Settle, Step, Stop
 
 TOLD = 2000
 """Characters of a reason that are passed on: it travels through Temporal and into the log."""
 
-FINAL = frozenset({"Fenced", "Superseded", "Damaged", "Missing", "ConversationNotFound"})
+FINAL = frozenset({"Fenced", "Damaged", "Missing"})
 """Failures after which this run must not touch the log again."""
 
+VITAL = (Open, Record, Settle, Save, Stop)
+"""Steps without which a conversation cannot go on: there is no telling the log that one failed."""
 
-def ending(error: ActivityError) -> ApplicationError | None:
+Ended = ActivityError | asyncio.CancelledError
+"""A step came to nothing; or it was stopped in the very moment in which it ended."""
+
+
+def ending(step: Step | Open, error: ActivityError) -> ApplicationError | None:
     """The failure that ends the workflow; none: the conversation goes on."""
     cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type in FINAL:
-        return ApplicationError(cause.message, type=cause.type, non_retryable=True)
-    return None
+    kind = cause.type if isinstance(cause, ApplicationError) else None
+    if kind not in FINAL and not isinstance(step, VITAL):
+        return None
+    told = cause.message[:TOLD] if isinstance(cause, ApplicationError) else why(error)
+    return ApplicationError(told, type=kind or "StepFailed", non_retryable=True)
 
 
-def was_cancelled(error: ActivityError) -> bool:
+def was_cancelled(error: Ended) -> bool:
     """Whether the step was given up because somebody stopped it."""
-    return isinstance(error.cause, CancelledError)
+    return isinstance(error, asyncio.CancelledError) or isinstance(error.cause, CancelledError)
 
 
 def after_failure(step: Step, error: ActivityError) -> Failed:
@@ -40,7 +50,7 @@ def _code(error: ActivityError) -> str:
     return str(told[0]) if told else "model_unavailable"
 
 
-def why(error: ActivityError) -> str:
+def why(error: BaseException) -> str:
     """The innermost reason, as a sentence of bounded length."""
     return str(_innermost(error))[:TOLD].rstrip(".") + "."
 
@@ -51,11 +61,11 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def known_of(error: ActivityError) -> str:
+def known_of(error: Ended) -> str:
     """What is known of a tool call whose worker was lost."""
-    cause = error.cause
-    if was_cancelled(error):
+    if isinstance(error, asyncio.CancelledError) or was_cancelled(error):
         return "it was stopped."
+    cause = error.cause
     if not isinstance(cause, TimeoutError):
         return f"its step failed ({why(error)})"
     details = cause.last_heartbeat_details

@@ -29,6 +29,14 @@ UNOPENED = Spec(model=ModelSpec(name="none"))
 """Whose patience counts before the log has told which spec is in force."""
 
 
+def one(sent: tuple[Any, ...]) -> Any:
+    """What was sent to a handler that takes one thing; all of it where that is not one.
+
+    A handler that would not take it would stop the workflow: who signals is told nothing.
+    """
+    return sent[0] if len(sent) == 1 else sent
+
+
 class Handlers:
     """Each puts what was asked for into the inbox; the loop takes it from there."""
 
@@ -46,14 +54,14 @@ class Handlers:
         return self.state.spec or UNOPENED
 
     @workflow.signal(description="Say something: a text, or {text, images, message_id, sender}.")
-    async def send_message(self, message: Any) -> None:
-        item = accept(message)
+    async def send_message(self, *message: Any) -> None:
+        item = accept(one(message))
         if not self.repeats(item):
             self.inbox.append(item)
 
     @workflow.update(description="Say something, and learn where in the log it stands.")
-    async def submit_message(self, message: Any) -> Recorded:
-        item = said(message)
+    async def submit_message(self, *message: Any) -> Recorded:
+        item = said(one(message))
         message_id = item.message_id or str(workflow.uuid4())
         item = item.model_copy(update={"message_id": message_id})
         await self.must_be_open()
@@ -63,8 +71,8 @@ class Handlers:
         return self.recorded(self.state.seen[message_id])
 
     @submit_message.validator
-    def check_message(self, message: Any) -> None:
-        said(message)
+    def check_message(self, *message: Any) -> None:
+        said(one(message))
 
     @workflow.signal(description="Pause between two steps; messages are kept until it resumes.")
     async def pause(self) -> None:
@@ -94,32 +102,32 @@ class Handlers:
     @workflow.update(
         description="Accept or reject waiting actions: {accept, calls or through, reason}."
     )
-    async def respond(self, response: Any) -> list[str]:
-        asked = response_of(response)
+    async def respond(self, *response: Any) -> list[str]:
+        asked = response_of(one(response))
         await self.must_be_open()
         item, meant = answered(asked, self.state)
         await self.taken(item)
         return [one.tool_call_id for one in meant]
 
     @respond.validator
-    def check_response(self, response: Any) -> None:
-        response_of(response)
+    def check_response(self, *response: Any) -> None:
+        response_of(one(response))
 
     @workflow.update(
         description="Change the model, the confirmation policy, the limits …: {field: value}."
     )
-    async def configure(self, changes: Any) -> Recorded:
-        await self.change(changes)
+    async def configure(self, *changes: Any) -> Recorded:
+        await self.change(one(changes))
         return self.recorded(self.state.spec_seq)
 
     @configure.validator
-    def check_changes(self, changes: Any) -> None:
-        if not isinstance(changes, dict) or not changes:
+    def check_changes(self, *changes: Any) -> None:
+        if not isinstance(one(changes), dict) or not one(changes):
             raise refusal(f"Name what is to change, as an object: {', '.join(FIELDS)}.")
 
     @workflow.update(description="Note a title, tags or state: {title} or {tags} or {state}.")
-    async def note(self, sent: Any) -> None:
-        note = noted(sent)
+    async def note(self, *sent: Any) -> None:
+        note = noted(one(sent))
         await self.must_be_open()
         if note.tags is not None:
             await self.change({"tags": note.tags})
@@ -127,8 +135,8 @@ class Handlers:
             await self.taken(item)
 
     @note.validator
-    def check_note(self, sent: Any) -> None:
-        noted(sent)
+    def check_note(self, *sent: Any) -> None:
+        noted(one(sent))
 
     @workflow.query(description="Status and reason, turn, counts, tokens, cost, what waits.")
     def status(self) -> Snapshot:
@@ -147,7 +155,7 @@ class Handlers:
         try:
             item = changed(self.spec, changes)
         except ValueError as error:
-            raise refusal(str(error)) from error
+            raise refusal(str(error)) from None  # as its cause may be of any length
         await self.taken(item)
 
     def is_changing(self) -> bool:

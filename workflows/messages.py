@@ -6,6 +6,9 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from agent.inbox import Item, Refused, Said, fault
+from agent.misfit import misfit
+
+FIELDS = "text, images, message_id and sender"
 
 
 def said(message: Any) -> Said:
@@ -37,7 +40,4 @@ def _read(message: Any) -> Said | str:
     try:
         return Said.model_validate(message)
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-        )
-        return f"A message is a text, or an object with text, message_id and sender ({wrong})."
+        return f"A message is a text, or an object with {FIELDS} ({misfit(error)})."

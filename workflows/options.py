@@ -7,18 +7,27 @@ from temporalio.workflow import ActivityCancellationType, ActivityConfig
 
 from agent.spec import Spec
 from agent.state import State
-from agent.steps import Act, Condense, Entitle, Open, Step, Think
+from agent.steps import Act, Condense, Entitle, Open, Prepare, Step, Think
 
 PATIENT = RetryPolicy(
     initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=30)
 )
 ONCE = RetryPolicy(maximum_attempts=1)
+AGAIN = RetryPolicy(
+    initial_interval=timedelta(milliseconds=500),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=10,
+)
+"""For a call that can be repeated: it may be what its workers die of."""
 
 BRIEF = timedelta(seconds=60)
 """For a step that only reads and writes the log."""
 
 GIVING_UP = timedelta(hours=1)
 """How long a model may be unavailable before the turn ends."""
+
+SUMMARY = 80
+"""Characters of a name beside a step in the Temporal UI, which takes 400 bytes."""
 
 MARGIN = timedelta(seconds=30)
 """What the worker may take beyond a tool's own time limit, which it keeps itself."""
@@ -39,21 +48,23 @@ def options(step: Step | Open, state: State, spec: Spec) -> ActivityConfig:
                 schedule_to_close_timeout=GIVING_UP,
                 retry_policy=PATIENT,
                 cancellation_type=STOPPABLE,
-                summary=f"{spec.model.name.rpartition('/')[2]} · {state.shown} events",
+                summary=f"{spec.model.name.rpartition('/')[2][:SUMMARY]} · {state.shown} events",
             )
         case Act():
             # A call that may have had an effect is never made again by itself.
             return ActivityConfig(
                 heartbeat_timeout=silent,
                 start_to_close_timeout=timedelta(seconds=spec.tool_timeout) + MARGIN,
-                retry_policy=PATIENT if step.repeatable else ONCE,
+                retry_policy=AGAIN if step.repeatable else ONCE,
                 cancellation_type=STOPPABLE,
                 summary=_called(step, state),
             )
         case _:
+            servers = spec.mcp if isinstance(step, Prepare) else ()
+            starting = max((server.start_timeout for server in servers), default=0.0)
             return ActivityConfig(
                 heartbeat_timeout=silent,
-                start_to_close_timeout=BRIEF,
+                start_to_close_timeout=BRIEF + timedelta(seconds=starting),
                 retry_policy=PATIENT,
                 cancellation_type=STOPPABLE,
             )

@@ -7,12 +7,16 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from agent.inbox import Confirmed, Item, Noted, Rejected
+from agent.misfit import misfit, quoted
 from agent.scopes import wrong_key
 from agent.state import Pending, State, asking
 from events.base import Frozen
 
 MOST_NOTED = 32 * 1024
 """Bytes of one note."""
+
+MOST_REASONED = 8 * 1024
+"""Bytes of why actions are rejected."""
 
 Shape = TypeVar("Shape", bound=Frozen)
 
@@ -55,6 +59,8 @@ def response_of(sent: Any) -> Response:
             "Name the calls that are meant, or the last seq that was shown as `through`: nothing "
             "is accepted or rejected unseen."
         )
+    if len(response.reason.encode()) > MOST_REASONED:
+        raise refusal(f"A reason has at most {MOST_REASONED:,} bytes: say it in a message.")
     return response
 
 
@@ -71,7 +77,7 @@ def _meant(response: Response, waiting: Sequence[Pending]) -> tuple[Pending, ...
     ids = {one.tool_call_id for one in waiting}
     if unknown := [call for call in response.calls if call not in ids]:
         have = ", ".join(sorted(ids)) or "none"
-        raise refusal(f"No call {unknown[0]!r} waits for an answer; those that do: {have}.")
+        raise refusal(f"No call {quoted(unknown[0])} waits for an answer; those that do: {have}.")
     through = -1 if response.through is None else response.through
     meant = tuple(
         one for one in waiting if one.tool_call_id in response.calls or one.seq <= through
@@ -84,7 +90,7 @@ def _meant(response: Response, waiting: Sequence[Pending]) -> tuple[Pending, ...
 def noted(sent: Any) -> Note:
     """Raises ApplicationError with a sentence where nothing can be noted."""
     note = _read(Note, sent, "{title}, {tags} or {state}")
-    if len(note.model_dump_json()) > MOST_NOTED:
+    if len(note.model_dump_json().encode()) > MOST_NOTED:
         raise refusal(f"A note has at most {MOST_NOTED:,} bytes: keep more than that in a file.")
     if note == Note():
         raise refusal("There is nothing to note: send {title}, {tags} or {state}.")
@@ -97,7 +103,5 @@ def _read(kind: type[Shape], sent: Any, shape: str) -> Shape:
     try:
         return kind.model_validate(sent)
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
-        )
-        raise refusal(f"Send {shape} ({wrong}).") from error
+        # Without its cause, which would travel along and tells every fault at any length.
+        raise refusal(f"Send {shape} ({misfit(error)}).") from None

@@ -141,7 +141,7 @@ async def test_a_summary_takes_the_place_of_what_is_forgotten(scene: Scene) -> N
     assert (made.summary, made.summary_offset) == ("What was said.", 2)
     assert made.forgotten_size is not None
     assert fact.usage is not None
-    assert (fact.usage.purpose, fact.usage.model) == ("condense", f"{made_by(scene)}")
+    assert (fact.usage.purpose, fact.usage.model) == ("condense", made_by(scene).rpartition("/")[2])
     expected = ["SystemPromptEvent", "MessageEvent", "What was said.", *["MessageEvent"] * 2]
     assert await scene.shown() == await scene.shown(made.forgotten_seqs) == expected
 
@@ -176,7 +176,7 @@ async def test_a_condenser_has_a_model_of_its_own(scene: Scene) -> None:
     await scene.begin(condenser, *words(12))
     [fact] = await scene.condense()
     assert fact.usage is not None
-    assert fact.usage.model == f"scripted:{other}"
+    assert fact.usage.model == other.name
     assert "By another." in await scene.shown()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from agent.decide import MANY, ROOM, decide, load
+from agent.decide import MANY, ROOM, STOPPED, decide, load
 from agent.inbox import (
     MAX_MESSAGE,
     CloseAsked,
@@ -16,6 +16,7 @@ from agent.inbox import (
     Nudged,
     PauseAsked,
     Refused,
+    Rejected,
     ResumeAsked,
     Said,
     fault,
@@ -23,7 +24,18 @@ from agent.inbox import (
 )
 from agent.spec import ModelSpec, StuckThresholds, SummaryCondenser
 from agent.state import State, lost, uncondensed, untitled
-from agent.steps import Act, Condense, Delegate, Entitle, Prepare, Record, Settle, Step, Think
+from agent.steps import (
+    Act,
+    Condense,
+    Delegate,
+    Entitle,
+    Prepare,
+    Record,
+    Refusal,
+    Settle,
+    Step,
+    Think,
+)
 from events.control import InterruptEvent, PauseEvent
 from events.event import AnyEvent
 from events.usage import Usage
@@ -99,10 +111,24 @@ def test_a_lost_call_is_settled_whatever_the_status(then: list[AnyEvent]) -> Non
     assert only(after(state, *then)) == Settle(action=5, known="gone")
 
 
-@pytest.mark.parametrize("then", [PAUSE, failed(), status("closed"), agent(), "interrupt"])
-def test_nothing_happens_at_rest(then: AnyEvent | str) -> None:
-    event = InterruptEvent(timestamp=WHEN) if isinstance(then, str) else then
-    assert decide(after(opening(), user(), *calls("look"), event), ()) == ()
+@pytest.mark.parametrize("then", [PAUSE, failed(), status("closed"), agent()])
+def test_nothing_happens_at_rest(then: AnyEvent) -> None:
+    assert decide(after(opening(), user(), *calls("look"), then), ()) == ()
+
+
+def test_actions_that_an_interrupt_did_not_know_of_yet_are_rejected_too() -> None:
+    """The answer that asked for them came between the interrupt and its record."""
+    state = after(opening(), user(), *calls("look", "write"), InterruptEvent(timestamp=WHEN))
+    assert only(state) == Record(items=(), refusal=Refusal(actions=(4, 5), reason=STOPPED))
+
+
+def test_two_people_who_say_no_to_one_call_answer_it_once() -> None:
+    state = after(opening(), user(), *calls("look", "write"))
+    both = (Rejected(actions=(4, 5), reason="no"), Rejected(actions=(5, 9), reason="never"))
+    [step] = decide(state, both)
+    assert isinstance(step, Record)
+    assert step.taken == 2
+    assert [item.actions for item in step.items if isinstance(item, Rejected)] == [(4, 5), ()]
 
 
 def test_actions_are_taken_in_the_order_of_the_calls() -> None:
