@@ -88,7 +88,8 @@ async def test_killing_the_supervisor_does_not_free_anybody(talk: Talk, token: s
 async def test_a_signal_to_the_supervisor_ends_the_shell(talk: Talk, token: str, name: str) -> None:
     observation = await talk.say(f"kill -{name} $PPID; (exec -a ps-{token} sleep 600)")
     assert not alive(token)
-    assert observation.exit_code == -1
+    # Which of the two is told depends on whose end is seen first: the supervisor's or the shell's.
+    assert observation.exit_code in (-1, 128 + 9)
     assert not observation.timeout
 
 

@@ -206,6 +206,11 @@ async def test_an_image_of_a_person_is_sent_or_leaves_a_note_in_its_place(
         assert shown == f"{message}\n[An image was here; this model is not shown images.]"
 
 
+def billed(spec: Spec) -> str:
+    """Under what the state sums up the answers of a spec's model."""
+    return f"chat {spec.model.name.rpartition('/')[2]}"
+
+
 async def test_a_model_without_a_key_is_stood_in_for_and_the_bill_names_who_did(
     house: House,
 ) -> None:
@@ -220,7 +225,7 @@ async def test_a_model_without_a_key_is_stood_in_for_and_the_bill_names_who_did(
     assert text_of(last.event.llm_message.content) == "I am here."
     assert last.usage is not None
     assert last.usage.model == second.model.name
-    assert list(state.spent_on) == [f"chat {second.model.name}"]
+    assert list(state.spent_on) == [billed(second)]
 
 
 async def test_another_model_takes_over_in_the_middle_of_a_conversation(house: House) -> None:
@@ -233,7 +238,7 @@ async def test_another_model_takes_over_in_the_middle_of_a_conversation(house: H
         state = await talk.finished("m")
     [*_, last] = await events(talk, MessageEvent)
     assert text_of(last.llm_message.content) == "two"
-    assert state.spent_on.keys() == {f"chat {first.model.name}", f"chat {second.model.name}"}
+    assert state.spent_on.keys() == {billed(first), billed(second)}
 
 
 async def test_a_risky_command_waits_for_a_person_and_a_harmless_one_does_not(
