@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.spec import ModelSpec, Spec
+from bench.model import add
 from client.client import Client
 from client.connect import connect
 from client.conversation import Conversation
@@ -29,15 +30,16 @@ from storage.files import FileStore
 
 ROOT = Path(__file__).parents[1]
 
-ANSWER = {"tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}], "delay": 0.5}
-"""Slow enough that a kill lands in the middle of an answer more often than not."""
+DELAY = 0.5
+"""Seconds of an answer: a kill lands in the middle of one more often than not."""
 
 
 async def measure(rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="perdure-recover-") as name:
         folder = Path(name)
         script = folder / "script.json"
-        script.write_text(json.dumps({"answers": [*[ANSWER] * 500, {"content": "done"}]}))
+        answers = [add(nth) | {"delay": DELAY} for nth in range(500)]
+        script.write_text(json.dumps({"answers": [*answers, {"content": "done"}]}))
         server = await TemporalServer.start(folder / "temporal", ui=False)
         try:
             rows = [await one_round(folder, server.address, script) for _ in range(rounds)]
