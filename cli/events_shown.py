@@ -17,11 +17,19 @@ from events.actions import (
     ThinkAction,
 )
 from events.base import EventBase
+from events.condensation import Condensation, CondensationRequest
 from events.content import ImageContent, TextContent, text_of
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from events.control import (
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    InterruptEvent,
+    PauseEvent,
+    SecurityAnalysisEvent,
+    StuckEvent,
+)
 from events.entry import Entry
 from events.event import AnyEvent, UnknownEvent
-from events.messages import MessageEvent, SystemPromptEvent
+from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from events.observations import FinishObservation, Observation, ThinkObservation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
 from events.usage import Usage
@@ -99,10 +107,29 @@ def told(event: AnyEvent) -> tuple[str, str]:
             return "error", f"{event.code}: {event.detail}"
         case ConversationStateUpdateEvent():
             return "system", _updated(event)
+        case PauseEvent() | InterruptEvent():
+            return "user", "paused" if isinstance(event, PauseEvent) else "interrupted"
+        case CondensationRequest():
+            return event.source, "asked for less in view"
+        case Condensation():
+            return "system", _condensed(event)
+        case RecallEvent():
+            return "recalled", shortened(event.content)
+        case SecurityAnalysisEvent():
+            risks = ", ".join(event.risks.values())
+            return "system", f"risk {risks}, by {event.analyzer}"
+        case StuckEvent():
+            where = f"events {event.first_seq} to {event.last_seq}"
+            return "system", f"stuck: {event.pattern}, {event.count} times, {where}"
         case UnknownEvent():
             return "unknown", f"{event.kind} {_compact(event.raw)}"
         case _:
             return event.source, f"{event.kind} {_own_fields(event)}".rstrip()
+
+
+def _condensed(event: Condensation) -> str:
+    forgotten = f"{len(event.forgotten_event_ids)} events out of view"
+    return f"{forgotten}\n{shortened(event.summary)}" if event.summary else forgotten
 
 
 def _acted(event: ActionEvent) -> str:

@@ -15,8 +15,32 @@ CALL = {"tool_name": "t", "tool_call_id": "c"}
     ("fields", "who", "said", "failure"),
     [
         ({"kind": "FutureEvent", "mood": "good"}, "unknown", '"mood": "good"', False),
-        ({"kind": "PauseEvent"}, "user", "PauseEvent", False),
-        ({"kind": "Condensation", "summary": "All."}, "environment", '"summary": "All."', False),
+        ({"kind": "PauseEvent"}, "user", "paused", False),
+        ({"kind": "InterruptEvent"}, "user", "interrupted", False),
+        (
+            {"kind": "Condensation", "summary": "All."},
+            "system",
+            "0 events out of view\nAll.",
+            False,
+        ),
+        (
+            {
+                "kind": "StuckEvent",
+                "pattern": "monologue",
+                "first_seq": 4,
+                "last_seq": 6,
+                "count": 3,
+            },
+            "system",
+            "stuck: monologue, 3 times, events 4 to 6",
+            True,
+        ),
+        (
+            {"kind": "RecallEvent", "recall_type": "KNOWLEDGE", "query": "q", "content": "Do so."},
+            "recalled",
+            "Do so.",
+            False,
+        ),
         (
             {"kind": "ConversationErrorEvent", "code": "auth", "detail": "Set a key."},
             "error",
