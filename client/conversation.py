@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
@@ -18,6 +19,7 @@ from client.remote import ANSWER, Remote
 from client.steering import WAIT, Steered
 from events.entry import Entry
 from events.projection import digest
+from storage.scopes import session_state
 from storage.state import state_of
 
 
@@ -108,6 +110,10 @@ class Conversation(Steered):
         """Every entry after slot `after`, and each new one as it is written; without end."""
         async for entry in self.log.tail(after):
             yield entry
+
+    async def values(self) -> dict[str, Any]:
+        """What has been noted as its state; keys of `user:` and `app:` are shared with others."""
+        return await session_state(self.log)
 
     def live(self) -> AsyncIterator[tuple[Growing, ...]]:
         """All steps at work and their words so far, whenever there is news; without end."""

@@ -47,7 +47,8 @@ async def test_a_conversation_whose_workflow_is_gone_is_opened_again(house: Hous
         await conversation.handle.terminate()
         recorded = await conversation.configure({"limits": {"max_iterations": 7}})
         await conversation.handle.terminate()
-        await conversation.note(title="Seven", state={"mood": "good"})
+        await conversation.note(title="Seven", state={"mood": "good", "user:tone": "dry"})
+        assert await conversation.values() == {"mood": "good", "user:tone": "dry"}
         await conversation.handle.terminate()
         assert await conversation.respond(True, [call.tool_call_id]) == [call.tool_call_id]
         state = await conversation.finished(after=recorded.seq)
