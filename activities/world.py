@@ -23,8 +23,8 @@ from tools.catalog import DuplicateTool, catalog
 from tools.mcp.servers import McpSessions
 from tools.tool import Tool
 
-CACHE = 64 * 1024 * 1024
-"""Bytes of stored events that a worker keeps parsed."""
+CACHE = 32 * 1024 * 1024
+"""Bytes of stored events that a worker keeps parsed, and as many in the prompts it has rendered."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ from events.digest import Digest
 from events.usage import Usage
 
 REMEMBERED = 300
-"""How many of the newest message ids a conversation tells repeats by; all of them at their longest
-take 41 KB of the 64 KB that a state may have."""
+"""How many of the newest message ids a conversation tells repeats by."""
+
+SPELT = 24 * 1024
+"""Bytes of all these ids: a state as large as can be must fit into what Temporal is given."""
 
 MOST_SKILLS = 64
 """How many of the newest skills a conversation knows to have been shown."""
@@ -122,7 +124,7 @@ def _heard(state: State, fact: Digest) -> dict[str, Any]:
     if fact.message_id is None:
         return heard
     seen = {**state.seen, fact.message_id: fact.seq}
-    while len(seen) > REMEMBERED:
+    while len(seen) > REMEMBERED or sum(map(len, seen)) > SPELT:
         del seen[next(iter(seen))]
     return {**heard, "seen": seen}
 

@@ -33,7 +33,8 @@ def _few(tags: tuple[str, ...]) -> tuple[str, ...]:
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=TEN_YEARS, allow_inf_nan=False)]
 Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
+"""As long as what Temporal finds a workflow by."""
 Moment: TypeAlias = Annotated[Timestamp, AfterValidator(_moment)]
 Tags: TypeAlias = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_few)]
 
