@@ -36,7 +36,7 @@ from agent.stuck import nudge, verdict
 ROOM = 96 * 1024
 """Bytes of waiting items that one step records; at least one item always goes."""
 
-MANY = 200
+MANY = 100
 """How many of them at most: a digest of each comes back, and 128 KiB may."""
 
 DELEGATE = "delegate"
