@@ -104,6 +104,8 @@ async def _measured(client: Client, pid: int, folder: Path, steps: int) -> dict[
         end = samples[-1].events + EVERY
         # One object is asked for: a listing of so many files would be what is measured.
         if await talk.log.find(end - 1) is not None:
+            while await talk.log.find(end) is not None:
+                end += 1
             samples.append(sample(pid, end))
             runs.add((await talk.handle.describe()).run_id)
             if end < 2 * steps - LAST:
