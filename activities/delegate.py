@@ -10,7 +10,7 @@ from activities.world import World, action_at, spec_at
 from agent.inbox import Said
 from agent.spec import Spec
 from agent.start import Errand, Start
-from agent.state import State
+from agent.state import DELEGATE, State
 from agent.steps import Delegate, Parent, Report, Task
 from events.actions import MCPToolAction
 from events.content import TextContent, text_of
@@ -21,8 +21,6 @@ from events.observations import FinishObservation, MCPToolObservation
 from events.tools import ActionEvent, ObservationEvent
 from storage.log import EventLog
 from storage.state import state_of
-
-DELEGATE = "delegate"
 
 PAGE = 50
 """Events of a conversation that are read at a time, from its end, to find its last words."""
@@ -77,16 +75,15 @@ def child_id(conversation_id: str, action: int) -> str:
 
 def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, workspace: str) -> Spec:
     """The same agent in the same place, with no more to spend than its parent has left."""
-    asked: dict[str, Any] = {
-        name: arguments[name] for name in ("max_iterations", "max_budget") if name in arguments
+    budgets = [one for one in (budget, arguments.get("max_budget")) if one is not None]
+    limits = {
+        "max_budget": min(budgets, default=None),
+        "max_iterations": arguments.get("max_iterations", spec.limits.max_iterations),
     }
-    limits = spec.limits.model_copy(update={"max_budget": budget, **asked})
-    if budget is not None and limits.max_budget is not None:
-        limits = limits.model_copy(update={"max_budget": min(budget, limits.max_budget)})
     return spec.model_copy(
         update={
             "tools": tuple(name for name in spec.tools if name != DELEGATE),
-            "limits": limits,
+            "limits": spec.limits.model_copy(update=limits),
             "workspace": workspace,
             "title_model": None,
         }

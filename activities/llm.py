@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID, uuid5
 
 from temporalio import activity
@@ -26,8 +25,9 @@ from agent.assessment import Assessment
 from agent.completion import Completion
 from agent.spec import Spec
 from agent.steps import Task, Think
+from agent.transcript import function_of
 from events.condensation import CondensationRequest
-from events.content import Message, TextContent, ToolDefinition
+from events.content import Message, TextContent
 from events.control import ConversationErrorEvent
 from events.digest import Digest
 from events.entry import Entry
@@ -86,7 +86,7 @@ class ModelActivities:
         request = Request(
             spec.model,
             transcript.messages(),
-            [_function(asking(one) if _asks_for_risks(spec) else one) for one in told],
+            [function_of(asking(one) if _asks_for_risks(spec) else one) for one in told],
             fallbacks=spec.fallbacks,
             number=step.number,
         )
@@ -111,12 +111,6 @@ class ModelActivities:
 
 def _asks_for_risks(spec: Spec) -> bool:
     return spec.confirmation.policy != "never" and "model" in spec.analyzers
-
-
-def _function(tool: ToolDefinition) -> dict[str, Any]:
-    """The tool as chat completions take it."""
-    told = tool.model_dump(mode="json", include={"name", "description", "parameters"})
-    return {"type": "function", "function": told}
 
 
 def _partial(text: str) -> MessageEvent:

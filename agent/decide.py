@@ -18,9 +18,10 @@ from agent.inbox import (
 )
 from agent.limits import reached, warning
 from agent.spec import Spec
-from agent.state import Pending, State, asking
+from agent.state import DELEGATE, Pending, State, asking
 from agent.steps import (
     Act,
+    Asked,
     Condense,
     Delegate,
     Entitle,
@@ -38,9 +39,6 @@ ROOM = 96 * 1024
 
 MANY = 100
 """How many of them at most: a digest of each comes back, and 128 KiB may."""
-
-DELEGATE = "delegate"
-"""The tool whose calls are conversations of their own."""
 
 STOPPED = "The user stopped the agent before this was done."
 
@@ -130,14 +128,9 @@ def _seqs(items: Sequence[Item], kind: type[Confirmed] | type[Rejected]) -> set[
     return {seq for item in items if isinstance(item, kind) for seq in item.actions}
 
 
-def _condense(state: State, asked: str) -> Condense:
-    return Condense.model_validate(
-        {
-            "spec": state.spec_seq,
-            "forgotten": state.forgotten,
-            "asked": asked,
-            "tries": state.overflows,
-        }
+def _condense(state: State, asked: Asked) -> Condense:
+    return Condense(
+        spec=state.spec_seq, forgotten=state.forgotten, asked=asked, tries=state.overflows
     )
 
 

@@ -152,6 +152,7 @@ def _intended(state: State, fact: Digest) -> dict[str, Any]:
         tool_call_id=fact.tool_call_id or "",
         batch=fact.llm_response_id or "",
         repeatable=fact.tool_name in state.tools.repeatable,
+        headline=fact.headline,
         touches=fact.touches,
         risk=fact.risk or "UNKNOWN",
     )

@@ -16,6 +16,9 @@ from events.usage import Usage
 HARMLESS = ("think", "finish")
 """Tools that nobody has to confirm: they do nothing to the world."""
 
+DELEGATE = "delegate"
+"""The tool whose calls are conversations of their own."""
+
 
 class Pending(Frozen):
     """An action that has no answer yet; `lost` says what is known of a call that was lost.
@@ -30,6 +33,7 @@ class Pending(Frozen):
     tool_call_id: str
     batch: str
     repeatable: bool
+    headline: str | None = None
     touches: tuple[str, ...] | None = None
     risk: Risk = "UNKNOWN"
     asked: bool = False

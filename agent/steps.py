@@ -62,6 +62,10 @@ class Prepare(Frozen):
     spec: int
 
 
+Asked: TypeAlias = Literal["size", "overflow", "user"]
+"""Who wants a smaller view: its condenser, the model's context window, a person."""
+
+
 class Condense(Frozen):
     """Make the view smaller: because of its size, because it overflowed, or because a user asked.
 
@@ -72,7 +76,7 @@ class Condense(Frozen):
     kind: Literal["llm.condense"] = Field(default="llm.condense", exclude=True)
     spec: int
     forgotten: Ranges
-    asked: Literal["size", "overflow", "user"] = "size"
+    asked: Asked = "size"
     tries: int = 0
 
 

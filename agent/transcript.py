@@ -49,7 +49,7 @@ class Transcript:
         if prompt is None:
             return []
         tools: list[dict[str, Any]] = self._once(
-            f"{prompt.id} tools", lambda: [_function(tool) for tool in prompt.tools]
+            f"{prompt.id} tools", lambda: [function_of(tool) for tool in prompt.tools]
         )
         return tools
 
@@ -152,8 +152,11 @@ def _with_recalls(events: Sequence[Shown]) -> Iterator[tuple[Shown, list[RecallE
 
 
 def _system(event: SystemPromptEvent) -> ChatMessage:
+    """What differs between conversations is a part of its own, behind what a cache can keep."""
     parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
-    return {"role": "system", "content": text_of(parts)}
+    if len(parts) == 1:
+        return {"role": "system", "content": event.system_prompt.text}
+    return {"role": "system", "content": [shown for part in parts for shown in _part(part)]}
 
 
 def _asked(first: ActionEvent, calls: list[dict[str, Any]]) -> ChatMessage:
@@ -209,6 +212,7 @@ def _part(part: TextContent | ImageContent) -> list[dict[str, Any]]:
     return [{"type": "image_url", "image_url": {"url": url}} for url in part.image_urls]
 
 
-def _function(tool: ToolDefinition) -> dict[str, Any]:
+def function_of(tool: ToolDefinition) -> dict[str, Any]:
+    """The tool as chat completions take it."""
     function = tool.model_dump(mode="json", include={"name", "description", "parameters"})
     return {"type": "function", "function": function}

@@ -1,4 +1,5 @@
-"""What a workflow keeps of an event: enough to decide by, nothing anybody said.
+"""What a workflow keeps of an event: enough to decide by, and no more of what was said
+than the first words of a command, which an operator sees beside its step.
 
 The workflow's sandbox loads this module for every conversation: it must not know the events.
 """
@@ -34,6 +35,8 @@ class Digest(BaseModel):
     message_id: str | None = None
     risk: str | None = None
     is_error: bool | None = None
+    headline: str | None = None
+    """Of a command or an edit: its first words, for the operator who sees the step."""
     touches: tuple[str, ...] | None = None
     """Of an action: hashes of what it reads or changes, where that can be told."""
     repeatable: tuple[str, ...] | None = None

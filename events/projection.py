@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from events.actions import FileEditorAction, TerminalAction
 from events.condensation import Condensation
 from events.content import ImageContent, Message, TextContent, text_of
 from events.control import (
@@ -31,6 +32,9 @@ DECISIVE = ("opened", "spec", "status", "confirmed")
 
 IMAGE = 1000
 """Tokens that an image takes, about, whatever its bytes."""
+
+HEADLINE = 40
+"""Characters of a command that an operator sees beside its step: what fits into the UI's column."""
 
 TITLE = 120
 """Characters of a title that are kept."""
@@ -64,17 +68,7 @@ def _billed(usage: Usage | None) -> Usage | None:
 def _details(event: AnyEvent) -> dict[str, Any]:
     match event:
         case ActionEvent():
-            risk = event.security_risk
-            return {
-                "tool_name": _name(event.tool_name),
-                "tool_call_id": _name(event.tool_call_id),
-                "action_id": _name(event.id),
-                # One answer of the model is told from another by it, and by nothing else.
-                "llm_response_id": hashlib.sha256(event.llm_response_id.encode()).hexdigest()[:12],
-                "risk": None if risk == "UNKNOWN" else risk,
-                "is_error": True if event.action is None else None,
-                "touches": _touches(event),
-            }
+            return _asked(event)
         case ObservationEvent():
             failed = event.observation.is_error
             return _answer(event) | ({"is_error": True} if failed else {})
@@ -83,11 +77,7 @@ def _details(event: AnyEvent) -> dict[str, Any]:
         case UserRejectObservation():
             return _answer(event)
         case MessageEvent():
-            ids = {"message_id": event.message_id, "llm_response_id": event.llm_response_id}
-            # Of what the system says, it counts which part of it speaks.
-            if event.source != "user":
-                ids["key"] = event.sender
-            return {key: _name(value) for key, value in ids.items() if value is not None}
+            return _said_by(event)
         case SystemPromptEvent():
             return _traits(event)
         case SecurityAnalysisEvent():
@@ -108,6 +98,41 @@ def _details(event: AnyEvent) -> dict[str, Any]:
             return _legible(event)
         case _:
             return {}
+
+
+def _asked(event: ActionEvent) -> dict[str, Any]:
+    risk = event.security_risk
+    return {
+        "tool_name": _name(event.tool_name),
+        "tool_call_id": _name(event.tool_call_id),
+        "action_id": _name(event.id),
+        # One answer of the model is told from another by it, and by nothing else.
+        "llm_response_id": hashlib.sha256(event.llm_response_id.encode()).hexdigest()[:12],
+        "risk": None if risk == "UNKNOWN" else risk,
+        "is_error": True if event.action is None else None,
+        "touches": _touches(event),
+        "headline": _headline(event),
+    }
+
+
+def _headline(event: ActionEvent) -> str | None:
+    match event.action:
+        case TerminalAction(command=command):
+            words = command
+        case FileEditorAction(command=command, path=path):
+            words = f"{command} {path}"
+        case _:
+            return None
+    line = words.strip().partition("\n")[0]
+    return line if len(line) <= HEADLINE else f"{line[: HEADLINE - 1]}…"
+
+
+def _said_by(event: MessageEvent) -> dict[str, Any]:
+    ids = {"message_id": event.message_id, "llm_response_id": event.llm_response_id}
+    # Of what the system says, it counts which part of it speaks.
+    if event.source != "user":
+        ids["key"] = event.sender
+    return {key: _name(value) for key, value in ids.items() if value is not None}
 
 
 def _touches(event: ActionEvent) -> tuple[str, ...] | None:

@@ -1,6 +1,7 @@
 """What people do with a conversation: the handlers of its workflow."""
 
 import uuid
+from abc import ABC, abstractmethod
 from typing import Any
 
 from temporalio import workflow
@@ -37,7 +38,7 @@ def one(sent: tuple[Any, ...]) -> Any:
     return sent[0] if len(sent) == 1 else sent
 
 
-class Handlers:
+class Handlers(ABC):
     """Each puts what was asked for into the inbox; the loop takes it from there."""
 
     conversation_id: str
@@ -45,9 +46,9 @@ class Handlers:
     state: State
     inbox: list[Item]
 
+    @abstractmethod
     def stop(self) -> None:
         """Stop the model and the tools that are at work."""
-        raise NotImplementedError
 
     @property
     def spec(self) -> Spec:

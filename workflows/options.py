@@ -71,4 +71,8 @@ def options(step: Step | Open, state: State, spec: Spec) -> ActivityConfig:
 
 
 def _called(step: Act, state: State) -> str:
-    return next((one.tool_name for one in state.pending if one.seq == step.action), "")
+    """The tool, and the first words of what it is to do where there are any."""
+    called = next((one for one in state.pending if one.seq == step.action), None)
+    if called is None:
+        return ""
+    return ": ".join(filter(None, (called.tool_name[:SUMMARY], called.headline)))

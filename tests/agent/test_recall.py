@@ -15,7 +15,7 @@ from agent.recall import (
 from agent.skills import Match, Skill
 
 FACTS = Facts(
-    directory="/work/here",
+    directory="/srv/here",
     system="Linux x86_64",
     day="2026-03-01",
     entries=("README.md", "src/"),
@@ -36,7 +36,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
 def test_the_facts_come_first() -> None:
     found = workspace_context(FACTS, [Instructions(name="AGENTS.md", text="Use tabs.")], [], [], [])
     assert found.content == (
-        "<workspace>\nWorking directory: /work/here\nSystem: Linux x86_64\n"
+        "<workspace>\nWorking directory: /srv/here\nSystem: Linux x86_64\n"
         "Today: 2026-03-01 (UTC)\nGit: branch main\nIn it: README.md, src/ and 3 more\n"
         '</workspace>\n\n<instructions file="AGENTS.md">\nUse tabs.\n</instructions>'
     )

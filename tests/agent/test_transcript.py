@@ -214,7 +214,13 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
     )
     transcript.extend(placed([opened(), user("hi"), told]))
     assert transcript.messages() == [
-        {"role": "system", "content": "Be careful.\nIt is raining."},
+        {
+            "role": "system",
+            "content": [
+                {"type": "text", "text": "Be careful."},
+                {"type": "text", "text": "It is raining."},
+            ],
+        },
         said("hi"),
     ]
     schema = {"type": "object", "properties": {}}

@@ -6,11 +6,12 @@ import pytest
 from pydantic_core import to_json
 
 from agent.spec import Confirmation, Limits
+from events.actions import FileEditorAction, TerminalAction
 from events.content import ImageContent, ToolAnnotations
 from events.control import InterruptEvent, PauseEvent, StuckEvent
 from events.digest import Digest
 from events.event import AnyEvent, event_from, fields_of
-from events.projection import IMAGE, MOST_TOUCHED, NAME, TITLE, fingerprint
+from events.projection import HEADLINE, IMAGE, MOST_TOUCHED, NAME, TITLE, fingerprint
 from events.risk import Risk
 from tests.builders import (
     SPEC,
@@ -230,3 +231,13 @@ def test_events_of_all_kinds_have_a_fingerprint_of_their_own() -> None:
         updated("title", "b"),
     ]
     assert len({fingerprint(event) for event in events}) == len(events)
+
+
+def test_the_first_words_of_a_command_are_told_and_no_more() -> None:
+    ls = action("terminal").model_copy(update={"action": TerminalAction(command=" ls -la\nrm x")})
+    assert of(ls).headline == "ls -la"
+    long = ls.model_copy(update={"action": TerminalAction(command="x" * 1000)})
+    assert of(long).headline == f"{'x' * (HEADLINE - 1)}…"
+    edit = FileEditorAction(command="view", path="src/main.py")
+    assert of(ls.model_copy(update={"action": edit})).headline == "view src/main.py"
+    assert of(action()).headline is None

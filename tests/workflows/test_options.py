@@ -5,6 +5,7 @@ from datetime import timedelta
 from agent.spec import McpServer
 from agent.state import State
 from agent.steps import Act, Prepare, Think
+from events.actions import TerminalAction
 from tests.builders import SPEC, action, after, opening, user
 from workflows.options import options
 
@@ -36,3 +37,12 @@ def test_what_stands_beside_a_step_is_short_enough_for_temporal() -> None:
     summary = options(Think(spec=1), State(), spec)["summary"]
     assert summary is not None
     assert len(summary.encode()) < 400
+
+
+def test_an_operator_sees_the_command_beside_its_step() -> None:
+    listing = action("terminal").model_copy(update={"action": TerminalAction(command="ls -la")})
+    state = after(opening(), user(), listing, action("look", "call_2"))
+    summaries = [
+        options(Act(action=seq, spec=1, repeatable=False), state, SPEC)["summary"] for seq in (4, 5)
+    ]
+    assert summaries == ["terminal: ls -la", "look"]
