@@ -24,6 +24,7 @@ from models.models import Models
 from storage.files import FileStore
 from tests.house import House, calls, says
 from tests.workers import worker_process
+from tests.workflows.watching import notes, seen, until
 
 HISTORIES = Path(__file__).with_name("histories")
 
@@ -32,17 +33,8 @@ ALWAYS = Confirmation(policy="always")
 Shape = Callable[[House], Awaitable[Conversation]]
 
 
-async def until(talk: Conversation, *statuses: str) -> Any:
-    async with asyncio.timeout(60):
-        while (now := await talk.status()).status not in statuses:
-            await asyncio.sleep(0.05)
-        return now
-
-
 async def charging(house: House, talk: Conversation) -> None:
-    async with asyncio.timeout(60):
-        while not (house.folder / "workspaces" / talk.id / "charged").exists():
-            await asyncio.sleep(0.02)
+    await seen(lambda: bool(notes(house, talk, "charged")))
     await asyncio.sleep(0.6)  # a heartbeat goes out
 
 

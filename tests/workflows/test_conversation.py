@@ -13,11 +13,11 @@ from client.conversation import Conversation
 from client.errors import Conflict, Invalid, NotFound
 from client.ids import new_conversation_id
 from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.entry import Entry
 from events.messages import MessageEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from storage.state import state_of
 from tests.house import House, calls, kinds, says
+from tests.workflows.watching import entries
 
 ONE_STEP = (calls(("add", {"a": 2, "b": 3})), says("five"))
 
@@ -30,10 +30,6 @@ TALK = [
     "ObservationEvent",
     "MessageEvent",
 ]
-
-
-async def entries(talk: Conversation) -> list[Entry]:
-    return await talk.log.read(0, await talk.log.end())
 
 
 async def until(talk: Conversation, status: str, next_seq: int = 0) -> None:

@@ -1,18 +1,17 @@
 """Workers die in the middle of things; conversations go on, and no deed is done twice."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from agent.state import State
 from client.conversation import Conversation
 from embedded.temporal import TemporalServer
-from events.entry import Entry
 from events.messages import MessageEvent
 from events.tools import AgentErrorEvent, ObservationEvent
 from tests.house import House, calls, kinds, says
 from tests.workers import WorkerProcess, worker_process
+from tests.workflows.watching import entries, notes, seen
 
 Environment = dict[str, str]
 
@@ -27,21 +26,6 @@ def environment(house: House, temporal_server: TemporalServer) -> Environment:
     }
 
 
-async def entries(talk: Conversation) -> list[Entry]:
-    return await talk.log.read(0, await talk.log.end())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.02)
-
-
-def notes(house: House, talk: Conversation, name: str) -> list[str]:
-    path = house.folder / "workspaces" / talk.id / name
-    return path.read_text().splitlines() if path.exists() else []
-
-
 async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
     house: House, environment: Environment
 ) -> None:
@@ -50,7 +34,7 @@ async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
     )
     with worker_process(environment, house.folder / "one.log") as one:
         talk = await house.client.start("charge 5", spec)
-        await until(lambda: bool(notes(house, talk, "charged")))
+        await seen(lambda: bool(notes(house, talk, "charged")))
         await asyncio.sleep(0.6)  # a heartbeat with the output goes out
         one.kill()
         with worker_process(environment, house.folder / "two.log"):
@@ -73,7 +57,7 @@ async def test_a_call_that_does_no_harm_is_made_again(
     spec = house.spec(calls(("look", {"seconds": 3})), says("done"), heartbeat_timeout=1)
     with worker_process(environment, house.folder / "one.log") as one:
         talk = await house.client.start("look", spec)
-        await until(lambda: bool(notes(house, talk, "looked")))
+        await seen(lambda: bool(notes(house, talk, "looked")))
         one.kill()
         with worker_process(environment, house.folder / "two.log"):
             async with asyncio.timeout(60):
@@ -93,14 +77,14 @@ async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_obse
     )
     with worker_process(environment, house.folder / "one.log") as one:
         talk = await house.client.start("charge 5", spec)
-        await until(lambda: bool(notes(house, talk, "charged")))
+        await seen(lambda: bool(notes(house, talk, "charged")))
         one.freeze()
         with worker_process(environment, house.folder / "two.log"):
             async with asyncio.timeout(60):
                 await talk.finished()
             before = await entries(talk)
             one.thaw()
-            await until(lambda: "late result" in one.log.read_text())
+            await seen(lambda: "late result" in one.log.read_text())
 
     assert await entries(talk) == before
     answers = [e.event for e in before if isinstance(e.event, AgentErrorEvent | ObservationEvent)]
@@ -144,7 +128,7 @@ async def test_a_conversation_outlives_its_workflow(house: House, environment: E
     )
     with worker_process(environment, house.folder / "one.log") as one:
         talk = await house.client.start("charge 5", spec)
-        await until(lambda: bool(notes(house, talk, "charged")))
+        await seen(lambda: bool(notes(house, talk, "charged")))
         await talk.handle.terminate("an operator's mistake")
         one.kill()
         with worker_process(environment, house.folder / "two.log"):

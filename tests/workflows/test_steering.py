@@ -9,7 +9,6 @@ from temporalio.client import WorkflowUpdateFailedError
 from agent.spec import Confirmation
 from client.conversation import Conversation
 from events.control import ConversationStateUpdateEvent, InterruptEvent
-from events.entry import Entry
 from events.messages import MessageEvent
 from events.tools import (
     ActionEvent,
@@ -18,25 +17,9 @@ from events.tools import (
     UserRejectObservation,
 )
 from tests.house import House, calls, says
+from tests.workflows.watching import entries, events, growing, notes, seen, until
 
 ALWAYS = Confirmation(policy="always")
-
-
-async def entries(talk: Conversation) -> list[Entry]:
-    return await talk.log.read(0, await talk.log.end())
-
-
-async def events(talk: Conversation, *kinds_: type[Any]) -> list[Any]:
-    return [entry.event for entry in await entries(talk) if isinstance(entry.event, kinds_)]
-
-
-async def until(talk: Conversation, status: str) -> Any:
-    async with asyncio.timeout(30):
-        while True:
-            now = await talk.status()
-            if now.status == status:
-                return now
-            await asyncio.sleep(0.05)
 
 
 async def refused(talk: Conversation, update: str, asked: Any) -> str:
@@ -45,22 +28,11 @@ async def refused(talk: Conversation, update: str, asked: Any) -> str:
     return str(failed.value.cause)
 
 
-def charged(house: House, talk: Conversation) -> list[str]:
-    path = house.folder / "workspaces" / talk.id / "charged"
-    return path.read_text().splitlines() if path.exists() else []
-
-
-async def charging(house: House, talk: Conversation) -> None:
-    async with asyncio.timeout(30):
-        while not charged(house, talk):
-            await asyncio.sleep(0.02)
-
-
 async def test_an_interrupt_stops_a_tool_and_keeps_what_it_had_so_far(house: House) -> None:
     spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})), says("stopped, then"))
     async with house.worker():
         talk = await house.client.start("charge", spec)
-        await charging(house, talk)
+        await seen(lambda: bool(notes(house, talk, "charged")))
         await talk.handle.signal("interrupt")
         now = await until(talk, "idle")
         assert now.reason == "interrupted by the user"
@@ -71,16 +43,14 @@ async def test_an_interrupt_stops_a_tool_and_keeps_what_it_had_so_far(house: Hou
         await talk.send("go on", message_id="m")
         state = await talk.finished("m")
     assert state.status == "finished"
-    assert charged(house, talk) == ["5"]
+    assert notes(house, talk, "charged") == ["5"]
 
 
 async def test_an_interrupt_stops_the_model_and_keeps_what_it_had_said(house: House) -> None:
     slow = {"content": "one two three four five six seven eight", "chunk_delay": 0.3}
     async with house.worker():
         talk = await house.client.start("count", house.spec(slow, says("again")))
-        async with asyncio.timeout(30):
-            while not await growing(talk):
-                await asyncio.sleep(0.05)
+        await growing(talk, "llm.chat", "one")
         await talk.handle.signal("interrupt")
         await until(talk, "idle")
         [partial] = [e for e in await events(talk, MessageEvent) if e.source == "agent"]
@@ -92,15 +62,6 @@ async def test_an_interrupt_stops_the_model_and_keeps_what_it_had_said(house: Ho
     assert state.turn == 1
 
 
-async def growing(talk: Conversation) -> bool:
-    told = await talk.handle.describe()
-    pending = told.raw_description.pending_activities
-    return any(
-        one.HasField("heartbeat_details") and b"one" in one.heartbeat_details.payloads[0].data
-        for one in pending
-    )
-
-
 async def test_a_waiting_action_runs_once_a_person_has_named_it(house: House) -> None:
     spec = house.spec(
         calls(("charge", {"amount": 5, "seconds": 0})), says("done"), confirmation=ALWAYS
@@ -108,20 +69,20 @@ async def test_a_waiting_action_runs_once_a_person_has_named_it(house: House) ->
     async with house.worker():
         talk = await house.client.start("charge", spec)
         now = await until(talk, "waiting_for_confirmation")
-        assert not charged(house, talk)
+        assert not notes(house, talk, "charged")
         [call] = now.pending
         assert call.asks
         await talk.resume()  # is no consent
         assert "Name the calls" in await refused(talk, "respond", {"accept": True})
         unknown = {"accept": True, "calls": ["other"]}
         assert "No call 'other' waits" in await refused(talk, "respond", unknown)
-        assert not charged(house, talk)
+        assert not notes(house, talk, "charged")
         answered = await talk.handle.execute_update(
             "respond", {"accept": True, "calls": [call.tool_call_id]}
         )
         assert answered == [call.tool_call_id]
         state = await talk.finished()
-    assert charged(house, talk) == ["5"]
+    assert notes(house, talk, "charged") == ["5"]
     assert state.status == "finished"
 
 
@@ -143,7 +104,7 @@ async def test_a_rejected_action_never_runs_and_the_agent_is_told_why(house: Hou
         await talk.finished()
     [rejected] = await events(talk, UserRejectObservation)
     assert rejected.rejection_reason == "too dear"
-    assert charged(house, talk) == ["7"]
+    assert notes(house, talk, "charged") == ["7"]
 
 
 async def test_no_said_while_an_action_waits_never_runs_it(house: House) -> None:
@@ -158,7 +119,7 @@ async def test_no_said_while_an_action_waits_never_runs_it(house: House) -> None
         [rejected] = await events(talk, UserRejectObservation)
         assert "new message" in rejected.rejection_reason
         await until(talk, "finished")
-    assert not charged(house, talk)
+    assert not notes(house, talk, "charged")
 
 
 async def test_no_said_to_a_conversation_whose_workflow_is_gone_rejects_too(house: House) -> None:
@@ -173,7 +134,7 @@ async def test_no_said_to_a_conversation_whose_workflow_is_gone_rejects_too(hous
         await talk.finished("m")
         await until(talk, "finished")
     assert len(await events(talk, UserRejectObservation)) == 1
-    assert not charged(house, talk)
+    assert not notes(house, talk, "charged")
 
 
 async def test_calls_that_only_read_run_side_by_side(house: House) -> None:
@@ -214,7 +175,7 @@ async def test_a_deadline_stops_what_runs(house: House) -> None:
     spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})))
     async with house.worker():
         talk = await house.client.start("charge", spec)
-        await charging(house, talk)
+        await seen(lambda: bool(notes(house, talk, "charged")))
         # The step at work began without a deadline: the next one meets it.
         past = {"limits": {"deadline": "2026-01-01T00:00:00.000000"}}
         changing = asyncio.ensure_future(talk.handle.execute_update("configure", past))
