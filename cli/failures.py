@@ -9,7 +9,6 @@ from settings.settings import SettingsError
 from storage.errors import StoreError, StoreRefused, StoreUnavailable, UnsafeStore
 
 OK, FAILED, USAGE, NOT_FOUND, CONFLICT, TIMED_OUT, UNREACHABLE = range(7)
-INTERRUPTED = 130
 
 FORESEEN = (ClientError, StoreError, SettingsError, ScriptError, EmbeddedError)
 

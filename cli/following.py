@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from agent.start import snapshot
 from agent.state import State, asking
@@ -13,6 +15,10 @@ from cli.output import Format, note, show, show_json
 from client.conversation import Conversation
 from client.errors import TimedOut
 from events.entry import Entry
+
+Timeout = Annotated[
+    float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
+]
 
 
 async def follow(

@@ -7,12 +7,13 @@ from agent.inbox import Said, fault
 from client.errors import Invalid
 
 
-def message_of(argument: str, images: Sequence[str] = ()) -> str:
-    """The argument itself, or all of stdin where it is `-`. Raises Invalid where it cannot be sent.
+def message_of(argument: str, images: Sequence[str] = ()) -> Said:
+    """Its text is the argument, or all of stdin where that is `-`.
 
-    Known here, so that nothing is started for a message that nobody would take.
+    Raises Invalid where it cannot be sent: nothing is started for what nobody would take.
     """
     text = sys.stdin.read() if argument == "-" else argument
-    if wrong := fault(Said(text=text, images=tuple(images))):
+    message = Said(text=text, images=tuple(images))
+    if wrong := fault(message):
         raise Invalid(wrong)
-    return text
+    return message

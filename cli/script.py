@@ -6,10 +6,12 @@ from pathlib import Path
 
 from agent.spec import ModelSpec
 from cli.output import note
+from cli.stack import Place, place_to_run
 from client.errors import Invalid
 from models.script import Script, read_scripts
 from models.scripted import PREFIX
 from models.serve import serve
+from settings.settings import load
 
 
 @asynccontextmanager
@@ -33,6 +35,17 @@ async def model_of(script: Path | None, model: str | None) -> AsyncIterator[Mode
             "anthropic/claude-sonnet-4-5, with its key in the environment of the worker; or give "
             "--script FILE for a scripted one.",
         )
+
+
+@asynccontextmanager
+async def model_and_place(
+    script: Path | None, model: str | None
+) -> AsyncIterator[tuple[ModelSpec, Place]]:
+    """As `model_of`, the model of the settings where none is named, and where it is to run."""
+    flags = {"model": model} if script is None else {}
+    named = model if script else load(**flags).model
+    async with model_of(script, named) as spec, place_to_run(**flags) as place:
+        yield spec, place
 
 
 def findable(model: str) -> str:

@@ -1,7 +1,9 @@
 """Actions that wait for a person: what is shown of them, and what is answered."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from agent.start import PendingCall, Snapshot
 from cli.events_shown import called, shortened
@@ -11,6 +13,14 @@ from client.client import Client
 from client.conversation import Conversation
 from client.errors import Conflict, Invalid
 from events.tools import ActionEvent
+
+Calls = Annotated[
+    list[str] | None,
+    typer.Option("--call", metavar="ID", help="A call's id; may be repeated."),
+]
+Through = Annotated[
+    int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
+]
 
 
 async def answer(

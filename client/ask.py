@@ -31,7 +31,7 @@ async def ask(
     log = client.conversation(conversation_id).log
     end = await log.end()
     if end == 0:
-        raise NotFound(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
+        raise NotFound.of(conversation_id)
     task = Task[Ask](
         conversation_id=conversation_id, user_id=log.user_id, base=end, step=Ask(question=question)
     )

@@ -13,7 +13,7 @@ from agent.inbox import Said, fault
 from agent.spec import Spec
 from agent.start import Recorded, Snapshot, snapshot
 from agent.state import State
-from client.errors import Conflict, Invalid, Unreachable
+from client.errors import Conflict, Invalid, NotFound, Unreachable
 from client.live import Growing, live
 from client.remote import ANSWER, Remote
 from client.steering import WAIT, Steered
@@ -86,7 +86,7 @@ class Conversation(Steered):
         """What the log tells. Raises NotFound."""
         state = await state_of(self.log)
         if state.next_seq == 0:
-            raise self._not_found()
+            raise NotFound.of(self.id)
         return state
 
     async def status(self) -> Snapshot:
@@ -99,7 +99,7 @@ class Conversation(Steered):
             return told
         state = await state_of(self.log)
         if state.next_seq == 0 and not await self.remote.is_alive():
-            raise self._not_found()
+            raise NotFound.of(self.id)
         return snapshot(self.id, state)
 
     async def exists(self) -> bool:

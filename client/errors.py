@@ -1,5 +1,7 @@
 """What can go wrong for those who talk to conversations, by who can mend it."""
 
+from typing import Self
+
 
 class ClientError(Exception):
     """`str(error)` says what is wrong; `hint` says what to do.
@@ -21,7 +23,9 @@ class Invalid(ClientError):
 
 
 class NotFound(ClientError):
-    pass
+    @classmethod
+    def of(cls, conversation_id: str) -> Self:
+        return cls(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
 
 
 class Conflict(ClientError):

@@ -52,8 +52,7 @@ async def _cut(log: EventLog, at: int | None) -> State:
     """The state behind slot `at`, from which a conversation can go on."""
     end = await log.end()
     if end == 0:
-        what = f"There is no conversation {log.conversation_id}."
-        raise NotFound(what, "`perdure ls` lists them.")
+        raise NotFound.of(log.conversation_id)
     if at is not None and not 0 <= at < end:
         raise Invalid(f"There is no seq {at}: the log has seqs 0 to {end - 1}.")
     state = await state_at(log, end if at is None else at + 1)

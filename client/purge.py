@@ -38,7 +38,7 @@ async def doomed(client: Client, conversation_id: str, with_forks: bool = False)
     """
     conversation = client.conversation(conversation_id)
     if not await exists(client.store, client.user_id, conversation_id):
-        raise NotFound(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
+        raise NotFound.of(conversation_id)
     if await conversation.remote.is_alive():
         raise Conflict(
             f"The workflow of the conversation {conversation_id} is running.",

@@ -81,18 +81,13 @@ class Steered:
         """What the log tells. Raises NotFound, and Conflict where the conversation is closed."""
         state = await state_of(self.log)
         if state.next_seq == 0 and not await self.remote.is_alive():
-            raise self._not_found()
+            raise NotFound.of(self.log.conversation_id)
         if state.status == "closed":
             raise Conflict(
                 f"The conversation {self.log.conversation_id} is closed.",
                 "Start another one with `perdure run`.",
             )
         return state
-
-    def _not_found(self) -> NotFound:
-        return NotFound(
-            f"There is no conversation {self.log.conversation_id}.", "`perdure ls` lists them."
-        )
 
     async def _tell(self, signal: str) -> None:
         state = await self.must_be_open()

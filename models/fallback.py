@@ -1,11 +1,10 @@
 """Who is asked next when a model cannot answer."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 from agent.completion import Completion
 from models.model import (
+    Complete,
     ContextOverflow,
     ModelError,
     ModelRefused,
@@ -13,8 +12,6 @@ from models.model import (
     OnText,
     Request,
 )
-
-Complete: TypeAlias = Callable[[Request, OnText], Awaitable[Completion]]
 
 
 async def first_answer(complete: Complete, request: Request, on_text: OnText) -> Completion:

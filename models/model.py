@@ -1,6 +1,6 @@
 """What a conversation asks of a model, and the ways in which it can be refused."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -49,6 +49,10 @@ class Request:
     stop: Sequence[str] = ()
     purpose: Purpose = ""
     number: int | None = None
+
+
+Complete: TypeAlias = Callable[[Request, OnText], Awaitable[Completion]]
+"""How a model is asked: `Model.complete`, or what stands for it."""
 
 
 class Model(Protocol):

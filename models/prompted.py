@@ -1,6 +1,6 @@
 """Tools for models that have no way of their own to call them: offered and called in the text."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -8,10 +8,9 @@ from uuid import uuid4
 from agent.completion import Completion
 from events.content import MessageToolCall, TextContent, text_of
 from models.call_text import STOP, describe, read, said_before, write
-from models.model import OnText, Request
+from models.model import Complete, OnText, Request
 
 Message: TypeAlias = Mapping[str, Any]
-Complete: TypeAlias = Callable[[Request, OnText], Awaitable[Completion]]
 
 MANUAL = """
 You can call the functions below. To call one, end your message with the call, written so:

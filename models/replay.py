@@ -9,7 +9,7 @@ from agent.completion import Completion
 from events.content import text_of
 from models.model import ModelRefused, OnText, Request
 from models.recording import Recording, read_recording
-from models.script import ScriptError
+from models.script import ScriptError, version_of
 
 PREFIX = "replay:"
 
@@ -56,7 +56,7 @@ def load(name: str) -> Replay:
     """
     path = Path(name.removeprefix(PREFIX))
     try:
-        return _load(path, _version(path))
+        return _load(path, version_of(path))
     except ScriptError as error:
         raise ModelRefused("model_not_found", str(error)) from None
 
@@ -64,14 +64,6 @@ def load(name: str) -> Replay:
 @lru_cache(maxsize=64)
 def _load(path: Path, _: tuple[int, int]) -> Replay:
     return Replay(read_recording(path))
-
-
-def _version(path: Path) -> tuple[int, int]:
-    """Changes with the file; a missing one has none, and reading it will say so."""
-    if not path.exists():
-        return (0, 0)
-    status = path.stat()
-    return (status.st_mtime_ns, status.st_size)
 
 
 def _number(request: Request) -> int:

@@ -177,6 +177,14 @@ def read_scripts(path: Path) -> dict[str, Script]:
     return {name: _script(path, name, fields) for name, fields in content.items()}
 
 
+def version_of(path: Path) -> tuple[int, int]:
+    """Changes with the file; a missing one has none, and reading it will say so."""
+    if not path.exists():
+        return (0, 0)
+    status = path.stat()
+    return (status.st_mtime_ns, status.st_size)
+
+
 def _parsed(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")

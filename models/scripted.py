@@ -14,7 +14,15 @@ from models.fault import Fault, model_error
 from models.model import ModelRefused, ModelUnavailable, OnText, Request
 from models.playback import Cue, Playback
 from models.prompted import through_prompt
-from models.script import DEFAULT_NAME, Answer, Failure, Script, ScriptError, read_scripts
+from models.script import (
+    DEFAULT_NAME,
+    Answer,
+    Failure,
+    Script,
+    ScriptError,
+    read_scripts,
+    version_of,
+)
 from models.wire import message_of, pieces
 
 PREFIX = "scripted:"
@@ -52,7 +60,7 @@ def load(name: str) -> Scripted:
     file, _, script = name.removeprefix(PREFIX).partition("#")
     path = Path(file)
     try:
-        return _load(path, script or DEFAULT_NAME, _version(path))
+        return _load(path, script or DEFAULT_NAME, version_of(path))
     except ScriptError as error:
         raise ModelRefused("model_not_found", str(error)) from None
 
@@ -63,14 +71,6 @@ def _load(path: Path, name: str, _: tuple[int, int]) -> Scripted:
     if name not in scripts:
         raise ScriptError(f"{path} has no script {name}; it has: {', '.join(scripts)}.")
     return Scripted(scripts[name])
-
-
-def _version(path: Path) -> tuple[int, int]:
-    """Changes with the file; a missing one has none, and reading it will say so."""
-    if not path.is_file():
-        return (0, 0)
-    status = path.stat()
-    return (status.st_mtime_ns, status.st_size)
 
 
 async def _play(cue: Cue, request: Request, on_text: OnText) -> None:

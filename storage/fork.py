@@ -12,11 +12,10 @@ from storage.conversations import exists
 from storage.errors import StoreRefused
 from storage.keys import FORK, FORKS, conversation_prefix, fork_mark
 from storage.lineage import Fork, fork_in, holder_of
+from storage.listing import keys
 from storage.log import EventLog
 from storage.reader import LogReader
 from storage.store import Store
-
-PAGE = 1000
 
 
 async def fork(
@@ -57,12 +56,8 @@ async def _begin(store: Store, user_id: str, conversation_id: str, begun: Fork) 
 async def forks_of(log: LogReader) -> list[str]:
     """The conversations whose first slots are this one's own, in no order."""
     prefix = conversation_prefix(log.user_id, log.conversation_id)
-    found: list[str] = []
-    after = ""
-    while page := await log.store.list(prefix + FORKS, after, PAGE):
-        found += [key for key in page if await _is_fork(log, key)]
-        after = page[-1]
-    return [_named(key) for key in found]
+    marks = keys(log.store, prefix + FORKS)
+    return [_named(mark) async for mark in marks if await _is_fork(log, mark)]
 
 
 async def _is_fork(log: LogReader, mark: str) -> bool:

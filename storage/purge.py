@@ -1,15 +1,15 @@
 """Deleting a conversation for good: the only thing that ever deletes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 
 from storage.errors import StillForked
 from storage.fork import forks_of
 from storage.keys import EVENTS, FORK, conversation_prefix, fork_mark
+from storage.listing import keys
 from storage.log import EventLog
 from storage.store import Store
 
-PAGE = 1000
 AT_ONCE = 32
 
 
@@ -23,9 +23,9 @@ async def purge(log: EventLog) -> int:
         raise StillForked(log.conversation_id, forks)
     prefix = conversation_prefix(log.user_id, log.conversation_id)
     lineage = await log.lineage()
-    beside = [key async for key in _keys(log.store, prefix) if not _is_log(key, prefix)]
+    beside = [key async for key in keys(log.store, prefix) if not _is_log(key, prefix)]
     await _delete(log.store, beside)
-    events = [key async for key in _keys(log.store, prefix)]
+    events = [key async for key in keys(log.store, prefix)]
     await _delete(log.store, (key for key in events if key != prefix + FORK))
     await log.store.delete(prefix + FORK)
     if len(lineage) > 1:
@@ -37,15 +37,7 @@ def _is_log(key: str, prefix: str) -> bool:
     return key.startswith(prefix + EVENTS) or key == prefix + FORK
 
 
-async def _keys(store: Store, prefix: str) -> AsyncIterator[str]:
-    after = ""
-    while page := await store.list(prefix, after, PAGE):
-        for key in page:
-            yield key
-        after = page[-1]
-
-
-async def _delete(store: Store, keys: Iterable[str]) -> None:
-    left = list(keys)
+async def _delete(store: Store, doomed: Iterable[str]) -> None:
+    left = list(doomed)
     for first in range(0, len(left), AT_ONCE):
         await asyncio.gather(*(store.delete(key) for key in left[first : first + AT_ONCE]))

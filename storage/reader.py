@@ -22,6 +22,7 @@ from storage.keys import (
     response_key,
 )
 from storage.lineage import Holder, Lineage, holder_of, lineage_of
+from storage.listing import keys
 from storage.record import Record
 from storage.store import Store
 
@@ -29,7 +30,6 @@ Slot: TypeAlias = Entry | Damaged | Missing
 """What a slot turned out to hold, or why it could not be told; all have a `seq`."""
 
 AT_ONCE = 32
-PAGE = 1000
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 0.5
 
@@ -179,14 +179,8 @@ class LogReader:
 
     async def _listed(self, first: int) -> list[int]:
         """The slots from `first` on that have an object."""
-        keys: list[str] = []
-        after = self._prefix + events_after(first)
-        while page := await self.store.list(self._prefix + EVENTS, after, PAGE):
-            keys.extend(page)
-            if len(page) < PAGE:
-                break
-            after = page[-1]
-        return [seq for key in keys if (seq := self._seq(key)) is not None]
+        found = keys(self.store, self._prefix + EVENTS, self._prefix + events_after(first))
+        return [seq async for key in found if (seq := self._seq(key)) is not None]
 
     async def _look(self, seq: int) -> Slot:
         try:

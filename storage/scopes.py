@@ -9,6 +9,7 @@ from agent.scopes import scoped, wrong_key
 from events.control import ConversationStateUpdateEvent
 from events.entry import Entry
 from storage.keys import APP_STATE, user_state_prefix
+from storage.listing import keys
 from storage.reader import LogReader
 from storage.store import Store
 
@@ -45,11 +46,9 @@ async def session_state(log: LogReader) -> dict[str, Any]:
 
 
 async def _shared(store: Store, prefix: str, scope: str) -> dict[str, Any]:
-    keys: list[str] = []
-    while page := await store.list(prefix, keys[-1] if keys else "", PAGE):
-        keys += page
-    bodies = await asyncio.gather(*map(store.read, keys))
-    names = (key.removeprefix(prefix).removesuffix(".json") for key in keys)
+    found = [key async for key in keys(store, prefix)]
+    bodies = await asyncio.gather(*map(store.read, found))
+    names = (key.removeprefix(prefix).removesuffix(".json") for key in found)
     return {
         f"{scope}{name}": json.loads(body) for name, body in zip(names, bodies, strict=True) if body
     }

@@ -163,14 +163,18 @@ def _joined(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _environment(context: Context) -> dict[str, str]:
-    passed = {
+def passed_on() -> dict[str, str]:
+    """Of the worker's environment, what its processes may see."""
+    return {
         name: value
         for name, value in os.environ.items()
         if name in PASSED_ON or name.startswith("LC_")
     }
+
+
+def _environment(context: Context) -> dict[str, str]:
     pagers = dict.fromkeys(PAGERS, "cat")
-    return {**passed, **pagers, "TERM": "dumb", "PWD": str(context.workspace)}
+    return {**passed_on(), **pagers, "TERM": "dumb", "PWD": str(context.workspace)}
 
 
 def terminal(sessions: Sessions, patience: Patience = Patience()) -> Tool:  # noqa: B008 - frozen

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from agent.ask import Aside
 from cli.message import message_of
 from cli.output import Format, Output, note, show, show_json
 from cli.performing import ConversationId, command_app, perform
@@ -39,16 +38,14 @@ async def _ask(
     timeout: float | None,  # noqa: ASYNC109 - of the person's, told by an exit code of its own
     output: Format,
 ) -> None:
-    text = message_of(question)
+    said = message_of(question)
     client = await Client.connect((await place()).settings)
-    answer = await asides.ask(client, conversation_id, text, timeout)
+    answer = await asides.ask(client, conversation_id, said.text, timeout)
     if output is not Format.text:
-        show_json({"conversation_id": conversation_id, **_fields(answer)}, output)
+        usage = answer.usage.model_dump(exclude_defaults=True)
+        fields = {"conversation_id": conversation_id, "answer": answer.text, "usage": usage}
+        show_json(fields, output)
         return
     show(answer.text)
     tokens = answer.usage.prompt_tokens + answer.usage.completion_tokens
     note(f"({tokens:,} tokens, ${answer.usage.cost:.4f})")
-
-
-def _fields(answer: Aside) -> dict[str, object]:
-    return {"answer": answer.text, "usage": answer.usage.model_dump(exclude_defaults=True)}

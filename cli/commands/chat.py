@@ -29,13 +29,12 @@ from cli.keyboard import Keyboard, terminal_as_it_was
 from cli.leaving import leave
 from cli.output import Format, note, show
 from cli.performing import command_app, perform
-from cli.script import model_of
+from cli.script import model_and_place
 from cli.slash import QUIT, obey
 from cli.stack import Place, place_to_run
 from client.client import Client
 from client.errors import Invalid, NotFound
 from client.ids import new_conversation_id
-from settings.settings import load
 
 PROMPT = "> "
 
@@ -105,12 +104,10 @@ def chat(
 
 async def _chat(asked: Asked) -> int:
     asked.check()
-    flags = {"model": asked.model} if asked.script is None else {}
     if asked.resume is not None:
         async with place_to_run() as place:
             return await place.keep_up(_resumed(asked, place))
-    named = asked.model if asked.script else load(**flags).model
-    async with model_of(asked.script, named) as model, place_to_run(**flags) as place:
+    async with model_and_place(asked.script, asked.model) as (model, place):
         client = await Client.connect(place.settings)
         conversation = client.conversation(new_conversation_id())
         talk = Chat(conversation, asked.wanted.spec(model), place, Keyboard())

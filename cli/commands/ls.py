@@ -15,6 +15,7 @@ from client.store import store_of
 from events.entry import Entry
 from storage.conversations import conversations
 from storage.log import EventLog
+from storage.state import kept_state
 
 app = command_app()
 
@@ -63,10 +64,9 @@ async def _summary(log: EventLog) -> dict[str, Any]:
     """What can be told by a few objects, however long the conversation is.
 
     A state is kept beside the log whenever a conversation comes to rest: where there are events
-    that it does not know of, the agent is at work.
+    that it does not know of, the agent is at work, or the state was lost.
     """
-    kept = await log.load_state()
-    state = State.model_validate_json(kept) if kept is not None else State()
+    state = await kept_state(log)
     end = await log.end(hint=state.next_seq)
     title, last = await asyncio.gather(_title(log, state), log.readable(max(0, end - 1), 1))
     newest = next((slot for slot in last if isinstance(slot, Entry)), None)

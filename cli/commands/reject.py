@@ -6,7 +6,7 @@ import typer
 
 from cli.output import Format, Output
 from cli.performing import ConversationId, command_app, perform
-from cli.waiting import answer
+from cli.waiting import Calls, Through, answer
 
 app = command_app()
 
@@ -14,12 +14,8 @@ app = command_app()
 @app.command()
 def reject(
     conversation_id: ConversationId,
-    call: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A call's id; may be repeated.")
-    ] = None,
-    through: Annotated[
-        int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
-    ] = None,
+    call: Calls = None,
+    through: Through = None,
     reason: Annotated[str, typer.Option(help="Why; the agent is told.")] = "",
     output: Output = Format.text,
 ) -> None:

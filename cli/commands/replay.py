@@ -10,7 +10,7 @@ import typer
 from agent.spec import ModelSpec, Spec
 from agent.state import State
 from cli.agents import Workspace
-from cli.following import conclude, exit_code, follow, result_of
+from cli.following import Timeout, conclude, exit_code, follow, result_of
 from cli.leaving import introduce, leave
 from cli.output import Format, Output, note, show_json
 from cli.performing import command_app, perform
@@ -40,9 +40,7 @@ def replay(
         str | None, typer.Option(help="Who goes on live; else the recorded model.")
     ] = None,
     workspace: Workspace = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
-    ] = None,
+    timeout: Timeout = None,
     output: Output = Format.text,
 ) -> None:
     """Do again what was recorded in a conversation, then go on live.

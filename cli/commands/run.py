@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agent.inbox import Said
 from agent.spec import Spec
 from cli.agents import (
     Condenser,
@@ -25,19 +26,18 @@ from cli.agents import (
     Workspace,
 )
 from cli.failures import OK
-from cli.following import conclude, follow
+from cli.following import Timeout, conclude, follow
 from cli.images import images_of
 from cli.leaving import introduce, leave
 from cli.message import message_of
 from cli.output import Format, Output, show, show_json
 from cli.performing import command_app, perform
-from cli.script import model_of
-from cli.stack import Place, place, place_to_run
+from cli.script import model_and_place, model_of
+from cli.stack import Place, place
 from client.client import Client
 from client.conversation import Conversation
 from client.errors import Conflict, Invalid
 from client.ids import new_conversation_id, new_message_id
-from settings.settings import load
 from storage.keys import is_conversation_id
 
 app = command_app()
@@ -74,9 +74,7 @@ def run(
     tags: Tags = None,
     images: Images = None,
     id: Annotated[str | None, typer.Option(help="A UUID for the new conversation.")] = None,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
-    ] = None,
+    timeout: Timeout = None,
     detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")] = False,
     output: Output = Format.text,
 ) -> None:
@@ -103,14 +101,12 @@ def run(
 
 
 async def _run(asked: Asked) -> int:
-    text = checked(asked)
-    flags = {"model": asked.model} if asked.script is None else {}
-    named = asked.model if asked.script else load(**flags).model
-    async with model_of(asked.script, named) as model, place_to_run(**flags) as place:
-        return await place.keep_up(_converse(asked, text, asked.wanted.spec(model), place))
+    message = _checked(asked)
+    async with model_and_place(asked.script, asked.model) as (model, place):
+        return await place.keep_up(_converse(asked, message, asked.wanted.spec(model), place))
 
 
-def checked(asked: Asked) -> str:
+def _checked(asked: Asked) -> Said:
     """The task, once all is known to be right that can be told before anything is started."""
     if asked.id is not None and not is_conversation_id(asked.id):
         raise Invalid(f"{asked.id!r} is not a UUID.", "Give one in lower case, or leave --id out.")
@@ -118,9 +114,9 @@ def checked(asked: Asked) -> str:
     return message_of(asked.text, images_of(asked.images))
 
 
-async def _converse(asked: Asked, text: str, spec: Spec, place: Place) -> int:
+async def _converse(asked: Asked, message: Said, spec: Spec, place: Place) -> int:
     message_id = new_message_id()
-    conversation = await _started(asked, text, spec, place, message_id)
+    conversation = await _started(asked, message, spec, place, message_id)
     if asked.output is Format.jsonl:
         show_json({"conversation_id": conversation.id}, asked.output)
     introduce(conversation, place)
@@ -138,11 +134,11 @@ async def _detached(asked: Asked) -> int:
             "A script is served by this command, which would be gone.",
             f"Have the worker play it: --model scripted:{asked.script.absolute()}",
         )
-    text = checked(asked)
+    message = _checked(asked)
     where = await place(model=asked.model)
     async with model_of(None, where.settings.model) as model:
         conversation = await _started(
-            asked, text, asked.wanted.spec(model), where, new_message_id()
+            asked, message, asked.wanted.spec(model), where, new_message_id()
         )
     if asked.output is Format.text:
         show(conversation.id)
@@ -152,7 +148,7 @@ async def _detached(asked: Asked) -> int:
 
 
 async def _started(
-    asked: Asked, text: str, spec: Spec, place: Place, message_id: str
+    asked: Asked, message: Said, spec: Spec, place: Place, message_id: str
 ) -> Conversation:
     client = await Client.connect(place.settings)
     conversation = client.conversation(asked.id or new_conversation_id())
@@ -162,5 +158,5 @@ async def _started(
             f"There is a conversation {conversation.id} already.",
             f"Send it a message with `perdure send {conversation.id} TEXT`.",
         )
-    await conversation.start(text, spec, message_id, images_of(asked.images))
+    await conversation.start(message.text, spec, message_id, message.images)
     return conversation

@@ -54,7 +54,7 @@ async def _send(
     client = await Client.connect((await place()).settings)
     conversation = client.conversation(conversation_id)
     end = await conversation.log.end()
-    await conversation.send(message, message_id)
+    await conversation.send(message.text, message_id)
     if wait:
         state = await follow(conversation, message_id, end - 1, output, timeout)
         return conclude(conversation_id, state, output)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from storage.keys import conversation_prefix, event_key
+from storage.keys import STATE, conversation_prefix, event_key
 from storage.s3 import S3Store
 from tests.cli.command import Perdure, calls, interrupted, line_with, scripted
 
@@ -106,6 +106,19 @@ async def test_the_doctor_finds_all_in_order_or_says_what_to_mend(perdure: Perdu
     assert "perdure worker" in alone.out
     assert "failed  model" in alone.out
     assert "OPENAI_API_KEY is not set" in alone.out
+
+
+async def test_a_kept_state_that_cannot_be_read_keeps_nothing_from_the_list(
+    past: Past, store: S3Store
+) -> None:
+    key = f"{conversation_prefix('local', past.name)}{STATE}"
+    kept = await store.read(key)
+    assert kept is not None
+    await store.replace(key, b'{"next_seq": "many"}')
+    listed = await past.alone("ls", "--limit", "99", "-ojson")
+    await store.replace(key, kept)
+    [one] = [one for one in listed.json if one["id"] == past.name]
+    assert (one["title"], one["events"]) == ("Count to forty, please.", 9)
 
 
 async def test_an_object_that_is_damaged_or_gone_is_named_and_the_rest_is_shown(

@@ -11,9 +11,9 @@ SECRET = "0123456789abcdef"
 START = f"\x1e{SECRET} ".encode()
 STREAM = b"".join(
     [
-        *(START, b"1 begun 77\x00/work\x00"),
+        *(START, b"1 begun 77\x00/place\x00"),
         *(b"out\x1eput\n", START[:9], b"\x00", START, b"1 ended"),
-        *(START, b"1 ended 130\x00/work/a b\n\xff\x00"),
+        *(START, b"1 ended 130\x00/place/a b\n\xff\x00"),
         *(b"later", START, b"2 begun 77\x00/\x00", START, b"2 ended 0\x00/\x00", b"\x1e"),
     ]
 )
@@ -32,9 +32,9 @@ def told(*chunks: bytes) -> list[bytes | Begun | Done]:
 
 def test_marks_are_taken_out_of_the_output() -> None:
     assert told(STREAM) == [
-        Begun(1, 77, "/work"),
+        Begun(1, 77, "/place"),
         b"out\x1eput\n" + START[:9] + b"\x00" + START + b"1 ended",
-        Done(1, 130, "/work/a b\n\ufffd"),
+        Done(1, 130, "/place/a b\n\ufffd"),
         b"later",
         Begun(2, 77, "/"),
         Done(2, 0, "/"),

@@ -68,7 +68,7 @@ def test_a_null_that_nobody_takes_is_left_out() -> None:
     ("arguments", "sentence"),
     [
         ({}, "'user' is a required property."),
-        ({"user": None}, "'user' is a required property."),
+        ({"user": None}, "`user`: None is not of type 'string'."),
         ({"user": "x", "bags": "many"}, "`bags`: 'many' is not of type 'integer'."),
         ({"user": "x", "bags": "NaN"}, "`bags`: 'NaN' is not of type 'integer'."),
         ({"user": "x", "flights": [{"price": []}]}, "`flights.0.price`: [] is not of type"),

@@ -21,7 +21,14 @@ _KINDS = (
 def image_type(path: Path) -> str | None:
     """The media type of an image that models can look at, told by how the file begins."""
     with path.open("rb") as file:
-        head = file.read(16)
+        return kind_of(file.read(16))
+
+
+def kind_of(head: bytes) -> str | None:
+    """The media type of an image that begins so.
+
+    Whatever others call it: an image under a wrong name is refused with the whole prompt.
+    """
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _KINDS if head.startswith(magic)), None)

@@ -11,6 +11,7 @@ from tools.editing.patch import Hunk, PatchError
 from tools.editing.text_file import lines_of
 
 _MOST_QUOTED = 12
+"""Lines of the patch and of the file that a complaint shows."""
 
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")

@@ -6,6 +6,7 @@ from tools.editing.text_file import Text, lines_of
 from tools.tool import ToolFailed
 
 _MOST_PLACES = 20
+"""Places that a complaint names."""
 
 
 @dataclass(frozen=True)

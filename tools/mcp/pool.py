@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agent.spec import McpServer
 from tools.mcp.failures import Interrupted, NotStarted, Undelivered
-from tools.terminal import PASSED_ON
+from tools.terminal import passed_on
 
 if TYPE_CHECKING:
     from tools.mcp.session import Session
@@ -68,10 +68,8 @@ class SessionPool:
         """
         try:
             return await question(await self._session(place))
-        except Undelivered:
-            pass
-        except Interrupted:
-            if not repeatable:
+        except (Undelivered, Interrupted) as error:
+            if isinstance(error, Interrupted) and not repeatable:
                 raise
         return await question(await self._session(place))
 
@@ -104,6 +102,7 @@ class SessionPool:
         return held.session
 
     def _start(self, place: Place) -> _Held:
+        # Here, not above, as an idle worker stays small; `_session` has loaded them by now.
         from tools.mcp.http import http
         from tools.mcp.session import Session
         from tools.mcp.stdio import LastWords, stdio
@@ -116,7 +115,7 @@ class SessionPool:
             if not folder.is_dir():
                 raise NotStarted(f"its `cwd` {str(folder)!r} is not a directory")
             words = LastWords()
-            environment = {**_passed_on(), **_values(server.env)}
+            environment = {**passed_on(), **_values(server.env)}
             transport = stdio([str(server.command), *server.args], folder, environment, words)
         session = Session(transport, server.start_timeout, self._idle)
         self._tasks.add(session.task)
@@ -130,14 +129,6 @@ class SessionPool:
         unused = [key for key, held in others if not held.session.busy]
         for key in unused[: max(0, len(self._held) - self._limit)]:
             self._held.pop(key).session.end()
-
-
-def _passed_on() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in PASSED_ON or name.startswith("LC_")
-    }
 
 
 def _values(names: dict[str, str]) -> dict[str, str]:

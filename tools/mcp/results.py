@@ -1,7 +1,6 @@
 """What came of a call to another server's tool, as the log keeps it and the model is shown it."""
 
 import base64
-import binascii
 import json
 from typing import Any
 
@@ -18,18 +17,12 @@ from mcp_types import TextContent as McpText
 
 from events.content import Content, ImageContent, TextContent
 from events.observations import MCPToolObservation
+from tools.editing import image
 from tools.output import Output
 from tools.tool import Context
 
 LARGEST_IMAGE = 3_750_000
 """Bytes of an image that is shown; in base64, no provider takes more than 5 MB of them all."""
-
-# Not what the server calls it: a picture under a wrong name is refused with the whole prompt.
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-}
 
 
 async def observed(name: str, result: CallToolResult, context: Context) -> MCPToolObservation:
@@ -70,17 +63,11 @@ async def _bytes(what: str, kind: str | None, data: str, context: Context) -> st
     what = f"{what} of type {kind or 'unknown'}"
     try:
         body = base64.b64decode("".join(data.split()), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return f"[{what}, which cannot be read: it is not base64]"
-    if (image := _image_type(body)) and len(body) <= LARGEST_IMAGE:
-        return ImageContent(image_urls=(f"data:{image};base64,{base64.b64encode(body).decode()}",))
+    if (kind := image.kind_of(body)) and len(body) <= LARGEST_IMAGE:
+        return ImageContent(image_urls=(f"data:{kind};base64,{base64.b64encode(body).decode()}",))
     return f"[{what}, {len(body):,} bytes, kept as {await context.keep(body)}]"
-
-
-def _image_type(body: bytes) -> str | None:
-    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _SIGNATURES.items() if body.startswith(start)), None)
 
 
 def _repeats(texts: list[str], structured: Any) -> bool:

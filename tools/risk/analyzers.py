@@ -2,23 +2,22 @@
 
 import importlib
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from pathlib import PurePath
-from typing import TypeAlias, get_args
+from typing import get_args
 
+from agent.assessment import Analyze, by_model
 from events.risk import Risk
 from events.tools import ActionEvent
 from tools.risk.rules import rules
 
 logger = logging.getLogger(__name__)
 
-Analyzer: TypeAlias = Callable[[ActionEvent], Risk]
-
 
 def analyzers(
     names: tuple[str, ...], workspace: PurePath, read_only_names: Collection[str]
-) -> list[tuple[str, Analyzer]]:
+) -> list[tuple[str, Analyze]]:
     """The analyzers by name: `model`, `rules`, or `module:attribute` for one of your own.
 
     One that cannot be found takes every action for HIGH. What an analyzer raises is the caller's
@@ -27,10 +26,10 @@ def analyzers(
     return [(name, _analyzer(name, workspace, read_only_names)) for name in names]
 
 
-def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Analyzer:
+def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Analyze:
     match name:
         case "model":
-            return lambda event: event.security_risk
+            return by_model
         case "rules":
             return lambda event: rules(event, workspace, event.tool_name in read_only)
     try:
@@ -44,7 +43,7 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
         return lambda _: "HIGH"
 
 
-def _found(name: str) -> Analyzer:
+def _found(name: str) -> Analyze:
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise ValueError("name it `model`, `rules` or `module:attribute`")
@@ -54,8 +53,8 @@ def _found(name: str) -> Analyzer:
     return found  # type: ignore[no-any-return]
 
 
-def _checked(name: str, analyzer: Analyzer, event: ActionEvent) -> Risk:
-    risk = analyzer(event)
+def _checked(name: str, analyze: Analyze, event: ActionEvent) -> Risk:
+    risk = analyze(event)
     if risk not in get_args(Risk):
         raise ValueError(f"Analyzer {name!r} must give one of {get_args(Risk)}, not {risk!r}.")
     return risk

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -29,8 +29,12 @@ class Call:
         """What the file holds, as far as the script shows it."""
         if name in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
             return UNKNOWN if self.stdin is None else self.stdin
-        paths = self.places.resolved(name)
-        return "\n".join(dict.fromkeys(self.files.get(path, UNKNOWN) for path in paths))
+        return written(self.files, self.places.resolved(name))
+
+
+def written(files: Mapping[str, str], paths: Iterable[str]) -> str:
+    """What these files hold, as far as the script shows it; it is known to have written `files`."""
+    return "\n".join(dict.fromkeys(files.get(path, UNKNOWN) for path in paths))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from tools.risk.marks import DECODED, HOME, NETWORK, UNKNOWN, origin, without_ho
 from tools.risk.places import deleting, reading, writing
 
 MOST_LITERALS = 200
+"""Strings of a program that are looked into, as each may be a script of its own."""
 
 _LITERAL = re.compile(
     r"\"\"\"(.*?)\"\"\"|'''(.*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`"

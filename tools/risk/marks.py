@@ -20,8 +20,9 @@ HOME = "/\ue004"
 
 HOLES = (UNKNOWN, NETWORK, DECODED, SECRET)
 LONGEST_SHOWN = 80
+"""Characters of a path or a word in a sentence."""
 
-_PRIVATE = dict.fromkeys(range(57344, 57376), "�")
+_PRIVATE = dict.fromkeys(range(0xE000, 0xE020), "�")
 _FILLED = str.maketrans(dict.fromkeys((*HOLES, BREAK), ""))
 _LEGIBLE = str.maketrans({**dict.fromkeys(HOLES, "…"), BREAK: " "})
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from tools.risk.call import written
 from tools.risk.finding import Finding
 from tools.risk.marks import BREAK, UNKNOWN
 from tools.risk.places import Places, reading, writing
@@ -59,7 +60,8 @@ def _file(node: Node, made: Plumbing, scope: Scope, run: Run, places: Places) ->
         return
     if operator == "<":
         made.findings += [found for name in names for found in reading(places, name)]
-        made.stdin = content(names, scope, places)
+        paths = (path for name in names for path in places.resolved(name))
+        made.stdin = written(scope.files, paths)
         return
     made.findings += [found for name in names for found in writing(places, name)]
     descriptor = node.child_by_field_name("descriptor")
@@ -67,12 +69,6 @@ def _file(node: Node, made: Plumbing, scope: Scope, run: Run, places: Places) ->
         made.sinks.append(destinations[0])
     elif descriptor is None or descriptor.text == b"1":
         made.targets += [(name, operator.endswith(">>")) for name in names]
-
-
-def content(names: Iterable[str], scope: Scope, places: Places) -> str:
-    """What the files hold, as far as the script shows it."""
-    paths = (path for name in names for path in places.resolved(name))
-    return "\n".join(dict.fromkeys(scope.files.get(path, UNKNOWN) for path in paths))
 
 
 def _heredoc(node: Node, made: Plumbing, scope: Scope, run: Run, places: Places) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 ROWS, COLUMNS = 50, 200
@@ -12,8 +13,13 @@ PATIENCE = 5.0
 """Seconds for the last words to arrive, where somebody still holds the terminal."""
 
 _CHUNK = 64 * 1024
+"""Bytes of one read or write."""
+
 _READS = 16
+"""Chunks that are heard before others have their turn: a megabyte."""
+
 _PAUSE = 0.1
+"""Seconds before the next reads where nobody waits: at most ten megabytes a second."""
 
 
 class Sender:
@@ -97,10 +103,9 @@ class Console:
         self.awaited = True
         self._listen()
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self._over.wait()
-        except TimeoutError:
-            pass  # a survivor has it
+            with suppress(TimeoutError):  # a survivor has it
+                async with asyncio.timeout(PATIENCE):
+                    await self._over.wait()
         finally:
             self._end()
             os.close(self._ours)
@@ -121,7 +126,7 @@ class Console:
             while len(chunks) < _READS:
                 chunks.append(os.read(self._ours, _CHUNK))
         except BlockingIOError:
-            pass
+            pass  # that is all for now
         except OSError:  # the other side is closed
             self._end()
         if len(chunks) == _READS and not self.awaited:

@@ -1,6 +1,7 @@
 """The shell of a conversation: the one that it has, or a new one."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from events.actions import TerminalAction
 from events.tools import AgentErrorEvent, ObservationEvent
@@ -14,6 +15,7 @@ LOOKED_AT = 256
 """Events in which an earlier shell is looked for: on what came before, nobody counts any more."""
 
 _AT_ONCE = 32
+"""Of them, read in one go: mostly the first few tell."""
 
 
 async def session_for(
@@ -36,14 +38,12 @@ async def session_for(
 async def used_before(context: Context) -> bool:
     """Whether the log tells of a shell of this conversation, which must have been elsewhere."""
     end, last = context.seq, max(0, context.seq - LOOKED_AT)
-    try:
+    with suppress(StoreError):  # no reason not to run the command
         while end > last:
             first = max(last, end - _AT_ONCE)
             if any(_used(entry.event) for entry in await context.log.read(first, end - first)):
                 return True
             end = first
-    except StoreError:  # no reason not to run the command
-        pass
     return False
 
 

@@ -8,7 +8,10 @@ from tools.shell.session import Call, Finished, Session
 from tools.tool import Context
 
 _PULSE = 0.25
+"""Seconds between two looks at whether there is news to tell."""
+
 _NEWEST = 4_000
+"""Characters of the output that are told to who watches: more than a screen of it."""
 
 
 @dataclass(frozen=True)
