@@ -17,7 +17,8 @@ from tools.shell.waiting import Patience
 from tools.terminal import terminal
 from tools.tool import Context
 
-SOON = 0.1
+SOON = 0.3
+"""Seconds in which a shell says something even on a busy machine, mostly: see `impatient`."""
 LONG = 60.0
 PATIENT = Patience(silence=LONG, reply=LONG)
 IMPATIENT = Patience(silence=SOON, reply=SOON)
@@ -53,10 +54,19 @@ class Talk:
         return asyncio.create_task(self.say(command, **arguments))
 
     def impatient(self) -> "Talk":
+        """One who is asked soon whether to wait on: perhaps before anything was printed."""
         return replace(self, patience=IMPATIENT)
 
     def with_patience(self, silence: float, reply: float) -> "Talk":
         return replace(self, patience=Patience(silence, reply))
+
+    async def hears(self, command: str, words: str) -> TerminalObservation:
+        """What was said when the command, which still runs, had printed just these words."""
+        asked = await self.impatient().say(command)
+        while not printed(asked):
+            asked = await self.impatient().type("")
+        assert printed(asked) == words
+        return asked
 
     async def session(self) -> Session:
         """The session of the conversation, which must be there."""

@@ -180,7 +180,7 @@ async def test_what_was_left_in_the_background_ends_with_the_shell(talk: Talk, t
 
 
 async def test_an_end_while_nobody_waits_is_told_to_who_asks(talk: Talk) -> None:
-    await talk.impatient().say("echo one; until [ -e go ]; do sleep 0.02; done; echo two; exit 5")
+    await talk.hears("echo one; until [ -e go ]; do sleep 0.02; done; echo two; exit 5", "one\n")
     session = await talk.session()
     (talk.place.workspace / "go").touch()
     await until(lambda: session.over)

@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.tools.processes import until
-from tests.tools.talking import LONG, Talk, printed, said, talk
+from tests.tools.talking import LONG, SOON, Talk, printed, said, talk
 
 __all__ = ["talk"]
 
@@ -11,13 +11,15 @@ FINISHED = "[Command finished with exit code 0]"
 
 
 async def test_a_silent_command_is_asked_about_and_runs_on(talk: Talk) -> None:
-    asked = await talk.impatient().say(
-        "echo first; until [ -e go ]; do sleep 0.02; done; echo last"
+    asked = await talk.hears(
+        "echo first; until [ -e go ]; do sleep 0.02; done; echo last", "first\n"
     )
     assert (asked.exit_code, asked.metadata.exit_code) == (-1, -1)
     assert asked.timeout
     assert not asked.is_error
-    assert said(asked).startswith("first\n[No new output for 0.1 seconds: the command still runs")
+    assert said(asked).startswith(
+        f"first\n[No new output for {SOON:g} seconds: the command still runs"
+    )
     again = await talk.impatient().type("")
     assert printed(again) == ""
     assert said(again) != said(asked), "waiting must not look like a loop"
@@ -41,7 +43,7 @@ async def test_a_timeout_counts_also_while_something_is_printed(talk: Talk) -> N
 
 
 async def test_a_timeout_takes_the_place_of_the_patience_with_silence(talk: Talk) -> None:
-    assert await talk.impatient().prints("sleep 0.2; echo done", timeout=30) == "done\n"
+    assert await talk.impatient().prints(f"sleep {2 * SOON}; echo done", timeout=30) == "done\n"
 
 
 async def test_one_command_runs_at_a_time(talk: Talk) -> None:
@@ -65,14 +67,16 @@ async def test_where_nothing_runs_there_is_nobody_to_take_input(talk: Talk) -> N
 
 
 async def test_input_reaches_who_asks(talk: Talk) -> None:
-    asked = await talk.impatient().say("read -r -p 'Name? ' name; echo \"Hello $name.\"")
-    assert printed(asked) == "Name? \n"
+    await talk.hears("read -r -p 'Name? ' name; echo \"Hello $name.\"", "Name? \n")
     assert printed(await talk.type("Grace Hopper")) == "Hello Grace Hopper.\n"
 
 
 async def test_a_program_is_talked_to_until_its_input_ends(talk: Talk) -> None:
     await talk.impatient().say("cat; echo over")
-    assert printed(await talk.impatient().type("one\ntwo")) == "one\ntwo\n"
+    answer = printed(await talk.impatient().type("one\ntwo"))
+    while "two" not in answer:  # it is still starting
+        answer += printed(await talk.impatient().type(""))
+    assert answer == "one\ntwo\n"
     assert printed(await talk.type("C-d")) == "over\n"
 
 
@@ -85,10 +89,10 @@ async def test_python_answers_line_by_line(talk: Talk) -> None:
 
 
 async def test_after_input_the_silence_is_short(talk: Talk) -> None:
-    patient = talk.with_patience(silence=LONG, reply=0.05)
-    await talk.impatient().say("cat")
-    answered = await patient.type("line")
-    assert said(answered).startswith("line\n[No new output for 0.05 seconds")
+    quick = talk.with_patience(silence=LONG, reply=SOON)
+    await talk.hears("echo cat; cat", "cat\n")
+    answered = await quick.type("line")
+    assert f"[No new output for {SOON:g} seconds" in said(answered)
 
 
 async def test_input_that_nobody_read_is_no_command_and_no_later_input(talk: Talk) -> None:
@@ -110,8 +114,8 @@ async def test_input_that_comes_too_late_is_told_with_the_end(talk: Talk) -> Non
 
 
 async def test_what_ended_meanwhile_is_told_before_the_next_command(talk: Talk) -> None:
-    await talk.impatient().say(
-        "echo one; until [ -e go ]; do sleep 0.02; done; printf two; (exit 4)"
+    await talk.hears(
+        "echo one; until [ -e go ]; do sleep 0.02; done; printf two; (exit 4)", "one\n"
     )
     (talk.place.workspace / "go").touch()
     session = await talk.session()
