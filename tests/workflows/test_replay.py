@@ -16,7 +16,8 @@ HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 
 
 def replayer() -> Replayer:
-    return Replayer(workflows=[Conversation], data_converter=CONVERTER)
+    """In no hurry, unlike a worker: a busy machine says nothing about a history."""
+    return Replayer(workflows=[Conversation], data_converter=CONVERTER, debug_mode=True)
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
