@@ -35,6 +35,7 @@ Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 """As long as what Temporal finds a workflow by."""
+Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 Moment: TypeAlias = Annotated[Timestamp, AfterValidator(_moment)]
 Tags: TypeAlias = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_few)]
 
@@ -264,6 +265,12 @@ class Spec(Tolerant):
     tags: Tags = ()
     workspace: str | None = None
     """A directory on the worker's machine; none means one of the conversation's own."""
+    snapshots: bool | None = None
+    """Whether the workspace is kept in the store; None: where it is the conversation's own."""
+    network: bool = False
+    """Whether commands may reach the network, where a sandbox keeps them from it."""
+    secrets: tuple[Variable, ...] = ()
+    """Names of values that the worker holds and a command gets which names them."""
     tool_timeout: Seconds = 3600.0
     heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
     """How long a worker may be silent before its step is given to another."""
