@@ -8,7 +8,8 @@ READY := $(VENV)/ready
 # The tests start many processes: what is compiled once need not be compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands lock clean
+.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands simulate soak \
+	crashes crashes-short fuzz sandbox damage lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -37,11 +38,13 @@ bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
 	$(BIN)/python -m bench.step
 	$(BIN)/python -m bench.recover
 	$(BIN)/python -m bench.long
+	$(BIN)/python -m bench.snapshots
 
 bench-short: $(READY)  ## only that they run: one round says nothing about the figures
 	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100
 	$(BIN)/python -m bench.recover --rounds 1
 	$(BIN)/python -m bench.long --steps 1000
+	$(BIN)/python -m bench.snapshots --files 200
 
 bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
 	$(BIN)/python -m examples.bfcl --kill-every 3 --workers 3
@@ -56,6 +59,27 @@ openhands: $(READY)  ## what we export, read by OpenHands' own models; without a
 		77) ;; \
 		*) exit 1 ;; \
 	esac
+
+simulate: $(READY)  ## 10,000 schedules of the log's own code, with everything going wrong
+	$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
+
+soak: $(READY)  ## a million of them
+	$(BIN)/python -m tests.simulation --schedules 1000000 --processes 2
+
+crashes: $(READY)  ## a worker is lost at every store call, tool and step of a conversation
+	$(BIN)/python -m tests.crashes
+
+crashes-short: $(READY)  ## at every ninth of them
+	$(BIN)/python -m tests.crashes --every 9
+
+fuzz: $(READY)  ## what others wrote, as no one would write it
+	$(BIN)/python -m tests.fuzz --seconds 60
+
+sandbox: $(READY)  ## what gets out of the sandboxes that work on this machine: nothing
+	$(BIN)/python -m tests.sandbox
+
+damage: $(READY)  ## every event of 10,000 damaged in every way, and named each time
+	$(BIN)/python -m tests.damage
 
 lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
 	$(BIN)/pip install --quiet uv

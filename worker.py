@@ -5,27 +5,37 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
 
 import temporalio.client
-from temporalio.worker import Worker
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.ask import AskActivities
 from activities.condense import CondenseActivities
 from activities.delegate import DelegateActivities
 from activities.llm import ModelActivities
 from activities.log import LogActivities
+from activities.masking import MaskingFilter, MaskingInterceptor
 from activities.title import TitleActivities
 from activities.tool import ToolActivities
 from activities.world import World
 from cli.failures import FORESEEN, failure_of
+from client.client import Client
 from client.connect import connect
 from client.store import store_of
+from client.walls import sandbox_of
+from client.watchdog import Watchdog
 from models.models import Models
+from sandbox.sandbox import Sandbox as Walls
 from settings.settings import Settings, load
 from storage.errors import UnsafeStore
 from storage.probe import probe_again
 from storage.store import Store
+from tools.secrets.registry import Secrets
 from tools.terminal import SESSIONS
 from workflows.ask import Asking
 from workflows.conversation import Conversation
@@ -43,8 +53,17 @@ GRACE = timedelta(seconds=5)
 """What running steps get to end by themselves when the worker is asked to stop."""
 
 
-def build_worker(client: temporalio.client.Client, task_queue: str, world: World) -> Worker:
-    """A worker for every step of a conversation. The sandbox is on, and sees all of our code."""
+def build_worker(
+    client: temporalio.client.Client,
+    task_queue: str,
+    world: World,
+    watchdog: Watchdog | None = None,
+    build_id: str | None = None,
+) -> Worker:
+    """A worker for every step of a conversation. The sandbox is on, and sees all of our code.
+
+    With a `build_id`, what it begins it also ends, unless it hands over to the current version.
+    """
     log, llm, tool = LogActivities(world), ModelActivities(world), ToolActivities(world)
     delegate = DelegateActivities(world)
     return Worker(
@@ -66,12 +85,52 @@ def build_worker(client: temporalio.client.Client, task_queue: str, world: World
             delegate.delegate,
             delegate.report,
         ],
-        workflow_runner=Sandbox(),
+        workflow_runner=Sandbox(watchdog.suspect if watchdog else None),
+        deployment_config=version_of(task_queue, build_id) if build_id else None,
+        interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=GRACE,
     )
+
+
+def build_worker_at_home(
+    client: temporalio.client.Client, world: World, watchdog: Watchdog | None = None
+) -> Worker:
+    """A worker for the steps of the conversations whose files are on this machine."""
+    assert world.home is not None, "without a home, nobody asks for it"
+    tool, delegate = ToolActivities(world), DelegateActivities(world)
+    return Worker(
+        client,
+        task_queue=world.home,
+        activities=[tool.call, delegate.delegate, delegate.report],
+        interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
+        max_heartbeat_throttle_interval=BEAT,
+        default_heartbeat_throttle_interval=BEAT,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+def version_of(task_queue: str, build_id: str) -> WorkerDeploymentConfig:
+    """The version of the workers on this queue whose code has this name."""
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(deployment_name=task_queue, build_id=build_id),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.PINNED,
+    )
+
+
+def home_of(workspaces: Path, task_queue: str) -> str:
+    """The queue of the workers that have this folder on their disk."""
+    workspaces.mkdir(parents=True, exist_ok=True)
+    name = workspaces / ".home"
+    draft = workspaces / f".home.{uuid4().hex}"
+    draft.write_text(uuid4().hex)
+    with suppress(FileExistsError):
+        name.hardlink_to(draft)
+    draft.unlink()
+    return f"{task_queue}@{name.read_text()}"
 
 
 async def run(settings: Settings) -> None:
@@ -82,18 +141,43 @@ async def run(settings: Settings) -> None:
     store = store_of(settings)
     await check(store, settings)
     client = await connect()
-    world = World(store, Models(), settings.data / "workspaces")
+    secrets = Secrets(settings.secrets)
+    guard_logs(secrets)
+    workspaces = settings.data / "workspaces"
+    home = home_of(workspaces, settings.task_queue)
+    sandbox = walls(settings)
+    world = World(
+        store,
+        Models(),
+        workspaces,
+        home=home,
+        secrets=secrets,
+        sandbox=sandbox,
+        save_llm_messages=settings.save_llm_messages,
+    )
+    known = settings.search_attributes
+    watchdog = Watchdog(Client(client, store, settings.user, settings.task_queue, known))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
     try:
-        async with build_worker(client, settings.task_queue, world):
-            logger.info("worker %d polls %r", os.getpid(), settings.task_queue)
+        async with (
+            build_worker(client, settings.task_queue, world, watchdog, settings.build_id),
+            build_worker_at_home(client, world, watchdog),
+            watchdog.watching(),
+        ):
+            logger.info("worker %d polls %s", os.getpid(), queue_of(settings))
             await stop.wait()
     finally:
         await world.mcp.close()
         await SESSIONS.close()
+
+
+def queue_of(settings: Settings) -> str:
+    """What is polled, and as which version of the code."""
+    version = f", as version {settings.build_id!r}" if settings.build_id else ""
+    return f"{settings.task_queue!r}{version}"
 
 
 async def check(store: Store, settings: Settings) -> None:
@@ -105,6 +189,21 @@ async def check(store: Store, settings: Settings) -> None:
         if not settings.unsafe_store:
             raise
         logger.warning("UNSAFE STORE, used because PERDURE_UNSAFE_STORE is set: %s", error)
+
+
+def walls(settings: Settings) -> Walls:
+    """The sandbox of all commands, which the operator is told of. Raises Invalid."""
+    choice = sandbox_of(settings)
+    for sentence in choice.passed_over:
+        logger.warning(sentence)
+    logger.info("commands run in the sandbox %s", choice.told)
+    return choice.sandbox
+
+
+def guard_logs(secrets: Secrets) -> None:
+    """Keep the values of secrets out of all that this process logs from here on."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(MaskingFilter(secrets))
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ class AskActivities:
         Nothing is written. The tools are named, as some providers want those that were called,
         and what the model calls is not done.
         """
-        async with at_work() as news:
+        async with at_work(self.world.secrets) as news:
             request = await self._request(self.world.log(task), task)
             try:
                 answer = await self.world.model.complete(request, news.tell)
@@ -38,7 +38,7 @@ class AskActivities:
             text = text_of(answer.message.content)
             if not text.strip():
                 raise ApplicationError(NO_WORDS, type="NoWords", non_retryable=True)
-            return Aside(text=text, usage=answer.usage)
+            return Aside(text=self.world.secrets.mask(text), usage=answer.usage)
 
     async def _request(self, log: EventLog, task: Task[Ask]) -> Request:
         state = await state_at(log, task.base)
@@ -48,7 +48,8 @@ class AskActivities:
         spec = await spec_at(log, state.spec_seq)
         # Not the worker's: the conversation's own step may be reading on there at this moment.
         transcript = await Transcripts(0).of(log, task.base, state.forgotten, spec.condenser)
-        question = {"role": "user", "content": ASIDE.format(question=task.step.question)}
+        asked = self.world.secrets.mask(task.step.question)
+        question = {"role": "user", "content": ASIDE.format(question=asked)}
         return Request(
             spec.model,
             [*transcript.messages(), question],

@@ -6,6 +6,7 @@ from uuid import UUID, uuid5
 from temporalio import activity
 
 from activities.step import at_work, digests, now, origin
+from activities.workspace import keeps, recorded
 from activities.world import World, action_at, spec_at
 from agent.inbox import Said
 from agent.spec import Spec
@@ -15,7 +16,9 @@ from agent.steps import Delegate, Parent, Report, Task
 from events.actions import MCPToolAction
 from events.content import TextContent, text_of
 from events.digest import Digest
+from events.entry import Entry
 from events.event import AnyEvent
+from events.files import Files
 from events.messages import MessageEvent
 from events.observations import FinishObservation, MCPToolObservation
 from events.tools import ActionEvent, ObservationEvent
@@ -32,25 +35,18 @@ class DelegateActivities:
 
     @activity.defn(name="agent.delegate")
     async def delegate(self, task: Task[Delegate]) -> Errand:
-        """The start of the other conversation: told by the action, so that a repeat is the same."""
+        """The start of the other conversation: told by the action, so that a repeat is the same.
+
+        One that was begun before, for a workflow that was lost, goes on from its log; it begins
+        with the `state` in which its turn is over, where it is.
+        """
         async with at_work():
             log = self.world.log(task)
             action = await action_at(log, task.step.action)
             if (settled := await log.settled(action.id, task.base)) is not None:
                 return Errand(answered=tuple(digests(settled)))
-            spec = await spec_at(log, task.step.spec)
-            workspace = self.world.workspace(spec, task.conversation_id)
-            assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
-            arguments = action.action.data
-            return Errand(
-                start=Start(
-                    conversation_id=child_id(task.conversation_id, task.step.action),
-                    user_id=task.user_id,
-                    spec=_for_child(spec, arguments, task.step.budget, str(workspace)),
-                    parent=Parent(conversation_id=task.conversation_id, action=task.step.action),
-                    inbox=(Said(text=arguments["task"], sender=DELEGATE),),
-                )
-            )
+            child = child_id(task.conversation_id, task.step.action)
+            return Errand(start=await self._start(task, action, child))
 
     @activity.defn(name="agent.report")
     async def report(self, task: Task[Report]) -> list[Digest]:
@@ -58,19 +54,55 @@ class DelegateActivities:
         async with at_work():
             log = self.world.log(task)
             action = await action_at(log, task.step.action)
-            other = EventLog(self.world.store, task.user_id, task.step.child, self.world.entries)
+            other = self._log_of(task, task.step.child)
             state = await state_of(other)
             told = await _report(other, state, task.step)
             bill = state.spent.model_copy(update={"purpose": DELEGATE})
             answer = _observed(action, told, failed=state.status != "finished")
-            return digests(
-                await log.append([answer], base=task.base, origin=origin(), shared=True, usage=bill)
-            )
+
+            async def append(files: Files | None) -> list[Entry]:
+                return await log.append(
+                    [answer], base=task.base, origin=origin(), shared=True, usage=bill, files=files
+                )
+
+            spec = await spec_at(log, task.step.spec)
+            entries = await recorded(self.world, log, spec, task.step.files, append, changed=True)
+            return digests(entries)
+
+    async def _start(self, task: Task[Delegate], action: ActionEvent, child: str) -> Start:
+        state = await state_of(self._log_of(task, child))
+        spec = await spec_at(self.world.log(task), task.step.spec)
+        workspace = self.world.workspace(spec, task.conversation_id)
+        assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
+        arguments = action.action.data
+        asked = Said(text=arguments["task"], sender=DELEGATE, message_id=f"{DELEGATE} {child}")
+        return Start(
+            conversation_id=child,
+            user_id=task.user_id,
+            spec=_for_child(spec, arguments, task.step.budget, str(workspace)),
+            parent=Parent(
+                conversation_id=task.conversation_id,
+                action=task.step.action,
+                home=self.world.home if keeps(self.world, spec) else None,
+            ),
+            state=state if _is_over(state) else None,
+            inbox=() if state.turn else (asked,),
+        )
+
+    def _log_of(self, task: Task[Any], conversation_id: str) -> EventLog:
+        return EventLog(self.world.store, task.user_id, conversation_id, self.world.entries)
 
 
 def child_id(conversation_id: str, action: int) -> str:
     """The id of the conversation that does what the action in a slot asks for."""
     return str(uuid5(UUID(conversation_id), f"{DELEGATE} {action}"))
+
+
+def _is_over(state: State) -> bool:
+    """Whether the one turn of a conversation on behalf of another is over."""
+    if state.turn == 0:
+        return state.status == "closed"
+    return state.status not in ("running", "paused", "waiting_for_confirmation")
 
 
 def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, workspace: str) -> Spec:

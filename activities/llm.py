@@ -48,7 +48,7 @@ class ModelActivities:
     @activity.defn(name="llm.chat")
     async def chat(self, task: Task[Think]) -> list[Digest]:
         """Show the model the conversation so far; record its answer, then what follows from it."""
-        async with at_work() as news:
+        async with at_work(self.world.secrets) as news:
             log = self.world.log(task)
             try:
                 spec = await spec_at(log, task.step.spec)
@@ -56,11 +56,12 @@ class ModelActivities:
                 tools = self.world.offered(spec, prompt, task.conversation_id)
                 completion = await self._answer(log, task, spec, tools, news)
             except (ModelRefused, ContextOverflow, CatalogError) as error:
-                return digests(await write_alone(log, [_failure(error)], task.base))
+                return digests(await write_alone(log, [_failure(error)], task.base, "failure"))
             except asyncio.CancelledError:
                 if not (was_stopped() and news.text.strip()):
                     raise
-                return digests(await write_alone(log, [_partial(news.text)], task.base))
+                partial = [_partial(news.text)]
+                return digests(await write_alone(log, partial, task.base, "partial"))
             return digests(await to_its_end(self._written(log, task, spec, tools, completion)))
 
     async def _written(

@@ -8,27 +8,34 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.delegate import child_id
 from activities.items import event_of, rejection, updated
+from activities.llm_messages import save_messages
+from activities.masking import masked
 from activities.recall import on_message
 from activities.step import at_work, digests, now, origin
 from activities.world import World, action_at, spec_at
 from activities.writer import Writer, write_alone
 from agent.decide import refusal
 from agent.evolve import fold
-from agent.inbox import Item, Noted, Rejected, Said
+from agent.inbox import Configured, Item, Noted, Rejected, Said
 from agent.prompt import dynamic_context, static_prompt
 from agent.spec import ModelSpec, Spec
-from agent.state import State, knows
+from agent.state import DELEGATE, State, knows
 from agent.steps import Open, Prepare, Record, Refusal, Save, Stop, Task
 from events.content import TextContent
 from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
 from events.digest import Digest
 from events.event import Event
 from events.messages import SystemPromptEvent
+from sandbox.sandbox import described
+from storage.conversations import exists
 from storage.errors import Fenced
 from storage.log import EventLog
 from storage.scopes import share
+from storage.sealing import seal
 from storage.state import state_of
+from storage.verify import must_be_whole
 from tools.catalog import CatalogError
 
 OPENINGS = 5
@@ -46,6 +53,7 @@ class LogActivities:
         """Fold what the log holds, and take it over: older runs are fenced from here on."""
         async with at_work():
             log = self.world.log(task)
+            await must_be_whole(log)
             for _ in range(OPENINGS - 1):
                 try:
                     return await self._open(log, task.step)
@@ -82,13 +90,16 @@ class LogActivities:
     async def save(self, task: Task[Save]) -> None:
         """Keep the state beside the log."""
         async with at_work():
-            await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
+            await _keep(self.world.log(task), task.step.state)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Stop]) -> None:
-        """Keep the final state beside the log."""
+        """Keep the final state beside the log, and what was said."""
         async with at_work():
-            await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
+            log = self.world.log(task)
+            await _keep(log, task.step.state, closing=True)
+            if self.world.save_llm_messages:
+                await save_messages(log, task.step.state)
             self.world.mcp.forget(task.conversation_id)
 
     async def _open(self, log: EventLog, step: Open) -> State:
@@ -108,12 +119,12 @@ class LogActivities:
         spec = (step.spec if new else state.spec) or NO_SPEC
         skills = None if state.first is None else state.skills
         await self._write(writer, items, refusal(state, items), spec, skills)
-        return fold(state, digests(writer.entries))
+        return await _delegating(log, fold(state, digests(writer.entries)))
 
     async def _begin(self, writer: Writer, step: Open, run: str, new: bool) -> None:
-        value: dict[str, Any] = {"run_id": run}
+        value: dict[str, Any] = {"run_id": run, "sandbox": described(self.world.sandbox)}
         if step.parent:
-            value["parent"] = step.parent.model_dump()
+            value["parent"] = step.parent.model_dump(exclude_none=True)
         await writer.write("opened", updated(now(), "opened", value))
         if not new or step.spec is None:
             return
@@ -150,8 +161,14 @@ class LogActivities:
                 await _reject(writer, Refusal(actions=item.actions, reason=item.reason))
                 continue
             await writer.write(f"item {nth}", event_of(item, now(), spec))
+            if isinstance(item, Configured) and "secrets" in item.changes:
+                then = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
+                with contextlib.suppress(CatalogError):  # then it goes by what it was told
+                    prompt = await self._prompt(writer.log, then, now())
+                    await writer.write(f"prompt {nth}", prompt)
             if isinstance(item, Noted) and item.key == "state":
-                await share(writer.log.store, writer.log.user_id, item.value)
+                value = masked(item.value, self.world.secrets.mask)
+                await share(writer.log.store, writer.log.user_id, value)
             if isinstance(item, Said):
                 place = self.world.workspace(spec, writer.log.conversation_id)
                 recalled = await on_message(skills is None, item.text, spec, place, skills or ())
@@ -160,11 +177,31 @@ class LogActivities:
                     await writer.write(f"recall {nth}", recalled)
 
 
+async def _keep(log: EventLog, state: State, closing: bool = False) -> None:
+    """Keep the state, and what a damaged slot is told by."""
+    await log.save_state(state.model_dump_json().encode())
+    await seal(log, state.next_seq, closing)
+
+
 async def _reject(writer: Writer, refused: Refusal) -> None:
     """Answer actions that will not happen; one that was answered meanwhile stays as it is."""
     for seq in refused.actions:
         action = await action_at(writer.log, seq)
         await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
+
+
+async def _delegating(log: EventLog, state: State) -> State:
+    """The state in which no action is lost whose conversation has a log: that one is gone on with.
+
+    A fork has none of the conversations that were delegated before it.
+    """
+    pending = []
+    for one in state.pending:
+        lost = one.tool_name == DELEGATE and one.lost is not None
+        if lost and await exists(log.store, log.user_id, child_id(log.conversation_id, one.seq)):
+            one = one.model_copy(update={"lost": None})
+        pending.append(one)
+    return state.model_copy(update={"pending": tuple(pending)})
 
 
 async def _taken_over(log: EventLog) -> bool:

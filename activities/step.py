@@ -13,7 +13,16 @@ from events.digest import Digest
 from events.entry import Entry, Origin
 from events.projection import digest
 from models.model import ModelUnavailable
-from storage.errors import Damaged, Fenced, Missing, StoreError, Superseded
+from storage.errors import (
+    Altered,
+    Damaged,
+    Fenced,
+    Missing,
+    StoreError,
+    Superseded,
+    read_only,
+)
+from tools.secrets.registry import Secrets
 
 BEAT = 0.25
 """Seconds between heartbeats: as long as an interrupt takes to arrive."""
@@ -21,28 +30,46 @@ BEAT = 0.25
 SHOWN = 2000
 """Characters of the newest text that travel with a heartbeat."""
 
+NO_SECRETS = Secrets()
+"""For steps whose words nobody watches."""
+
 T = TypeVar("T")
 
 
 class News:
-    """The newest words of a step, for those who watch it."""
+    """The newest words of a step, for those who watch it; `told` is when they last grew."""
 
-    def __init__(self) -> None:
-        self.started = now()
-        self.text = ""
+    def __init__(self, secrets: Secrets) -> None:
+        self.started = self.told = now()
+        self._secrets = secrets
+        self._text = ""
 
     def tell(self, text: str) -> None:
-        self.text = text
+        if text != self._text:
+            self.told = now()
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        """All of it, without the values of secrets."""
+        return self._secrets.mask(self._text)
+
+    @property
+    def so_far(self) -> str:
+        """What may be shown while there is more to come: not the beginning of such a value."""
+        return self._secrets.mask_beginning(self._text)
 
 
 @contextlib.asynccontextmanager
-async def at_work() -> AsyncIterator[News]:
+async def at_work(secrets: Secrets = NO_SECRETS) -> AsyncIterator[News]:
     """Heartbeats while the work goes on, and turns what no retry mends into a final failure."""
-    news = News()
+    news = News(secrets)
     beating = asyncio.create_task(_beat(news))
     try:
         yield news
-    except (Fenced, Superseded, Damaged, Missing) as error:
+    except (Damaged, Missing) as error:
+        raise _read_only(error) from error
+    except (Fenced, Superseded, Altered) as error:
         raise final(error) from error
     except StoreError as error:
         raise ApplicationError(str(error), type=type(error).__name__) from error
@@ -53,7 +80,8 @@ async def at_work() -> AsyncIterator[News]:
 async def _beat(news: News) -> None:
     while True:
         await asyncio.sleep(BEAT)
-        activity.heartbeat({"started": news.started, "text": news.text[-SHOWN:]})
+        told = {"started": news.started, "told": news.told, "text": news.so_far[-SHOWN:]}
+        activity.heartbeat(told)
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
@@ -68,6 +96,13 @@ async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
 def final(error: Exception) -> ApplicationError:
     """The failure of a step that must not be tried again."""
     return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+
+
+def _read_only(error: Damaged | Missing) -> ApplicationError:
+    """The failure of a step that met a slot which is not what was written."""
+    conversation = (activity.info().workflow_id or "").removeprefix("conv-")
+    told = read_only(conversation, error)
+    return ApplicationError(told, type=type(error).__name__, non_retryable=True)
 
 
 def later(error: ModelUnavailable) -> ApplicationError:

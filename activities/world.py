@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
+from activities.masking import MaskedLog
 from activities.transcripts import Transcripts
 from agent.spec import Spec
 from agent.steps import Task
@@ -16,20 +17,30 @@ from events.control import ConversationStateUpdateEvent
 from events.messages import SystemPromptEvent
 from events.tools import ActionEvent
 from models.model import Model
+from sandbox.sandbox import NONE, Sandbox
 from storage.cache import EntryCache
 from storage.log import EventLog
+from storage.snapshots.memory import Memory
 from storage.store import Store
 from tools.catalog import DuplicateTool, catalog
 from tools.mcp.servers import McpSessions
+from tools.secrets.registry import Secrets
 from tools.tool import Tool
 
 CACHE = 32 * 1024 * 1024
 """Bytes of stored events that a worker keeps parsed, and as many in the prompts it has rendered."""
 
+SNAPSHOT_ENTRIES = 30_000
+"""Files, links and folders that are known of the snapshots used last: about 18 MB."""
+
 
 @dataclass(frozen=True)
 class World:
-    """`workspaces` is the folder in which conversations get a directory of their own."""
+    """`workspaces` is the folder in which conversations get a directory of their own.
+
+    `home` is the queue by which the workers are reached that have this folder. Without one, files
+    are neither kept in the store nor looked for there.
+    """
 
     store: Store
     model: Model
@@ -37,11 +48,17 @@ class World:
     entries: EntryCache = field(default_factory=lambda: EntryCache(CACHE))
     transcripts: Transcripts = field(default_factory=lambda: Transcripts(CACHE))
     mcp: McpSessions = field(default_factory=McpSessions)
+    snapshots: Memory = field(default_factory=lambda: Memory(SNAPSHOT_ENTRIES))
+    home: str | None = None
+    secrets: Secrets = field(default_factory=Secrets)
+    sandbox: Sandbox = NONE
+    save_llm_messages: bool = True
 
     def log(self, task: Task[Any]) -> EventLog:
         """Raises ApplicationError where an id is none: no retry makes it one."""
         try:
-            return EventLog(self.store, task.user_id, task.conversation_id, self.entries)
+            where = (task.user_id, task.conversation_id, self.entries)
+            return MaskedLog(self.store, *where, self.secrets)
         except ValueError as error:
             raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
 
@@ -111,6 +128,11 @@ async def prompt_at(log: EventLog, seq: int) -> SystemPromptEvent:
     event = (await log.at(seq)).event
     assert isinstance(event, SystemPromptEvent), f"slot {seq} holds no prompt"
     return event
+
+
+def read_only(prompt: SystemPromptEvent) -> tuple[str, ...]:
+    """The names of the tools that change nothing."""
+    return tuple(tool.name for tool in prompt.tools if tool.annotations.readOnlyHint)
 
 
 async def spec_at(log: EventLog, seq: int) -> Spec:

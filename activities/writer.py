@@ -6,7 +6,7 @@ from activities.step import origin
 from events.entry import Entry
 from events.event import Event
 from events.usage import Usage
-from storage.errors import Superseded
+from storage.errors import Fenced, Superseded
 from storage.log import EventLog
 
 MOST = 64
@@ -19,12 +19,18 @@ async def write_alone(
     """Append what follows from the log before `base`, and from nothing else.
 
     Where another step of the run came first, one that had been given up and was late, what stands
-    there is the answer instead: the workflow takes it in, and decides again.
+    there is the answer instead: the workflow takes it in, and decides again. Raises Fenced where
+    another run has come in between.
     """
+    mine = origin(part)
     try:
-        return await log.append(events, base=base, origin=origin(part), usage=usage)
+        return await log.append(events, base=base, origin=mine, usage=usage)
     except Superseded:
-        return await log.read(base, MOST)
+        found = await log.read(base, MOST)
+        for entry in found:
+            if entry.origin.run != mine.run:
+                raise Fenced(f"slot {entry.seq}", entry.origin.run) from None
+        return found
 
 
 class Writer:

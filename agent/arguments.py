@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from events.depth import is_deeper
+
 # Strings are matched whole (to the end, where they have none), so that nothing in them counts.
 _TOKEN = re.compile(
     r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
@@ -150,6 +152,8 @@ def _decoded(text: str) -> Any:
 
 
 def _check_storable(decoded: Any) -> None:
+    if is_deeper(decoded):
+        raise ValueError("The arguments are nested too deeply: send a flatter object.")
     try:
         json.dumps(decoded, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError as error:

@@ -18,8 +18,10 @@ FIELDS = (
     "analyzers",
     "parallel",
     "tags",
+    "secrets",
 )
-"""Not the tools, the prompt and the workspace: what the agent was told of them stands."""
+"""Not the tools, the prompt and the workspace: what the agent was told of them stands. Of its
+secrets it is told anew."""
 
 MOST = 16 * 1024
 """Bytes of one change: it becomes a part of the state."""

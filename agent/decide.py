@@ -50,11 +50,12 @@ def decide(
 
     `seconds_left` is how far off the deadline is, where there is one.
     """
-    if inbox:
-        return (_recorded(state, inbox),)
+    # First: that a call was lost is known to nobody else, and must not be forgotten in a pause.
     for pending in state.pending:
         if pending.lost is not None:
             return (Settle(action=pending.seq, known=pending.lost),)
+    if inbox:
+        return (_recorded(state, inbox),)
     if state.status == "closed" or state.spec is None:
         return ()
     if state.status == "idle" and state.pending:  # the answer and the interrupt crossed
@@ -176,7 +177,7 @@ def _act(state: State, pending: Pending, errands: int) -> Act | Delegate:
     if pending.tool_name == DELEGATE:
         left = _left(state)
         share = None if left is None else left / errands
-        return Delegate(action=pending.seq, spec=state.spec_seq, budget=share)
+        return Delegate(action=pending.seq, spec=state.spec_seq, budget=share, files=state.files)
     assert state.prompt_seq is not None, "actions come after the prompt"
     return Act(
         action=pending.seq,
@@ -184,6 +185,7 @@ def _act(state: State, pending: Pending, errands: int) -> Act | Delegate:
         prompt=state.prompt_seq,
         repeatable=pending.repeatable,
         skills=state.skills or None,
+        files=state.files,
     )
 
 

@@ -56,7 +56,7 @@ def evolve(state: State, fact: Digest) -> State:
         raise ValueError(f"event {fact.seq} follows event {state.next_seq - 1}: one is missing")
     sha = hashlib.sha256(f"{state.sha}{fact.sha}".encode()).hexdigest()[:32]
     changes = _traced(state, fact) | _viewed(state, fact) | _billed(state, fact)
-    changes |= _change(state, fact)
+    changes |= _change(state, fact) | _placed(fact)
     return state.model_copy(update={"next_seq": fact.seq + 1, "sha": sha, **changes})
 
 
@@ -251,6 +251,10 @@ def _billed(state: State, fact: Digest) -> dict[str, Any]:
         return spent
     counts = {"iterations": state.iterations + 1, "answers": state.answers + 1}
     return {**spent, **counts, "last": bill, "overflows": 0}
+
+
+def _placed(fact: Digest) -> dict[str, Any]:
+    return {} if fact.home is None else {"files": fact.seq, "home": fact.home}
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

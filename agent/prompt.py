@@ -45,6 +45,14 @@ REPORT = """
 calls: what you did, how you checked it, and plainly what you could not do.
 """
 
+SECRETS = """\
+# Secrets
+You may use these secrets: {names}. Name one in a command of the terminal, as `$NAME`, and that \
+command has its value in its environment; one whose text does not name it has not, so name it \
+beside a script that reads it (`: $NAME; ./script.sh`). To type one where a program asks for it, \
+send `$NAME` alone as input. You never see a value: `<secret:NAME>` stands where one was.
+"""
+
 RISKS = """
 Tell the risk of every call that asks for `security_risk`, as it is and not as you wish it:
 * LOW: reads, or changes nothing but files of the workspace that can be made again.
@@ -63,10 +71,11 @@ def static_prompt(spec: Spec) -> str:
 
 def dynamic_context(spec: Spec) -> str | None:
     """What holds in this conversation; None where there is nothing to say."""
-    if spec.confirmation.policy == "never":
-        return None
-    tells = spec.confirmation.policy == "risky" and "model" in spec.analyzers
-    return _confirmation(spec.confirmation) + (RISKS if tells else "")
+    parts = [SECRETS.format(names=", ".join(spec.secrets))] if spec.secrets else []
+    if spec.confirmation.policy != "never":
+        tells = spec.confirmation.policy == "risky" and "model" in spec.analyzers
+        parts.append(_confirmation(spec.confirmation) + (RISKS if tells else ""))
+    return "\n".join(parts) or None
 
 
 def _confirmation(confirmation: Confirmation) -> str:

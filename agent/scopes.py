@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
 
+from agent.misfit import quoted
+
 Scope: TypeAlias = Literal["own", "user", "app"]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -34,7 +36,7 @@ def wrong_key(keys: Iterable[str]) -> str | None:
         scope, name = scoped(key)
         if scope != "own" and not _NAME.fullmatch(name):
             return (
-                f"{key!r} cannot be shared: after {scope}: use 1 to 128 letters, digits and "
+                f"{quoted(key)} cannot be shared: after {scope}: use 1 to 128 letters, digits and "
                 "'.', '_', '-'."
             )
         if not key:

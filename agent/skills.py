@@ -117,7 +117,9 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _flag(fields: dict[str, Any], *names: str, default: bool) -> bool:
-    said = [str(fields[name]).lower() for name in names if fields.get(name)]
+    # Only texts: written out, a list that names another one many times has no end.
+    given = (fields.get(name) for name in names)
+    said = [one.lower() for one in given if isinstance(one, str) and one]
     return any(one in ("true", "yes", "on") for one in said) if said else default
 
 

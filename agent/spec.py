@@ -49,7 +49,7 @@ class ModelSpec(Tolerant):
 
     name: Name
     api_base: str | None = None
-    temperature: float | None = None
+    temperature: Annotated[float, Field(allow_inf_nan=False)] | None = None
     max_output_tokens: int | None = None
     max_input_tokens: int | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None

@@ -55,7 +55,10 @@ class PendingCall(Frozen):
 
 
 class Snapshot(Frozen):
-    """Where a conversation stands; `waiting` counts what the log does not hold yet."""
+    """Where a conversation stands; `waiting` counts what the log does not hold yet.
+
+    `trouble` says why it does not go on, and what to do; a workflow itself cannot know that.
+    """
 
     conversation_id: str
     status: Status
@@ -72,6 +75,7 @@ class Snapshot(Frozen):
     spent_on: dict[str, Usage] = Field(default_factory=dict)
     model: str | None = None
     tags: tuple[str, ...] = ()
+    trouble: str | None = None
 
 
 def snapshot(conversation_id: str, state: State, waiting: int = 0) -> Snapshot:

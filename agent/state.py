@@ -58,6 +58,9 @@ class State(Frozen):
     `iterations` counts the model's answers in this turn, `answers` all of them, `last` is the bill
     of the newest; `spent_on` splits `spent` by model and purpose.
 
+    `files` is the slot that tells of the newest snapshot of the workspace, `home` the queue of the
+    workers that have it on disk.
+
     `shown` events of about `tokens` tokens make up the prompt; `forgotten` slots do not.
     `overflows` counts the prompts that were too long since the model last answered; below
     `hopeless` events nothing is left to be condensed. `recent` is what stuck detection looks at,
@@ -93,6 +96,8 @@ class State(Frozen):
     recent: tuple[Trace, ...] = ()
     told: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    files: int | None = None
+    home: str | None = None
     title: str | None = None
     seen: dict[str, int] = Field(default_factory=dict)
 

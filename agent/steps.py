@@ -15,10 +15,14 @@ from events.base import Frozen
 
 
 class Parent(Frozen):
-    """The conversation that delegated this one, and the slot of the action by which it did."""
+    """The conversation that delegated this one, and the slot of the action by which it did.
+
+    `home` is the queue of the workers that have its files, with which both work.
+    """
 
     conversation_id: str
     action: int
+    home: str | None = None
 
 
 class Open(Frozen):
@@ -102,7 +106,10 @@ class Entitle(Frozen):
 
 
 class Act(Frozen):
-    """Run the tool that the action in slot `action` asks for."""
+    """Run the tool that the action in slot `action` asks for.
+
+    `files` is the slot that tells of the newest snapshot of the workspace.
+    """
 
     kind: Literal["tool.call"] = Field(default="tool.call", exclude=True)
     action: int
@@ -110,26 +117,33 @@ class Act(Frozen):
     prompt: int = 0
     repeatable: bool
     skills: tuple[str, ...] | None = None
+    files: int | None = None
 
 
 class Delegate(Frozen):
     """Have another conversation do what the action in slot `action` asks for.
 
-    `budget` is what is left of this conversation's, in US dollars.
+    `budget` is what is left of this conversation's, in US dollars. `files` is as in `Act`.
     """
 
     kind: Literal["agent.delegate"] = Field(default="agent.delegate", exclude=True)
     action: int
     spec: int
     budget: float | None = None
+    files: int | None = None
 
 
 class Report(Frozen):
-    """Answer the delegating action with what the other conversation came to."""
+    """Answer the delegating action with what the other conversation came to.
+
+    `spec` is the slot of the spec in force, `files` is as in `Act`.
+    """
 
     kind: Literal["agent.report"] = Field(default="agent.report", exclude=True)
     action: int
     child: str
+    spec: int
+    files: int | None = None
     failure: str | None = None
 
 

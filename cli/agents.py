@@ -1,5 +1,6 @@
 """What agent a command line asks for."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +50,10 @@ SkillFolders = Annotated[
     list[Path] | None, typer.Option("--skills", metavar="DIR", help="Skills; may be repeated.")
 ]
 Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="May be repeated.")]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option("--secret", metavar="NAME", help="A secret of the worker; may be repeated."),
+]
 Images = Annotated[
     list[str] | None,
     typer.Option("--image", metavar="FILE", help="An image or its address; may be repeated."),
@@ -69,6 +74,7 @@ class Wanted:
     mcp: Path | None = None
     skills: list[Path] | None = None
     tags: list[str] | None = None
+    secrets: list[str] | None = None
 
     def spec(self, model: ModelSpec) -> Spec:
         """Raises Invalid."""
@@ -80,6 +86,7 @@ class Wanted:
             "mcp": read_servers(self.mcp) if self.mcp else None,
             "skills": Skills(folders=_folders(self.skills)) if self.skills else None,
             "tags": tuple(self.tags) if self.tags else None,
+            "secrets": _named(self.secrets) if self.secrets else None,
         }
         chosen = {name: value for name, value in given.items() if value is not None}
         return Spec.model_validate({"model": model, "limits": self._limits(), **chosen})
@@ -116,6 +123,17 @@ def confirmation_of(text: str) -> Confirmation:
             "or risky:HIGH."
         )
     return Confirmation.model_validate(given)
+
+
+def _named(secrets: list[str]) -> tuple[str, ...]:
+    """Raises Invalid."""
+    for name in secrets:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
+            raise Invalid(
+                f"{name!r} is no name of a secret: name one of the worker's, such as API_TOKEN.",
+                "Its value stays with the worker, in PERDURE_SECRETS or PERDURE_SECRET_API_TOKEN.",
+            )
+    return tuple(secrets)
 
 
 def _folders(given: list[Path]) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ from typing import Any
 
 from client.errors import Invalid
 
+DEEPEST = 20
+"""Dots in a key: no setting lies as deep."""
+
 
 def fields_of(assignments: Iterable[str]) -> dict[str, Any]:
     """`limits.max_iterations=50` as `{"limits": {"max_iterations": 50}}`. Raises Invalid."""
@@ -26,9 +29,9 @@ def fields_of(assignments: Iterable[str]) -> dict[str, Any]:
 def pair_of(assignment: str) -> tuple[str, Any]:
     """A key and its value, which is a text where it is no JSON. Raises Invalid."""
     key, equals, text = assignment.partition("=")
-    if not equals or not all(key.split(".")):
+    if not equals or not all(key.split(".")) or key.count(".") > DEEPEST:
         raise Invalid(f"{assignment!r} is no key=value, such as limits.max_iterations=50.")
     try:
         return key, json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key, text

@@ -23,10 +23,12 @@ from temporalio.service import RPCError
 
 from cli.failures import FORESEEN, OK, failure_of
 from cli.stack import place
+from client.codec import SETTING, encryption_of
 from client.connect import connect
 from client.errors import Invalid, Unreachable
 from client.search import missing
 from client.store import store_of
+from client.walls import sandbox_of
 from models.route import KEY_VARIABLES
 from models.script import read_scripts
 from models.scripted import PREFIX
@@ -65,13 +67,14 @@ class Finding:
 
 async def examine() -> list[Finding]:
     """Every finding, each check made whatever came of the others. Raises SettingsError."""
-    checks: dict[str, Check] = {"versions": versions, "data": data, "stack": stack}
+    checks: dict[str, Check] = {"versions": versions, "data": data}
+    checks |= {"sandbox": sandbox, "stack": stack}
     try:
         settings = (await place()).settings
     except Unreachable:  # said by the check of the stack
         settings = load()
     else:
-        checks |= {"temporal": temporal, "search": search, "worker": worker}
+        checks |= {"temporal": temporal, "payloads": payloads, "search": search, "worker": worker}
         checks |= {"store": store, "model": model}
     return list(
         await asyncio.gather(*(_found(name, check, settings) for name, check in checks.items()))
@@ -92,6 +95,12 @@ async def versions(_: Settings) -> str:
     return f"{told}, Python {platform.python_version()}"
 
 
+async def sandbox(settings: Settings) -> str:
+    """What a worker would use that is started from here."""
+    choice = sandbox_of(settings)
+    return " ".join([*choice.passed_over, choice.told])
+
+
 async def stack(settings: Settings) -> str:
     found = await place()
     return f"embedded, in {settings.data}" if found.info else f"configured: {settings.store}"
@@ -110,6 +119,16 @@ async def temporal(_: Settings) -> str:
         ) from error
     at = client.service_client.config.target_host
     return f"{server.server_version} at {at}, namespace {client.namespace}"
+
+
+async def payloads(settings: Settings) -> str:
+    """The keys are named, and never shown."""
+    encryption = encryption_of(settings.payload_keys)
+    if encryption is None:
+        return f"Temporal keeps them in clear: {SETTING} is not set"
+    writes, *others = encryption.key_ids
+    also = f"; read with {', '.join(map(repr, others))} too" if others else ""
+    return f"Temporal keeps them encrypted with the key {writes!r}{also}"
 
 
 async def search(settings: Settings) -> str:

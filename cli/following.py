@@ -1,7 +1,8 @@
 """Following a conversation to the end of a turn."""
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,9 @@ from events.entry import Entry
 Timeout = Annotated[
     float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
 ]
+
+PAUSE = 2.0
+"""Seconds between two looks at whether it goes on."""
 
 
 async def follow(
@@ -64,13 +68,37 @@ async def _follow(
         return over.done()
 
     try:
-        async with growing(conversation.live(), output) as settle:
+        async with growing(conversation.live(), output) as settle, beside(trouble(conversation)):
             async for entry in conversation.log.tail(after, idle=is_over):
                 settle(entry)
                 tell(entry)
         return await over
     finally:
         over.cancel()
+
+
+@contextlib.asynccontextmanager
+async def beside(telling: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """While it is used, `telling` goes on."""
+    task = asyncio.create_task(telling)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def trouble(conversation: Conversation) -> None:
+    """Note why the conversation does not go on, each reason once, and that it does; without end."""
+    known: str | None = None
+    while True:
+        await asyncio.sleep(PAUSE)
+        found = await conversation.trouble()
+        if found is not None and found.cause != known:
+            note(found.sentence, "dim" if found.slow else "yellow")
+        elif found is None and known is not None:
+            note("It goes on.")
+        known = found.cause if found else None
 
 
 def conclude(conversation_id: str, state: State, output: Format) -> int:

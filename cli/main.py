@@ -35,13 +35,18 @@ COMMANDS = {
     "note": "Note a title, tags or state for a conversation; the agent is not told.",
     "ask": "Ask an agent something beside its task; nothing of it is kept.",
     "fork": "Go on from an earlier point of a conversation, in a new one.",
+    "reopen": "Go on with conversations from their logs, after Temporal's database was lost.",
     "replay": "Do again what was recorded in a conversation, then go on live.",
     "close": "End a conversation for good; its log stays.",
+    "export": "Export conversations: messages, ATIF, OpenHands, Inspect, HTML and more.",
+    "verify": "Check that conversations are as they were written, and name each event that is not.",
     "purge": "Delete a conversation for good: its log, and its histories in Temporal.",
     "setup": "Tell Temporal once what perdure needs of it.",
     "doctor": "Check Temporal, the store, the model's key and the disk, and say how to mend them.",
     "worker": "Run a worker in this process.",
+    "deploy": "Let conversations begin and go on under a version of the workers' code.",
     "model": "Serve a scripted model over HTTP.",
+    "codec": "Decrypt payloads for the Temporal UI.",
 }
 
 USAGE, INTERNAL = 2, 1

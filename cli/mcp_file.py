@@ -27,6 +27,8 @@ def read_servers(path: Path) -> tuple[McpServer, ...]:
         raise Invalid(f"The MCP file {path} cannot be read ({reason}).") from error
     except ValueError as error:
         raise Invalid(f"{path} is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise Invalid(f"{path} is nested too deeply: write it flatter.") from error
     servers = content.get("mcpServers") if isinstance(content, dict) else None
     if not isinstance(servers, dict) or not servers:
         raise Invalid(f'{path} names no MCP server: write {{"mcpServers": {{"name": ...}}}}.')

@@ -12,7 +12,10 @@ def message_of(argument: str, images: Sequence[str] = ()) -> Said:
 
     Raises Invalid where it cannot be sent: nothing is started for what nobody would take.
     """
-    text = sys.stdin.read() if argument == "-" else argument
+    try:
+        text = sys.stdin.read() if argument == "-" else argument
+    except UnicodeDecodeError as error:
+        raise Invalid("What was given on stdin is no text in UTF-8: convert it first.") from error
     message = Said(text=text, images=tuple(images))
     if wrong := fault(message):
         raise Invalid(wrong)

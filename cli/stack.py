@@ -3,16 +3,17 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cli.output import note
+from client.codec import encryption_of
 from client.errors import Invalid, Unreachable
 from client.store import store_of
 from embedded.record import StackInfo, environ
 from embedded.stack import Stack, find
+from embedded.temporal import Codec
 from settings.settings import Settings, load
 from storage.log import EventLog
 
@@ -67,18 +68,36 @@ async def place_to_run(**flags: Any) -> AsyncIterator[Place]:
         yield await place(**flags)
         return
     note("No stack is set or running: starting one for this command ...")
-    async with started(settings.data) as stack:
+    async with started(settings) as stack:
         yield Place(_of(stack.info, flags).settings, stack.info, stack)
 
 
 @asynccontextmanager
-async def started(folder: Path) -> AsyncIterator[Stack]:
-    """A stack of our own in `folder`, ended at the end."""
-    stack = await Stack.start(folder, say=lambda line: note(line, "yellow"))
-    try:
+async def started(settings: Settings) -> AsyncIterator[Stack]:
+    """A stack of our own in the data folder, ended at the end; its page shows what is encrypted."""
+    async with AsyncExitStack() as ending:
+        stack = await Stack.start(
+            settings.data,
+            say=lambda line: note(line, "yellow"),
+            codec=_codec(settings, ending),
+        )
+        ending.push_async_callback(stack.stop)
         yield stack
-    finally:
-        await stack.stop()
+
+
+def _codec(settings: Settings, ending: AsyncExitStack) -> Codec | None:
+    """What decrypts payloads for the page of a stack, until the end; none where no key is set."""
+    encryption = encryption_of(settings.payload_keys)
+    if encryption is None:
+        return None
+    # A web server is slow to import, and few commands start one.
+    from client.codec_server import serving
+
+    async def serve(ui: str) -> str:
+        origins = (ui, ui.replace("127.0.0.1", "localhost"))
+        return await ending.enter_async_context(serving(encryption, origins=origins))
+
+    return serve
 
 
 async def log_of(conversation_id: str) -> EventLog:

@@ -16,6 +16,7 @@ def _told(found: Snapshot) -> Iterator[tuple[str, str]]:
         "title": found.title,
         "status": found.status,
         "reason": found.reason,
+        "trouble": found.trouble,
         "turn": f"{found.turn}, {found.iterations} answers of the model",
         "events": f"{found.next_seq}, {found.shown} of them in view ({found.tokens:,} tokens)",
         "waiting": f"{found.waiting} not in the log yet" if found.waiting else None,

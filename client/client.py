@@ -50,7 +50,7 @@ class Client:
         """Raises Unreachable, Invalid, StoreError."""
         return cls(
             store=store_of(settings),
-            temporal=await connect(),
+            temporal=await connect(payload_keys=settings.payload_keys, quiet=True),
             user_id=settings.user,
             task_queue=settings.task_queue,
             search_attributes=settings.search_attributes,

@@ -1,7 +1,6 @@
 """One conversation, as a program outside the workflow sees it."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -13,14 +12,18 @@ from agent.inbox import Said, fault
 from agent.spec import Spec
 from agent.start import Recorded, Snapshot, snapshot
 from agent.state import State
+from client.diagnosis import QUIET, Care, trouble_of
 from client.errors import Conflict, Invalid, NotFound, Unreachable
 from client.live import Growing, live
-from client.remote import ANSWER, Remote
+from client.remote import Remote
 from client.steering import WAIT, Steered
+from client.trouble import ENDED, Trouble, unreachable
 from events.entry import Entry
 from events.projection import digest
+from storage.errors import read_only
+from storage.log import EventLog
 from storage.scopes import session_state
-from storage.state import state_of
+from storage.state import legible_state, state_of
 
 
 class Conversation(Steered):
@@ -90,17 +93,33 @@ class Conversation(Steered):
         return state
 
     async def status(self) -> Snapshot:
-        """Where it stands: asked of the workflow while it runs, else told by the log."""
-        # ValueError is how the SDK says that an operator has paused the workflow in Temporal.
-        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError):
-            told: Snapshot = await self.handle.query(
-                "status", result_type=Snapshot, rpc_timeout=ANSWER
-            )
-            return told
-        state = await state_of(self.log)
-        if state.next_seq == 0 and not await self.remote.is_alive():
+        """Where it stands: asked of the workflow while it runs, else told by the log.
+
+        Raises NotFound, StoreError, and Unreachable where neither Temporal nor the log knows of it.
+        """
+        found, trouble = await asyncio.gather(self.remote.asked(), self._trouble())
+        found = found or await self._logged()
+        if trouble is None or (trouble.cause == ENDED and found.status != "running"):
+            return found
+        return found.model_copy(update={"trouble": trouble.sentence})
+
+    async def trouble(self, quiet: float = QUIET) -> Trouble | None:
+        """Why what is to be done is not; also that a step has been silent for `quiet` seconds."""
+        trouble = await self._trouble(quiet)
+        return None if trouble and trouble.is_over else trouble
+
+    async def _trouble(self, quiet: float = QUIET) -> Trouble | None:
+        try:
+            told = await self.remote.described()
+            return await trouble_of(self.remote, told, Care(quiet)) if told else None
+        except Unreachable as error:
+            return unreachable(error)
+
+    async def _logged(self) -> Snapshot:
+        found = await logged(self.log)
+        if found is None and not await self.remote.is_alive():
             raise NotFound.of(self.id)
-        return snapshot(self.id, state)
+        return found or snapshot(self.id, State())
 
     async def exists(self) -> bool:
         """Whether it has been started, be it that no worker has taken it up yet."""
@@ -150,6 +169,16 @@ class Conversation(Steered):
             if is_over(state):
                 return state
         raise AssertionError("a tail has no end")
+
+
+async def logged(log: EventLog) -> Snapshot | None:
+    """Where a conversation stands as its log tells it, damaged or not; None where it is empty."""
+    state, damage = await legible_state(log)
+    found = snapshot(log.conversation_id, state)
+    if damage is not None:
+        reason = read_only(log.conversation_id, damage)
+        return found.model_copy(update={"status": "error", "reason": reason})
+    return found if state.next_seq else None
 
 
 def turn_is_over(state: State) -> bool:

@@ -9,6 +9,7 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from client.errors import Unreachable
+from client.failed import news_of, reason_of
 from client.remote import Remote
 
 PAUSE = 0.25
@@ -66,7 +67,7 @@ async def growing(remote: Remote) -> tuple[Growing, ...]:
             attempt=step.attempt,
             text=await _text(remote, step),
             run_id=run_id,
-            failure=_reason(step.last_failure),
+            failure=await _reason(remote, step.last_failure),
         )
         for step in told.pending_activities
     ]
@@ -74,15 +75,12 @@ async def growing(remote: Remote) -> tuple[Growing, ...]:
 
 
 async def _text(remote: Remote, step: PendingActivityInfo) -> str:
-    """The newest words of this attempt: Temporal keeps those of the one before it until then."""
-    told = step.last_heartbeat_time.ToDatetime() > step.last_started_time.ToDatetime()
-    if not told or step.state == UNBEGUN:
+    """The newest words of this attempt."""
+    if step.state == UNBEGUN:
         return ""
-    news = await remote.temporal.data_converter.decode(step.heartbeat_details.payloads)
-    return str(news[0].get("text", "")) if news and isinstance(news[0], dict) else ""
+    return str((await news_of(remote, step)).get("text", ""))
 
 
-def _reason(failure: Failure) -> str | None:
-    """Why the attempt before came to nothing: a long reason is put behind one of the server's."""
-    told = failure.cause if failure.HasField("server_failure_info") else failure
-    return told.message or failure.message or None
+async def _reason(remote: Remote, failure: Failure) -> str | None:
+    """Why the attempt before came to nothing."""
+    return (await reason_of(remote, failure))[0] if failure.message else None

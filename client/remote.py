@@ -1,6 +1,7 @@
 """The workflow of one conversation, reached through Temporal; begun again where it has ended."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,11 +16,13 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
+    WorkflowFailureError,
     WorkflowHandle,
     WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from agent.spec import Spec
@@ -91,8 +94,17 @@ class Remote:
 
     async def is_alive(self) -> bool:
         """Whether the workflow runs, or waits for a worker. Raises Unreachable."""
-        told = await self.described()
-        return told is not None and told.workflow_execution_info.status in ALIVE
+        return is_alive(await self.described())
+
+    async def asked(self) -> Snapshot | None:
+        """Where it stands, as the workflow says itself; None where it does not answer."""
+        # ValueError is how the SDK says that an operator has paused the workflow in Temporal.
+        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError):
+            told: Snapshot = await self.handle.query(
+                "status", result_type=Snapshot, rpc_timeout=ANSWER
+            )
+            return told
+        return None
 
     async def signal(self, name: str) -> None:
         """Signal the workflow. Raises Conflict where it has ended, Unreachable."""
@@ -125,6 +137,27 @@ class Remote:
         except RPCError as error:
             raise _not_taken(name, error) from error
 
+    async def begin(self, title: str | None = None) -> bool:
+        """Begin the workflow, to go on from its log; false where it runs. Raises Unreachable."""
+        start = await self._start(None)
+        try:
+            await self.temporal.start_workflow(
+                WORKFLOW,
+                start,
+                id=self.workflow_id,
+                task_queue=self.task_queue,
+                task_timeout=TASK_TIMEOUT,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                search_attributes=begun(start),
+                static_summary=_one_line(title),
+                static_details=self._details(),
+            )
+        except WorkflowAlreadyStartedError:
+            return False
+        except RPCError as error:
+            raise _not_taken("conversation", error) from error
+        return True
+
     async def update_or_begin(
         self,
         name: str,
@@ -150,18 +183,23 @@ class Remote:
             static_summary=_one_line(title),
             static_details=self._details(),
         )
+        begun_by = asyncio.ensure_future(begin.workflow_handle())
+        begun_by.add_done_callback(_looked_at)
         try:
             async with asyncio.timeout(wait):
                 answer: T = await self.temporal.execute_update_with_start_workflow(
                     name, sent, start_workflow_operation=begin, result_type=result
                 )
                 return answer
-        except TimeoutError as error:
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+            _unless_cancelled(error)
             raise TimedOut(f"No worker took the {name} within {wait:g} s.", HINT) from error
         except WorkflowUpdateFailedError as error:
             raise _refused(error) from error
         except RPCError as error:
             raise _not_taken(name, error) from error
+        finally:
+            begun_by.cancel()
 
     async def _start(self, spec: Spec | None) -> Start:
         return Start(
@@ -178,9 +216,30 @@ class Remote:
         return f"- conversation: `{self.log.conversation_id}`\n- log: `{at}`"
 
 
+def is_alive(told: DescribeWorkflowExecutionResponse | None) -> bool:
+    """Whether a workflow that Temporal describes runs, or waits for a worker."""
+    return told is not None and told.workflow_execution_info.status in ALIVE
+
+
 def _one_line(title: str | None) -> str | None:
     words = " ".join((title or "").split())
     return (words if len(words) <= SUMMARY else f"{words[: SUMMARY - 3]}...") or None
+
+
+def _unless_cancelled(error: Exception) -> None:
+    """Raises CancelledError where the caller was cancelled.
+
+    The SDK has one error for that, for our own time limit, and for a server that gave up waiting.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
+
+
+def _looked_at(task: asyncio.Future[Any]) -> None:
+    """The SDK tells of a failure twice, and Python complains of the one that nobody asks for."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _not_taken(name: str, error: RPCError) -> Unreachable:

@@ -7,8 +7,10 @@ from agent.start import Recorded
 from agent.state import State
 from client.errors import Conflict, NotFound
 from client.remote import Remote
+from storage.errors import Damaged, Missing, read_only
 from storage.log import EventLog
 from storage.state import state_of
+from storage.verify import must_be_whole
 
 T = TypeVar("T")
 
@@ -78,9 +80,19 @@ class Steered:
         await self._ask("note", sent, type(None))
 
     async def must_be_open(self) -> State:
-        """What the log tells. Raises NotFound, and Conflict where the conversation is closed."""
-        state = await state_of(self.log)
-        if state.next_seq == 0 and not await self.remote.is_alive():
+        """What the log tells.
+
+        Raises NotFound, and Conflict where the conversation is closed or its log is damaged. While
+        its workflow runs, that one meets what is damaged.
+        """
+        alive = await self.remote.is_alive()
+        try:
+            state = await state_of(self.log)
+            if not alive:
+                await must_be_whole(self.log)
+        except (Missing, Damaged) as error:
+            raise Conflict(read_only(self.log.conversation_id, error)) from error
+        if state.next_seq == 0 and not alive:
             raise NotFound.of(self.log.conversation_id)
         if state.status == "closed":
             raise Conflict(

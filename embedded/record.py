@@ -12,7 +12,7 @@ FOREIGN = ("TEMPORAL_", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", 
 
 
 class StackInfo(BaseModel):
-    """Where the parts of a stack are: `temporal` is host:port, `ui` and `store` are URLs.
+    """Where the parts of a stack are: `temporal` is host:port; `ui`, `codec` and `store` are URLs.
 
     `pids` are by name: supervisor, temporal, weed, worker. `environment` is what a worker or a
     client needs to use this stack, keys included.
@@ -23,6 +23,7 @@ class StackInfo(BaseModel):
     folder: Path
     temporal: str
     ui: str | None
+    codec: str | None = None
     store: str
     bucket: str
     pids: dict[str, int]

@@ -17,7 +17,7 @@ from embedded.probe import http_status, listening
 from embedded.record import StackInfo, environ, read, remove, write
 from embedded.seaweed import Seaweed
 from embedded.supervisor import Supervisor
-from embedded.temporal import NAMESPACE, TemporalServer
+from embedded.temporal import NAMESPACE, Codec, TemporalServer
 
 BUCKET = "perdure"
 
@@ -56,13 +56,15 @@ class Stack:
         ui: bool = True,
         worker: Sequence[str] = WORKER,
         say: Callable[[str], None] = logger.warning,
+        codec: Codec | None = None,
     ) -> Self:
         """Starts all of it in `folder`, by default the person's data folder for perdure.
 
         What an earlier stack kept there is found again. `worker` is the command to keep running,
-        its first word a path; `say` is given a line whenever it had to be started again. Raises
-        FolderTaken where another stack has the folder, FolderUnusable, and ProcessFailed where a
-        part does not come up; nothing is left running then.
+        its first word a path; `say` is given a line whenever it had to be started again; `codec`
+        decrypts payloads for the page of Temporal. Raises FolderTaken where another stack has the
+        folder, FolderUnusable, and ProcessFailed where a part does not come up; nothing is left
+        running then.
         """
         folder = _chosen(folder)
         make_folder(folder)
@@ -70,7 +72,7 @@ class Stack:
             ending.callback((await FolderLock.take(folder)).release)
             ending.callback(remove, folder)
             _forget_last_start(folder)
-            temporal, store = await _servers(folder, ui, ending)
+            temporal, store = await _servers(folder, ui, codec, ending)
             await store.make_bucket(BUCKET)
             stack = cls(folder, temporal, store, worker, say)
             await stack._worker.start()
@@ -86,6 +88,7 @@ class Stack:
             folder=self._folder,
             temporal=self._temporal.address,
             ui=self._temporal.ui_url,
+            codec=self._temporal.codec_url,
             store=self._store.endpoint,
             bucket=BUCKET,
             pids={
@@ -156,14 +159,14 @@ def _port(address: str) -> int:
 
 
 async def _servers(
-    folder: Path, ui: bool, ending: AsyncExitStack
+    folder: Path, ui: bool, codec: Codec | None, ending: AsyncExitStack
 ) -> tuple[TemporalServer, Seaweed]:
     running: list[Server] = []
     ending.push_async_callback(_stop_all, running)
     try:
         async with asyncio.TaskGroup() as both:
             temporal = both.create_task(
-                _noted(running, TemporalServer.start(folder / "temporal", ui))
+                _noted(running, TemporalServer.start(folder / "temporal", ui, codec))
             )
             store = both.create_task(_noted(running, Seaweed.start(folder / "seaweed")))
     except ExceptionGroup as failures:

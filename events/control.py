@@ -1,6 +1,8 @@
 """What steers a conversation: people, limits, judgements, failures."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
 
 from events.base import EventBase, Source
 from events.risk import Risk
@@ -48,6 +50,18 @@ class ConversationStateUpdateEvent(EventBase):
     kind: Literal["ConversationStateUpdateEvent"] = "ConversationStateUpdateEvent"
     key: str
     value: Any = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """What is decided by must be what it is taken for."""
+        match self.key, self.value:
+            case ("opened", {"run_id": str()}) | ("spec", dict()) | ("status", str()):
+                return self
+            case "confirmed", list(seqs) | tuple(seqs) if all(isinstance(n, int) for n in seqs):
+                return self
+            case "opened" | "spec" | "status" | "confirmed", _:
+                raise ValueError(f"this is no value of {self.key!r}")
+        return self
 
 
 class ConversationErrorEvent(EventBase):

@@ -47,3 +47,5 @@ class Digest(BaseModel):
     value: Any = None
     """Of a state update: what changed. Of an error: its code and detail."""
     usage: Usage | None = None
+    home: str | None = None
+    """Of an entry that tells of the files: the queue of the workers that have them."""

@@ -48,11 +48,12 @@ def digest(entry: Entry) -> Digest:
     return Digest(
         seq=entry.seq,
         kind=_name(event.kind),
-        source=event.source,
+        source=_name(event.source),
         fingerprint=fingerprint(event),
         size=size(entry),
         sha=entry.sha,
         usage=_billed(entry.usage),
+        home=entry.files.home if entry.files else None,
         **_details(event),
     )
 
@@ -163,6 +164,8 @@ def _brief(event: ConversationStateUpdateEvent) -> Any:
     """What is decided by: of a spec all but its prompt, of most other updates nothing."""
     if event.key == "title":
         return str(event.value)[:TITLE]
+    if event.key == "opened":  # which sandbox there is decides nothing
+        return {"run_id": event.value["run_id"]}
     if event.key != "spec":
         return event.value if event.key in DECISIVE else None
     return {name: value for name, value in event.value.items() if name != "system_prompt"}

@@ -173,7 +173,7 @@ def read_scripts(path: Path) -> dict[str, Script]:
     if not isinstance(content, dict) or not content:
         raise ScriptError(f'{path} holds no script: write {{"answers": [...]}} into it.')
     if "answers" in content:
-        content = {content.get("name", DEFAULT_NAME): content}
+        content = {str(content.get("name", DEFAULT_NAME)): content}
     return {name: _script(path, name, fields) for name, fields in content.items()}
 
 
@@ -197,6 +197,8 @@ def _parsed(path: Path) -> Any:
         raise ScriptError(f"The script file {path} cannot be read ({reason}).") from error
     except ValueError as error:
         raise ScriptError(f"{path} is not valid {path.suffix[1:].upper()}: {error}.") from error
+    except RecursionError as error:
+        raise ScriptError(f"{path} is nested too deeply: write it flatter.") from error
     raise ScriptError(f"{path} is neither JSON nor TOML: name it .json or .toml.")
 
 

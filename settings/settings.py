@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -17,6 +17,9 @@ from pydantic_settings import (
 )
 
 PREFIX = "PERDURE_"
+SECRET = f"{PREFIX}SECRET_"
+"""Before the name of a secret, in the worker's variable that holds its value."""
+
 FILE = Path("perdure.toml")
 USER_FILE = platformdirs.user_config_path("perdure") / "perdure.toml"
 
@@ -29,7 +32,13 @@ class Settings(BaseSettings):
     """`store` is `s3://bucket/prefix` or `file:///dir`; none means the embedded stack's.
 
     `search_attributes` says whether conversations can be found in Temporal by status, user and
-    so on: `auto` where its namespace knows the attributes, or `off`.
+    so on: `auto` where its namespace knows the attributes, or `off`. `payload_keys` encrypt what
+    Temporal keeps: `ID:KEY[,ID:KEY ...]` or the path of a file of such; the first one encrypts, all
+    decrypt. `secrets` is a folder with a file for each secret, called as the secret is; what is not
+    there is looked for in PERDURE_SECRET_{NAME}. `sandbox` is where commands run: `auto` is the
+    strongest that works on the worker's machine; they can read `sandbox_reads` beside the system's
+    own files. `save_llm_messages` writes what was said beside the log of a conversation that
+    closes.
     """
 
     model_config = SettingsConfigDict(
@@ -43,6 +52,12 @@ class Settings(BaseSettings):
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
     unsafe_store: bool = False
     search_attributes: Literal["auto", "off"] = "auto"
+    payload_keys: SecretStr | None = None
+    secrets: Path | None = None
+    build_id: str | None = Field(default=None, min_length=1)
+    save_llm_messages: bool = True
+    sandbox: Literal["auto", "bubblewrap", "uid", "landlock", "none"] = "auto"
+    sandbox_reads: tuple[Path, ...] = ()
 
     @classmethod
     def settings_customise_sources(
@@ -62,14 +77,15 @@ def load(**flags: Any) -> Settings:
     Raises SettingsError.
     """
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    strays = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    ours = (name for name in os.environ if name.startswith(PREFIX))
+    strays = sorted(name for name in ours if name not in known and not name.startswith(SECRET))
     if strays:
         raise SettingsError(f"There is no setting {strays[0]}: the settings are {_names(known)}.")
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         raise SettingsError("; ".join(_fault(one) for one in error.errors())) from error
-    except ValueError as error:  # a file that is no TOML
+    except (ValueError, RecursionError) as error:  # a file that is no TOML
         raise SettingsError(f"{FILE} or {USER_FILE} cannot be read: {error}") from error
 
 

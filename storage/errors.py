@@ -7,6 +7,8 @@
   - Fenced, Superseded: this writer has to stop
   - Missing, Damaged, Altered: an object is not what was written
   - StillForked: it cannot be deleted as long as others need it
+  - TooLarge: a workspace is more than a snapshot takes
+  - Unrestorable: a snapshot is whole, and yet no folder may be made from it
 """
 
 
@@ -70,6 +72,17 @@ class Damaged(StoreError):
         self.seq = seq
 
 
+def read_only(conversation_id: str, error: Missing | Damaged) -> str:
+    """Why a conversation does not go on, and what to do."""
+    told = f"The log of {conversation_id} is damaged at seq {error.seq}: it can be read, not"
+    if error.seq == 0:
+        return f"{told} continued. {error}"
+    return (
+        f"{told} continued. Fork it before that: perdure fork {conversation_id} --at "
+        f"{error.seq - 1}. Or mend it: {error}"
+    )
+
+
 class Altered(StoreError):
     """The blob at `key` no longer has the SHA-256 that it is named by."""
 
@@ -87,3 +100,18 @@ class StillForked(StoreError):
             f"{', '.join(forks)} first."
         )
         self.forks = forks
+
+
+class TooLarge(StoreError):
+    """A workspace has more, or larger, files than a snapshot takes."""
+
+
+class Unrestorable(StoreError):
+    """The snapshot at `key` is whole, and yet not one that `storage/snapshots` writes."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(
+            f"No workspace may be made from the snapshot {key}, for {why}: go on from an older "
+            "one, or with a newer version of perdure if that wrote it."
+        )
+        self.key = key

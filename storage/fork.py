@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from agent.evolve import fold
 from agent.state import State
@@ -60,12 +61,32 @@ async def forks_of(log: LogReader) -> list[str]:
     return [_named(mark) async for mark in marks if await _is_fork(log, mark)]
 
 
+async def marked(log: LogReader) -> list[int]:
+    """The last slots of this conversation that its forks begin with."""
+    prefix = conversation_prefix(log.user_id, log.conversation_id)
+    bodies = [await log.store.read(mark) async for mark in keys(log.store, prefix + FORKS)]
+    return [mark["at"] for mark in map(_read, bodies) if isinstance(mark.get("at"), int)]
+
+
 async def _is_fork(log: LogReader, mark: str) -> bool:
     """Whether the fork was begun, and is there: the mark alone stays where either fails."""
-    user_id = json.loads(await log.store.read(mark) or b"{}").get("user_id", log.user_id)
-    fork = await fork_in(log.store, conversation_prefix(user_id, _named(mark)))
+    user_id = _read(await log.store.read(mark)).get("user_id", log.user_id)
+    try:
+        prefix = conversation_prefix(str(user_id), _named(mark))
+    except ValueError:  # no log wrote this mark
+        return False
+    fork = await fork_in(log.store, prefix)
     whose = (log.user_id, log.conversation_id)
     return fork is not None and (fork.user_id, fork.conversation_id) == whose
+
+
+def _read(mark: bytes | None) -> dict[str, Any]:
+    """What a mark says; nothing, where it cannot be read."""
+    try:
+        said = json.loads(mark or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _named(mark: str) -> str:

@@ -5,6 +5,12 @@ users/{user_id}/conversations/{conversation_id}/
     events/000000_{event_id}.json    one object per event
     responses/000007.json            a completion as received
     blobs/{sha256}                   what is too long for an event
+    segments/000000-001000.jsonl     copies of the events in these slots, for cold reads
+    segments/tail                    the hashes of the events behind the last segment
+    trouble.json                     why it does not go on: a cache
+    llm_messages.json                all that was said, as messages, once it is closed: a copy
+    workspace/{sha256}               a snapshot of its files: storage/snapshots
+    workspace/packs/{sha256}         the bytes of files that snapshots refer to
     fork.json                        whose slots come before its own, where it is a fork
     forks/{conversation_id}.json     one object for each of its forks
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
@@ -18,9 +24,14 @@ LAST_SEQ = 999_999
 """Six digits: one more would no longer sort."""
 
 STATE = "base_state.json"
+TROUBLE = "trouble.json"
+LLM_MESSAGES = "llm_messages.json"
 FORK = "fork.json"
 FORKS = "forks/"
 EVENTS = "events/"
+SEGMENTS = "segments/"
+TAIL = f"{SEGMENTS}tail"
+RESPONSES = "responses/"
 APP_STATE = "app/state/"
 
 _USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
@@ -77,7 +88,12 @@ def events_after(seq: int) -> str:
 
 
 def response_key(seq: int) -> str:
-    return f"responses/{_digits(seq)}.json"
+    return f"{RESPONSES}{_digits(seq)}.json"
+
+
+def segment_key(first: int, end: int) -> str:
+    """Where the copies of the slots from `first` on and before `end` lie."""
+    return f"{SEGMENTS}{_digits(first)}-{end:06d}.jsonl"
 
 
 def blob_key(sha256: str) -> str:

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
 
 from events.base import Tolerant
 from storage.errors import Altered
-from storage.keys import FORK, conversation_prefix, event_key
+from storage.keys import FORK, LAST_SEQ, conversation_prefix, event_key
 from storage.store import Store
 
 
@@ -18,7 +20,7 @@ class Fork(Tolerant):
 
     user_id: str
     conversation_id: str
-    at: int
+    at: Annotated[int, Field(ge=0, le=LAST_SEQ)]
     sha: str
 
     def body(self) -> bytes:
@@ -63,7 +65,10 @@ async def fork_in(store: Store, prefix: str) -> Fork | None:
     """What the conversation under this prefix is a fork of, if it is one. Raises Altered."""
     body = await store.read(prefix + FORK)
     try:
-        return None if body is None else Fork.model_validate(json.loads(body))
+        fork = None if body is None else Fork.model_validate_json(body)
+        if fork is not None:
+            conversation_prefix(fork.user_id, fork.conversation_id)
+        return fork
     except ValueError as error:
         raise Altered(prefix + FORK) from error
 

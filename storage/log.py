@@ -1,19 +1,23 @@
 """Writing one conversation's log."""
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from agent.completion import Completion
-from events.entry import Entry, Origin, entry
+from events.entry import Entry, Origin, checked, entry
 from events.event import AnyEvent, UnknownEvent
+from events.files import Files
 from events.tools import AgentErrorEvent, ObservationEvent, UserRejectObservation
 from events.usage import Usage
-from storage.errors import Fenced, StoreUnavailable, Superseded
+from storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
 from storage.keys import STATE, blob_key, event_id, event_key, response_key
 from storage.lineage import holder_of
 from storage.reader import LogReader
 from storage.record import Record
+from storage.sealing import seal
+from storage.segments import SIZE, next_boundary
 
 ANSWERS = (ObservationEvent, AgentErrorEvent, UserRejectObservation)
 ANSWER_KINDS = tuple(answer.__name__ for answer in ANSWERS)
@@ -34,6 +38,7 @@ class EventLog(LogReader):
         origin: Origin,
         shared: bool = False,
         usage: Usage | None = None,
+        files: Files | None = None,
     ) -> list[Entry]:
         """Write `events` into the slots from `base` on, once, however often this is called.
 
@@ -52,8 +57,8 @@ class EventLog(LogReader):
           parallel tools share theirs, and else ends in Superseded.
 
         Returns every entry from `base` to the last one written, adopted or settled, in order and
-        whoever wrote them, so that who folds them leaves no hole. `usage` rides with the first
-        event. The positions of `origin` are counted here.
+        whoever wrote them, so that who folds them leaves no hole. `usage` and `files` ride with the
+        first event. The positions of `origin` are counted here.
 
         Also raises Damaged, StoreUnavailable (some may be written: call again with the same
         origin, nothing else) and StoreRefused.
@@ -61,24 +66,32 @@ class EventLog(LogReader):
         walked: list[Entry] = []
         for position, event in enumerate(events):
             mine = origin.model_copy(update={"position": position})
-            bill = usage if position == 0 else None
+            riders = (usage, files) if position == 0 else (None, None)
             while not walked or walked[-1].origin != mine:
-                held = await self._claim(base + len(walked), event, mine, bill)
+                seq = base + len(walked)
+                before = walked[-1] if walked else await self._cached(seq - 1)
+                placed = entry(seq, self._placed(event, seq), mine, *riders)
+                held = await self._claim(placed, before)
                 walked.append(held)
                 if held.origin != mine and settles(held.event, event):
                     return walked
                 if held.origin != mine and not shared:
                     key = self._prefix + event_key(self.conversation_id, held.seq)
                     raise Superseded(key, held.origin.activity)
+        await self._seal_what_is_full(base, base + len(walked))
         return walked
 
     async def settled(self, action_id: str, base: int) -> list[Entry] | None:
         """The entries from `base` to the one that answers the action; None where none does.
 
-        To be asked before anything is done that must not be done twice.
+        To be asked before anything is done that must not be done twice. Raises Fenced where another
+        run begins on the way: what stands behind that is not for the run before to go on from.
         """
         walked: list[Entry] = []
         while (held := await self.find(base + len(walked))) is not None:
+            if walked and held.origin.run != walked[0].origin.run:
+                key = self._prefix + event_key(self.conversation_id, held.seq)
+                raise Fenced(key, held.origin.run)
             walked.append(held)
             if answered(held.event) == action_id:
                 return walked
@@ -111,12 +124,18 @@ class EventLog(LogReader):
         """Replace `base_state.json`, a cache of what the events say."""
         await self.store.replace(self._prefix + STATE, body)
 
-    async def _claim(self, seq: int, event: AnyEvent, mine: Origin, usage: Usage | None) -> Entry:
-        """What slot `seq` holds after trying to write `event` into it. Raises Fenced.
+    async def _seal_what_is_full(self, base: int, end: int) -> None:
+        """Make a segment where this walk has filled one: whatever keeps it from it, others will."""
+        if end >= next_boundary(base):
+            with contextlib.suppress(StoreError):
+                await seal(self, next_boundary(end) - SIZE)
+
+    async def _claim(self, mine: Entry, before: Entry | None) -> Entry:
+        """What its slot holds after trying to write `mine` into it, behind `before`. Raises Fenced.
 
         A slot that a fork has from another conversation is taken.
         """
-        wanted = entry(seq, self._placed(event, seq), mine, usage)
+        seq, wanted = mine.seq, checked(mine, before.sha if before else "")
         lineage = await self.lineage()
         holder = holder_of(lineage, seq)
         key = holder.key(seq)
@@ -125,7 +144,7 @@ class EventLog(LogReader):
         held = await self.find(seq)
         if held is None:
             raise _vanished(key)
-        if held.origin.run != mine.run:
+        if held.origin.run != mine.origin.run:
             raise Fenced(key, held.origin.run)
         return held
 

@@ -58,8 +58,10 @@ def _remember(passed: Path) -> None:
 async def _check_reading(store: Store, at: str) -> None:
     key = f"{at}bytes"
     _demand(await store.read(key) is None, "it reads an object that was never written")
-    _demand(await store.create(key, EVERY_BYTE), "it refuses to create an object on a free key")
+    # Where an answer was lost, the store has asked again, and was refused: reading tells.
+    created = await store.create(key, EVERY_BYTE)
     read = await store.read(key)
+    _demand(created or read is not None, "it refuses to create an object on a free key")
     _demand(read is not None, "an object that was just written cannot be read")
     _demand(read == EVERY_BYTE, "an object is read back with other bytes than were written")
     _demand(await store.list(at) == [key], "an object that was just written is not listed")
@@ -79,10 +81,12 @@ async def _check_race(store: Store, key: str) -> None:
     wins = await asyncio.gather(*(store.create(key, body) for body in bodies))
     winners = [body for body, won in zip(bodies, wins, strict=True) if won]
     _demand(
-        len(winners) == 1,
+        len(winners) <= 1,
         f"of {WRITERS} writers of one key {len(winners)} were told that they wrote it",
     )
-    _demand(await store.read(key) == winners[0], "the writer that won is not the one that is read")
+    # Nobody is told where the winner's answer was lost.
+    won = await store.read(key) in (winners or bodies)
+    _demand(won, "the writer that won is not the one that is read")
 
 
 def _demand(kept: bool, otherwise: str) -> None:

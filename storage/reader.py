@@ -24,12 +24,16 @@ from storage.keys import (
 from storage.lineage import Holder, Lineage, holder_of, lineage_of
 from storage.listing import keys
 from storage.record import Record
+from storage.segments import next_boundary, segment_at
 from storage.store import Store
 
 Slot: TypeAlias = Entry | Damaged | Missing
 """What a slot turned out to hold, or why it could not be told; all have a `seq`."""
 
 AT_ONCE = 32
+COLD = 100
+"""Slots that are worth looking for a segment."""
+
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 0.5
 
@@ -69,12 +73,11 @@ class LogReader:
 
     async def find(self, seq: int) -> Entry | None:
         """The entry of slot `seq`, or nothing where the slot is free. Raises Damaged."""
-        holder = holder_of(await self.lineage(), seq)
-        known = self.cache and self.cache.get((holder.user_id, holder.conversation_id, seq))
-        if known:
+        if (known := await self._cached(seq)) is not None:
             return known
+        holder = holder_of(await self.lineage(), seq)
         body = await self.store.read(holder.key(seq))
-        return None if body is None else self._remember(holder, _parsed(holder, seq, body))
+        return None if body is None else self._remember(holder, parsed(holder, seq, body))
 
     async def at(self, seq: int) -> Entry:
         """The entry of slot `seq`, which must be there. Raises Missing and Damaged."""
@@ -86,13 +89,20 @@ class LogReader:
     async def read(self, first: int, limit: int) -> list[Entry]:
         """The entries from slot `first` on, at most `limit`, fewer only at the end of the log.
 
-        Raises Missing or Damaged for the first slot that cannot be read.
+        Where a segment holds many of them that are not known yet, it is read in their stead. Raises
+        Missing or Damaged for the first slot that cannot be read.
         """
-        entries = []
-        for slot in await self.readable(first, limit):
-            if not isinstance(slot, Entry):
-                raise slot
-            entries.append(slot)
+        entries: list[Entry] = []
+        while len(entries) < limit:
+            at, wanted = first + len(entries), limit - len(entries)
+            if segment := await self._cold(at, wanted):
+                entries += segment
+                continue
+            wanted = min(wanted, next_boundary(at) - at)
+            found = await self.readable(at, wanted)
+            entries += map(_whole, found)
+            if len(found) < wanted:
+                break
         return entries
 
     async def readable(self, first: int, limit: int) -> list[Slot]:
@@ -121,6 +131,17 @@ class LogReader:
         first = (await self.lineage())[0].first
         seqs = await self._listed(max(0, hint - 1)) or (await self._listed(0) if hint > 1 else [])
         return max([first - 1, *seqs]) + 1
+
+    async def gap(self) -> int | None:
+        """The first of its own slots that has no object, though a later one has."""
+        first = (await self.lineage())[0].first
+        listed = set(await self._listed(0))
+        unlisted = (seq for seq in range(first, max(listed, default=first)) if seq not in listed)
+        # A listing beside a writer may pass over a slot: it is there by now, or it is gone.
+        for seq in unlisted:
+            if await self.store.read((await self.lineage())[0].key(seq)) is None:
+                return seq
+        return None
 
     async def tail(
         self, after: int = -1, idle: Callable[[], Awaitable[bool]] = never
@@ -177,6 +198,22 @@ class LogReader:
             if slot.seq < end
         ]
 
+    async def _cold(self, first: int, limit: int) -> list[Entry]:
+        """What a segment holds of a long range whose beginning is not known yet."""
+        if limit < COLD or await self._cached(first) is not None:
+            return []
+        holder = holder_of(await self.lineage(), first)
+        segment = await segment_at(self.store, holder, first)
+        if segment is None:
+            return []
+        found = enumerate(segment.bodies[first - segment.first :][:limit], first)
+        upto = min((one.first for one in await self.lineage() if one.first > first), default=None)
+        return [
+            self._remember(holder, parsed(holder, seq, body))
+            for seq, body in found
+            if upto is None or seq < upto
+        ]
+
     async def _listed(self, first: int) -> list[int]:
         """The slots from `first` on that have an object."""
         found = keys(self.store, self._prefix + EVENTS, self._prefix + events_after(first))
@@ -193,8 +230,14 @@ class LogReader:
         body = await self.store.read(key)
         try:
             return None if body is None else Record.model_validate(json.loads(body))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Damaged(seq, key) from error
+
+    async def _cached(self, seq: int) -> Entry | None:
+        """The entry of slot `seq` where it is known without asking the store for it."""
+        holder = holder_of(await self.lineage(), seq)
+        slot = (holder.user_id, holder.conversation_id, seq)
+        return None if self.cache is None else self.cache.get(slot)
 
     def _remember(self, holder: Holder, entry: Entry) -> Entry:
         if self.cache is not None:
@@ -212,7 +255,14 @@ class LogReader:
         return seq if key == self._prefix + event_key(self.conversation_id, seq) else None
 
 
-def _parsed(holder: Holder, seq: int, body: bytes) -> Entry:
+def _whole(slot: Slot) -> Entry:
+    if not isinstance(slot, Entry):
+        raise slot
+    return slot
+
+
+def parsed(holder: Holder, seq: int, body: bytes) -> Entry:
+    """The entry whose object in slot `seq` has this body. Raises Damaged."""
     try:
         found = entry_from(seq, body)
     except ValueError as error:

@@ -26,6 +26,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.store import check_key
@@ -206,7 +207,8 @@ class S3Store:
     def _attempt(self, request: Callable[["S3Client"], T]) -> T:
         try:
             return request(self._client())
-        except (BotoCoreError, ClientError, ResponseParserError) as error:
+        # A body that breaks off in the middle is told by urllib3 in its own words.
+        except (BotoCoreError, ClientError, ResponseParserError, HTTPError) as error:
             raise self._explained(error) from error
 
     def _client(self) -> "S3Client":
@@ -230,6 +232,7 @@ class S3Store:
                 | ResponseParserError()
                 | FlexibleChecksumError()
                 | CredentialRetrievalError()
+                | HTTPError()
             ):
                 return StoreUnavailable(f"{where} does not answer as it should: {error}")
             case _:

@@ -8,6 +8,7 @@ from typing import Any
 from agent.scopes import scoped, wrong_key
 from events.control import ConversationStateUpdateEvent
 from events.entry import Entry
+from storage.errors import Altered
 from storage.keys import APP_STATE, user_state_prefix
 from storage.listing import keys
 from storage.reader import LogReader
@@ -34,7 +35,7 @@ async def share(store: Store, user_id: str, values: Mapping[str, Any]) -> None:
 async def session_state(log: LogReader) -> dict[str, Any]:
     """All values by key: everybody's, the user's, and those that the log itself tells.
 
-    The whole log is read for it. Raises Missing and Damaged.
+    The whole log is read for it. Raises Missing and Damaged, and Altered of a shared value.
     """
     everybody, users, own = await asyncio.gather(
         _shared(log.store, APP_STATE, "app:"),
@@ -49,9 +50,15 @@ async def _shared(store: Store, prefix: str, scope: str) -> dict[str, Any]:
     found = [key async for key in keys(store, prefix)]
     bodies = await asyncio.gather(*map(store.read, found))
     names = (key.removeprefix(prefix).removesuffix(".json") for key in found)
-    return {
-        f"{scope}{name}": json.loads(body) for name, body in zip(names, bodies, strict=True) if body
-    }
+    values = map(_value, found, bodies)
+    return {f"{scope}{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def _value(key: str, body: bytes | None) -> Any:
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError) as error:
+        raise Altered(key) from error
 
 
 async def _own(log: LogReader) -> dict[str, Any]:

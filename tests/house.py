@@ -12,7 +12,7 @@ from activities.world import World
 from agent.spec import Limits, ModelSpec, Spec
 from client.client import Client
 from tools.terminal import SESSIONS
-from worker import build_worker
+from worker import build_worker, build_worker_at_home
 
 
 @dataclass
@@ -33,7 +33,12 @@ class House:
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[None]:
-        async with build_worker(self.client.temporal, self.client.task_queue, self.world):
+        async with contextlib.AsyncExitStack() as workers:
+            temporal = self.client.temporal
+            worker = build_worker(temporal, self.client.task_queue, self.world)
+            await workers.enter_async_context(worker)
+            if self.world.home is not None:
+                await workers.enter_async_context(build_worker_at_home(temporal, self.world))
             yield
         await self.world.mcp.close()
         await SESSIONS.close()

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from events.actions import MCPToolAction
+from sandbox.spot import Spot
 from tools.editing.edits import Edit, all_or_none
 from tools.editing.patch import Add, Change, Delete, PatchError, Update, parsed
 from tools.editing.patched import patched
@@ -84,61 +85,61 @@ def _applied(changes: Sequence[Change], workspace: Path) -> str:
 
 
 def _plan(change: Change, workspace: Path) -> Plan:
-    path = inside(workspace, change.path)
+    spot = inside(workspace, change.path)
     match change:
         case Add():
-            _check_free(path, change.path)
-            edit = Edit(path, change.path, None, Text(change.body).encoded(change.path))
+            _check_free(spot, change.path)
+            edit = Edit(spot, change.path, None, Text(change.body).encoded(change.path))
             return Plan((edit,), f"A {change.path}")
         case Delete():
-            before = _own(workspace, change.path, path)
-            return Plan((Edit(path, change.path, before, None),), f"D {change.path}")
+            before = _own(workspace, change.path, spot)
+            return Plan((Edit(spot, change.path, before, None),), f"D {change.path}")
         case Update():
-            return _update(change, workspace, path)
+            return _update(change, workspace, spot)
 
 
-def _update(change: Update, workspace: Path, path: Path) -> Plan:
-    before = _existing(path, change.path)
+def _update(change: Update, workspace: Path, spot: Spot) -> Plan:
+    before = _existing(spot, change.path)
     text = decoded(before, change.path)
     made = patched(text.body, change.hunks, change.path)
     after = text.with_body(made.body).encoded(change.path)
     hunks = ", ".join(map(str, made.loose))
     said = f" (hunk {hunks}: found with other whitespace or signs, so check it)" if hunks else ""
-    edit = Edit(path, change.path, before, after)
+    edit = Edit(spot, change.path, before, after)
     if change.move_to is None:
         return Plan((edit,), f"M {change.path}{said}")
-    _own(workspace, change.path, path)
+    _own(workspace, change.path, spot)
     target = inside(workspace, change.move_to)
     _check_free(target, change.move_to)
-    moved = Edit(target, change.move_to, None, after, mode=path.stat().st_mode & 0o7777)
+    moved = Edit(target, change.move_to, None, after, mode=spot.mode())
     gone = replace(edit, after=None)
     return Plan((moved, gone), f"R {change.path} -> {change.move_to}{said}")
 
 
-def _check_free(path: Path, name: str) -> None:
-    if path.exists():
+def _check_free(spot: Spot, name: str) -> None:
+    if spot.exists():
         raise ToolFailed(f"`{printable(name)}` exists already: update it, or choose another path.")
 
 
-def _existing(path: Path, name: str) -> bytes:
-    if not path.exists():
+def _existing(spot: Spot, name: str) -> bytes:
+    if not spot.exists():
         raise ToolFailed(f"`{printable(name)}` does not exist: add it, or name another file.")
-    return load(path, name)
+    return load(spot, name)
 
 
-def _own(workspace: Path, name: str, path: Path) -> bytes:
+def _own(workspace: Path, name: str, spot: Spot) -> bytes:
     """The content of a file that is to go: a link to it must not take it along."""
     if (workspace / name).is_symlink():
         raise ToolFailed(f"`{printable(name)}` is a symbolic link: name the file that it leads to.")
-    return _existing(path, name)
+    return _existing(spot, name)
 
 
 def _twice(edits: Sequence[Edit]) -> Iterator[str]:
-    seen: set[Path] = set()
+    seen: set[Spot] = set()
     for edit in edits:
-        if edit.path in seen:
+        if edit.spot in seen:
             yield f"`{printable(edit.name)}` is named twice: put all of its hunks into one update."
-        seen.add(edit.path)
+        seen.add(edit.spot)
 
 
 def touches(action: MCPToolAction) -> tuple[str, ...] | None:

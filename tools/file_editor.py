@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from events.actions import EditorCommand, FileEditorAction
 from events.content import Content, TextContent, ToolAnnotations, ToolDefinition
 from events.observations import FileEditorObservation
+from sandbox.spot import Spot
 from tools.arguments import schema_of, validated
 from tools.editing import image
 from tools.editing.edits import Edit, all_or_none, carried, content_of, last_edit
@@ -85,15 +85,15 @@ async def run(action: FileEditorAction, context: Context) -> FileEditorObservati
     """Do it; what cannot be done is an observation with `is_error`."""
     exists = True
     try:
-        path = await asyncio.to_thread(inside, context.workspace, action.path)
-        exists = await asyncio.to_thread(path.exists)
+        spot = await asyncio.to_thread(inside, context.workspace, action.path)
+        exists = await asyncio.to_thread(spot.exists)
         if not exists and action.command != "create":
             raise ToolFailed(f"`{action.path}` does not exist.")
         if action.command == "view":
-            return _observed(action, context, path, await asyncio.to_thread(_view, action, path))
+            return _observed(action, spot, await asyncio.to_thread(_view, action, spot))
         if action.command == "undo_edit":
-            return await _done(action, context, *await _undoing(action, context, path))
-        return await _done(action, context, *await asyncio.to_thread(_planned, action, path))
+            return await _done(action, context, *await _undoing(action, context, spot))
+        return await _done(action, context, *await asyncio.to_thread(_planned, action, spot))
     except ToolFailed as failure:
         reason = str(failure)
     except OSError as error:
@@ -107,14 +107,14 @@ async def run(action: FileEditorAction, context: Context) -> FileEditorObservati
     )
 
 
-def _view(action: FileEditorAction, path: Path) -> Sequence[Content]:
-    if path.is_dir():
+def _view(action: FileEditorAction, spot: Spot) -> Sequence[Content]:
+    if spot.is_dir():
         if action.view_range:
             raise ToolFailed(f"`{action.path}` is a directory, so leave out `view_range`.")
-        return (TextContent(text=tree(path)),)
-    if path.is_file() and (kind := image.image_type(path)):
-        return image.shown(path, action.path, kind)
-    lines = read(path, action.path).lines
+        return (TextContent(text=tree(spot)),)
+    if spot.is_file() and (kind := image.image_type(spot)):
+        return image.shown(spot, action.path, kind)
+    lines = read(spot, action.path).lines
     first, last = _range(action, len(lines))
     return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
 
@@ -130,26 +130,26 @@ def _range(action: FileEditorAction, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _planned(action: FileEditorAction, path: Path) -> tuple[Edit, str]:
+def _planned(action: FileEditorAction, spot: Spot) -> tuple[Edit, str]:
     """The edit that the action asks for, and what there will be to say of it."""
     if action.command == "create":
-        return _creation(action, path)
-    before = load(path, action.path)
+        return _creation(action, spot)
+    before = load(spot, action.path)
     made = _rewritten(action, decoded(before, action.path))
-    edit = Edit(path, action.path, before, made.text.encoded(action.path))
+    edit = Edit(spot, action.path, before, made.text.encoded(action.path))
     return edit, f"Edited `{action.path}`; {_reading(made)}"
 
 
-def _creation(action: FileEditorAction, path: Path) -> tuple[Edit, str]:
+def _creation(action: FileEditorAction, spot: Spot) -> tuple[Edit, str]:
     assert action.file_text is not None
-    if path.exists():
+    if spot.exists():
         raise ToolFailed(
             f"`{action.path}` exists and `create` never overwrites: edit it with `str_replace` or "
             "`insert`, or choose another path."
         )
     text = Text(action.file_text)
     said = f"Created `{action.path}` with {len(text.lines)} lines."
-    return Edit(path, action.path, None, text.encoded(action.path)), said
+    return Edit(spot, action.path, None, text.encoded(action.path)), said
 
 
 def _rewritten(action: FileEditorAction, text: Text) -> Rewritten:
@@ -164,14 +164,13 @@ def _reading(made: Rewritten) -> str:
     return f"around the change it now reads:\n{snippet}"
 
 
-async def _undoing(action: FileEditorAction, context: Context, path: Path) -> tuple[Edit, str]:
+async def _undoing(action: FileEditorAction, context: Context, spot: Spot) -> tuple[Edit, str]:
     """The edit that takes the last one back."""
-    place = printable(path)
-    root = await asyncio.to_thread(context.workspace.resolve)
+    place, root = printable(spot.path), spot.root
     last = await last_edit(context.log, context.seq + 1, lambda it: printable(root / it) == place)
     if last is None:
         raise ToolFailed(f"There is no edit of `{action.path}` by this tool that could be undone.")
-    now = await asyncio.to_thread(load, path, action.path)
+    now = await asyncio.to_thread(load, spot, action.path)
     if last.new_content is None or await content_of(context.log, last.new_content) != now:
         raise ToolFailed(
             f"`{action.path}` has changed since its last edit by this tool, so that cannot be "
@@ -179,13 +178,13 @@ async def _undoing(action: FileEditorAction, context: Context, path: Path) -> tu
         )
     if not last.prev_exist:
         said = f"Took back the creation of `{action.path}`: it is gone."
-        return Edit(path, action.path, now, None), said
+        return Edit(spot, action.path, now, None), said
     if last.old_content is None:
         raise ToolFailed(f"What `{action.path}` said before its last edit is not on record.")
     then = await content_of(context.log, last.old_content)
     made = difference(decoded(now, action.path), decoded(then, action.path))
     said = f"Took back the last edit of `{action.path}` (`{last.command}`); {_reading(made)}"
-    return Edit(path, action.path, now, then), said
+    return Edit(spot, action.path, now, then), said
 
 
 async def _done(
@@ -195,7 +194,7 @@ async def _done(
     old = await carried(edit.before, context.keep)
     new = await carried(edit.after, context.keep)
     await asyncio.to_thread(all_or_none, (edit,))
-    told = _observed(action, context, edit.path, (TextContent(text=said),))
+    told = _observed(action, edit.spot, (TextContent(text=said),))
     return told.model_copy(
         update={
             "prev_exist": edit.before is not None,
@@ -206,11 +205,9 @@ async def _done(
 
 
 def _observed(
-    action: FileEditorAction, context: Context, path: Path, content: Sequence[Content]
+    action: FileEditorAction, spot: Spot, content: Sequence[Content]
 ) -> FileEditorObservation:
-    return FileEditorObservation(
-        command=action.command, path=named(context.workspace, path), content=tuple(content)
-    )
+    return FileEditorObservation(command=action.command, path=named(spot), content=tuple(content))
 
 
 FILE_EDITOR = Tool(

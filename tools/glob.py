@@ -33,15 +33,14 @@ is read from `path` on.
     * Hidden files are found as well. What `.gitignore` names is left out, and so is `.git`: to \
 look there, name it as `path`.
     """
-    root = context.workspace.resolve()
     start = inside(context.workspace, path)
     if not start.is_dir():
         raise ToolFailed(f"`{path}` is not a directory.")
     try:
-        wanted = matcher(pattern.removeprefix(f"{start}/"))
+        wanted = matcher(pattern.removeprefix(f"{start.path}/"))
     except ValueError as error:
         raise ToolFailed(str(error)) from error
-    rows, notes = await searched(lambda search: _found(root, start, wanted, search))
+    rows, notes = await searched(lambda search: _found(start.root, start.path, wanted, search))
     found = "\n".join(rows) or f"No file matches `{pattern}` in `{path}`."
     return "\n".join([found, *notes])
 

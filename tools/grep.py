@@ -3,17 +3,17 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import regex  # type: ignore[import-untyped]
 from pydantic import Field
 
+from sandbox.spot import Spot
 from tools.function import tool, tool_from
 from tools.searching.walk import Found, Search, newest, searched
 from tools.searching.wildcards import matcher
 from tools.tool import Context, ToolFailed
-from tools.workspace import inside, printable
+from tools.workspace import inside, named, printable
 
 LONGEST_LINE = 1024 * 1024
 """Bytes of a line that are matched as a whole; what is longer is taken in pieces of this size."""
@@ -95,7 +95,6 @@ around it as `file-number-line`. Files that were changed last come first.
     * Binary files, what `.gitignore` names, and `.git` are left out: to look there, name it as \
 `path`.
     """
-    root = context.workspace.resolve()
     start = inside(context.workspace, path)
     compiled = _compiled(pattern, ignore_case)
     query = Query(compiled, output_mode == "files_with_matches", context_lines, max_results)
@@ -103,7 +102,7 @@ around it as `file-number-line`. Files that were changed last come first.
         wanted = matcher(include) if include else None
     except ValueError as error:
         raise ToolFailed(str(error)) from error
-    return await searched(lambda search: _told(root, start, wanted, query, search))
+    return await searched(lambda search: _told(start, wanted, query, search))
 
 
 def _compiled(pattern: str, ignore_case: bool) -> Any:
@@ -117,35 +116,33 @@ def _compiled(pattern: str, ignore_case: bool) -> Any:
 
 
 def _told(
-    root: Path,
-    start: Path,
+    start: Spot,
     wanted: Callable[[str], bool] | None,
     query: Query,
     search: Search,
 ) -> str:
     report = Report()
-    for found in _candidates(root, start, wanted, search):
+    for found in _candidates(start, wanted, search):
         if not search.left or _is_full(report, query):
             break
         try:
-            _look_into(root / found.path, printable(found.path), query, report, search)
+            spot = Spot(start.root, start.root / found.path)
+            _look_into(spot, printable(found.path), query, report, search)
         except OSError:
             search.unreadable += 1
     return _text(report, query, search)
 
 
-def _candidates(
-    root: Path, start: Path, wanted: Callable[[str], bool] | None, search: Search
-) -> list[Found]:
-    name = printable(start.relative_to(root))
+def _candidates(start: Spot, wanted: Callable[[str], bool] | None, search: Search) -> list[Found]:
+    name = named(start)
     if start.is_dir():
-        found = newest(root, start, wanted or (lambda _: True), search)
+        found = newest(start.root, start.path, wanted or (lambda _: True), search)
         return [one for one in found if not one.is_link]  # what it leads to is found by itself
     if not start.exists():
         raise ToolFailed(f"`{name}` does not exist.")
     if not start.is_file():
         raise ToolFailed(f"`{name}` is not a regular file.")
-    return [Found(str(start.relative_to(root)), 0, is_link=False)]
+    return [Found(str(start.path.relative_to(start.root)), 0, is_link=False)]
 
 
 def _is_full(report: Report, query: Query) -> bool:
@@ -153,11 +150,11 @@ def _is_full(report: Report, query: Query) -> bool:
     return told >= query.most or report.size > MOST
 
 
-def _look_into(path: Path, name: str, query: Query, report: Report, search: Search) -> None:
+def _look_into(spot: Spot, name: str, query: Query, report: Report, search: Search) -> None:
     report.searched += 1
     seen = report.matches
     last = 0
-    for line in _shown(path, name, query, search):
+    for line in _shown(spot, name, query, search):
         if query.files_only:
             report.files += 1
             report.add(name)
@@ -172,11 +169,11 @@ def _look_into(path: Path, name: str, query: Query, report: Report, search: Sear
     report.files += report.matches > seen
 
 
-def _shown(path: Path, name: str, query: Query, search: Search) -> Iterator[Line]:
+def _shown(spot: Spot, name: str, query: Query, search: Search) -> Iterator[Line]:
     """The lines that match, with those around them."""
     before: deque[Line] = deque(maxlen=query.around)
     after = 0
-    for number, text in _lines(path):
+    for number, text in _lines(spot):
         if not search.left:
             return
         line = Line(number, text, _match(query, name, number, text, search))
@@ -192,9 +189,9 @@ def _shown(path: Path, name: str, query: Query, search: Search) -> Iterator[Line
             before.append(line)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(spot: Spot) -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers; none of a binary one."""
-    with path.open("rb") as file:
+    with spot.opened() as file:
         if b"\0" in file.peek(_HEAD)[:_HEAD]:
             return
         number, ended = 0, True

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 
+from sandbox.spot import Spot
 from tools.workspace import printable
 
 LONGEST = 30_000
@@ -38,34 +38,47 @@ def around(lines: Sequence[str], first: int, last: int) -> str:
     return numbered(lines, max(1, first - AROUND), min(len(lines), last + AROUND))
 
 
-def tree(directory: Path) -> str:
+def tree(directory: Spot) -> str:
     """What is in a directory and in its directories, one path a line, without hidden files."""
     rows = _entries(directory, "", levels=2)
     shown = list(islice(rows, MOST_ENTRIES))
     if more := sum(1 for _ in rows):
         shown.append(f"[{more:,} more are left out: view a directory further down]")
-    hidden = sum(1 for entry in directory.iterdir() if entry.name.startswith("."))
+    with directory.scanned() as (_, entries):
+        hidden = sum(1 for entry in entries if entry.name.startswith("."))
     if hidden:
         shown.append(f"[{hidden} hidden entries are not shown]")
     return "\n".join(shown) or "(empty)"
 
 
-def _entries(directory: Path, prefix: str, levels: int) -> Iterator[str]:
+def _entries(directory: Spot, prefix: str, levels: int) -> Iterator[str]:
     try:
-        with os.scandir(directory) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except PermissionError:
+        found = _named(directory)
+    except OSError:  # closed to us, or gone, or something else by now
         yield f"{prefix}(unreadable)"
         return
-    for entry in found:
-        if entry.name.startswith("."):
-            continue
-        name = prefix + printable(entry.name)
-        if entry.is_symlink():
-            yield f"{name} -> {printable(Path(entry).readlink())}"
-        elif entry.is_dir():
-            yield f"{name}/"
+    for name, is_folder, leads_to in found:
+        told = prefix + printable(name)
+        if leads_to is not None:
+            yield f"{told} -> {printable(leads_to)}"
+        elif is_folder:
+            yield f"{told}/"
             if levels > 1:
-                yield from _entries(Path(entry), f"{name}/", levels - 1)
+                inner = Spot(directory.root, directory.path / name)
+                yield from _entries(inner, f"{told}/", levels - 1)
         else:
-            yield name
+            yield told
+
+
+def _named(directory: Spot) -> list[tuple[str, bool, str | None]]:
+    """What is not hidden: its name, whether it is a folder, and where it leads if it is a link."""
+    with directory.scanned() as (folder, entries):
+        return sorted(
+            (
+                entry.name,
+                entry.is_dir(follow_symlinks=False),
+                os.readlink(entry.name, dir_fd=folder) if entry.is_symlink() else None,
+            )
+            for entry in entries
+            if not entry.name.startswith(".")
+        )

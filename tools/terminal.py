@@ -8,7 +8,8 @@ from events.actions import TerminalAction
 from events.content import TextContent, ToolAnnotations, ToolDefinition
 from events.observations import CmdOutputMetadata, TerminalObservation
 from tools.arguments import schema_of
-from tools.shell.arguments import TerminalArguments, keys_of, parse
+from tools.secrets.registry import NoValue
+from tools.shell.arguments import LONGEST_LINE, TerminalArguments, keys_of, parse
 from tools.shell.dialogue import session_for
 from tools.shell.session import Call, Finished, Session
 from tools.shell.sessions import Sessions
@@ -59,8 +60,8 @@ async def run(
     An exit code other than 0 is a result like any other, and so is a command that still runs.
     Where the caller is cancelled, the command ends, with all that it started, and the shell stays.
 
-    The command sees the worker's files and network as the worker's user does: keeping it from
-    them is the sandbox's business. What it does not get is the worker's environment.
+    What the command sees of the worker's files and network is the sandbox's business. What it
+    never gets is the worker's environment.
     """
     async with sessions.seat(context.conversation_id) as seat:
         session, note = await session_for(action, seat, context, _environment(context))
@@ -68,7 +69,11 @@ async def run(
             return _observation(action, session, note, 0)
         if (refusal := _refusal(action, session)) is not None:
             return _observation(action, session, _joined(note, refusal), -1, is_error=True)
-        call, late = _begin(action, session)
+        try:
+            call, late = _begin(action, session, context)
+        except NoValue as error:
+            told = f"This was not run. {error}"
+            return _observation(action, session, _joined(note, told), -1, is_error=True)
         try:
             finished = await waited(call, session, action, patience, context)
             told = still_runs(call, _now(), action.timeout, patience.of(action))
@@ -85,16 +90,23 @@ def _refusal(action: TerminalAction, session: Session) -> str | None:
     return BUSY if session.busy else None
 
 
-def _begin(action: TerminalAction, session: Session) -> tuple[Call, str]:
+def _begin(action: TerminalAction, session: Session, context: Context) -> tuple[Call, str]:
     """Give the shell its command, or the command its input; and a note where that is too late."""
     if action.is_input:
         assert session.call is not None
-        return session.call, _typed(keys_of(action.command), session)
+        return session.call, _typed(_keys(action, context), session)
     if session.call is not None:
+        session.say("")
         newline = "" if session.output.newest(1) in ("", "\n") else "\n"
-        between = f"{newline}{meanwhile(session.call.finished.result())}\n"
-        session.output.take(between.encode())
-    return session.start(action.command), ""
+        session.say(f"{newline}{meanwhile(session.call.finished.result())}\n")
+    return session.start(action.command, context.secrets.named_in(action.command)), ""
+
+
+def _keys(action: TerminalAction, context: Context) -> bytes:
+    keys = keys_of(context.secrets.typed(action.command))
+    if max(map(len, keys.split(b"\n"))) > LONGEST_LINE:
+        raise NoValue(f"{action.command} is too long to be typed: name it in a command instead.")
+    return keys
 
 
 def _typed(keys: bytes, session: Session) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 from events.actions import Action
 from events.content import ToolDefinition
 from events.observations import Observation
+from sandbox.sandbox import NONE, Sandbox
 from storage.log import EventLog
+from tools.secrets.registry import NOTHING, Lent
 
 
 class ToolFailed(Exception):
@@ -24,7 +26,9 @@ class Context:
     """Where a tool call happens.
 
     `seq` is the slot of the action in `log`; `progress` takes the newest output, for those who
-    watch; `keep` stores bytes too long for an event and gives back the key to mention.
+    watch; `keep` stores bytes too long for an event and gives back the key to mention. Of
+    `secrets`, a command gets those that it names. What a tool runs, it runs in `sandbox`, and by
+    `network` with or without one.
     A tool that is cancelled (`asyncio.CancelledError`) ends every process it started.
     """
 
@@ -35,6 +39,9 @@ class Context:
     log: EventLog
     progress: Callable[[str], None]
     keep: Callable[[bytes], Awaitable[str]]
+    secrets: Lent = NOTHING
+    sandbox: Sandbox = NONE
+    network: bool = True
 
 
 def unknown(action: Any) -> None:

@@ -4,14 +4,14 @@ import os
 import posixpath
 from pathlib import Path
 
+from sandbox.spot import Spot
 from tools.tool import ToolFailed
 
 
-def inside(workspace: Path, name: str) -> Path:
+def inside(workspace: Path, name: str) -> Spot:
     """Where `name` leads, with every symlink followed: always in `workspace`.
 
-    `name` is relative to the workspace, or absolute and in it. Raises ToolFailed. A symlink that
-    is planted after this call is a matter for the sandbox.
+    `name` is relative to the workspace, or absolute and in it. Raises ToolFailed.
     """
     try:
         root = workspace.resolve(strict=True)
@@ -23,12 +23,12 @@ def inside(workspace: Path, name: str) -> Path:
             f"`{printable(name)}` leads out of the workspace: use a path relative to it, such as "
             f"`notes.txt` or `src/main.py`. The workspace is {printable(root)}."
         )
-    return place
+    return Spot(root, place)
 
 
-def named(workspace: Path, place: Path) -> str:
+def named(spot: Spot) -> str:
     """What a place in the workspace is called there: the same on every machine."""
-    return printable(place.relative_to(workspace.resolve()))
+    return printable(spot.path.relative_to(spot.root))
 
 
 def printable(name: str | Path) -> str:

@@ -20,8 +20,11 @@ async def outcome(
 ) -> str | None:
     """Run a child conversation to the end of its turn; why it failed, where it did.
 
-    `stoppable` waits for it, and passes a cancellation on to the child, which closes.
+    `stoppable` waits for it, and passes a cancellation on to the child, which closes. One that is
+    handed over with a state is at its end.
     """
+    if start.state is not None:
+        return None
     try:
         # What cancels the start of a child would leave it running: it is stopped once it runs.
         child = await workflow.start_child_workflow(

@@ -6,6 +6,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
+from temporalio.workflow import ActivityConfig, ContinueAsNewVersioningBehavior
 
 from agent.decide import ROOM, decide, load
 from agent.evolve import fold
@@ -29,10 +30,11 @@ from agent.steps import (
 )
 from events.digest import Digest
 from workflows.children import STOPPED, outcome
-from workflows.failures import Ended, after_failure, ending, known_of, was_cancelled
+from workflows.failures import Ended, after_failure, ending, known_of, nobody_there, was_wanted
 from workflows.handlers import Handlers
+from workflows.messages import start_of
 from workflows.operators import details, search_attributes
-from workflows.options import options
+from workflows.options import at_home, options
 
 PORTABLE = 120 * 1024
 """Bytes that may be handed over; what waits beyond that is recorded first."""
@@ -52,8 +54,8 @@ class Conversation(Handlers):
     """The workflow of one conversation. Its log, not its history, is what must not be lost."""
 
     @workflow.init
-    def __init__(self, start: Start) -> None:
-        self.start = start
+    def __init__(self, *sent: Any) -> None:
+        start = self.start = start_of(sent)
         self.conversation_id = start.conversation_id
         self.user_id = start.user_id
         self.opened = start.state is not None
@@ -66,7 +68,7 @@ class Conversation(Handlers):
         self.stopping = False
 
     @workflow.run
-    async def run(self, start: Start) -> Snapshot:  # noqa: ARG002 - `__init__` has it
+    async def run(self, *sent: Any) -> Snapshot:  # noqa: ARG002 - `__init__` has it
         try:
             return await self.converse()
         except asyncio.CancelledError:  # of the workflow: whatever runs is stopped, and kept
@@ -79,7 +81,10 @@ class Conversation(Handlers):
             while await self.goes_on():
                 await self.at_work(*decide(self.state, self.inbox, self.seconds_left()))
                 if self.is_long():
-                    workflow.continue_as_new(self.handed_over())
+                    workflow.continue_as_new(
+                        self.handed_over(),
+                        initial_versioning_behavior=ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
+                    )
             if self.saved != self.state.next_seq:
                 await self.at_work(Stop(state=self.state))
                 self.saved = self.state.next_seq
@@ -156,7 +161,7 @@ class Conversation(Handlers):
             self.state = lost(self.state, step.action, known_of(error))
         elif isinstance(step, Entitle):
             self.state = untitled(self.state)
-        elif isinstance(error, ActivityError) and not was_cancelled(error):
+        elif isinstance(error, ActivityError) and was_wanted(error):
             self.inbox.append(after_failure(step, error))
 
     async def open(self, step: Open) -> None:
@@ -194,7 +199,13 @@ class Conversation(Handlers):
             return list(errand.answered)
         start = errand.start.model_copy(update={"searchable": self.start.searchable})
         failure = STOPPED if self.stopping else await outcome(start, self.stopped_with_us)
-        report = Report(action=step.action, child=errand.start.conversation_id, failure=failure)
+        report = Report(
+            action=step.action,
+            child=errand.start.conversation_id,
+            spec=step.spec,
+            files=self.state.files,
+            failure=failure,
+        )
         digests: list[Digest] = await self.do(report, list[Digest])
         return digests
 
@@ -209,18 +220,36 @@ class Conversation(Handlers):
             base=self.state.next_seq,
             step=step,
         )
-        activity = workflow.start_activity(
-            step.kind, task, result_type=result, **options(step, self.state, self.spec)
-        )
+        chosen = options(step, self.state, self.spec)
         try:
-            # What the log is told must not be stopped half-way: a repeat would say it twice.
-            if isinstance(step, STOPPABLE):
-                return await self.stopped_with_us(activity)
-            return await activity
+            if (home := self.home_of(step)) is not None:
+                try:
+                    return await self.awaited(
+                        step, task, result, {**chosen, **at_home(home, self.spec)}
+                    )
+                except ActivityError as error:
+                    if not nobody_there(error):
+                        raise
+            return await self.awaited(step, task, result, chosen)
         except ActivityError as error:
             if (end := ending(step, error)) is not None:
                 raise end from error
             raise
+
+    def home_of(self, step: Step | Open) -> str | None:
+        """The queue of the workers that have the files which the step is about."""
+        if not isinstance(step, Act | Delegate | Report):
+            return None
+        return self.state.home or (self.start.parent.home if self.start.parent else None)
+
+    async def awaited(
+        self, step: Step | Open, task: Task[Any], result: Any, chosen: ActivityConfig
+    ) -> Any:
+        activity = workflow.start_activity(step.kind, task, result_type=result, **chosen)
+        # What the log is told must not be stopped half-way: a repeat would say it twice.
+        if isinstance(step, STOPPABLE):
+            return await self.stopped_with_us(activity)
+        return await activity
 
     async def stopped_with_us(self, work: Any) -> Any:
         """Wait for work that an interrupt may stop; what it had so far is still its result."""
@@ -249,7 +278,11 @@ class Conversation(Handlers):
         """Whether it is time for a next run; nobody must be waiting for an answer of this one."""
         info = workflow.info()
         long = info.get_current_history_length() > LONG or info.is_continue_as_new_suggested()
-        return long and self.nobody_waits() and weight(self.handed_over()) < PORTABLE
+        old = info.is_target_worker_deployment_version_changed()
+        # The late result of a call that was given up must find it settled by the same run.
+        settled = not any(one.lost for one in self.state.pending)
+        due = (long or old) and settled and self.nobody_waits()
+        return due and weight(self.handed_over()) < PORTABLE
 
     def nobody_waits(self) -> bool:
         return workflow.all_handlers_finished()

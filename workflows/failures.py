@@ -2,7 +2,14 @@
 
 import asyncio
 
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+)
 
 from agent.inbox import Failed
 from agent.steps import Open, Record, Save, Settle, Step, Stop
@@ -10,7 +17,7 @@ from agent.steps import Open, Record, Save, Settle, Step, Stop
 TOLD = 2000
 """Characters of a reason that are passed on: it travels through Temporal and into the log."""
 
-FINAL = frozenset({"Fenced", "Damaged", "Missing"})
+FINAL = frozenset({"Altered", "Damaged", "Fenced", "Missing"})
 """Failures after which this run must not touch the log again."""
 
 VITAL = (Open, Record, Settle, Save, Stop)
@@ -31,8 +38,19 @@ def ending(step: Step | Open, error: ActivityError) -> ApplicationError | None:
 
 
 def was_cancelled(error: Ended) -> bool:
-    """Whether the step was given up because somebody stopped it."""
+    """Whether the step ended because somebody stopped it."""
     return isinstance(error, asyncio.CancelledError) or isinstance(error.cause, CancelledError)
+
+
+def was_wanted(error: ActivityError) -> bool:
+    """Whether nobody had stopped the step, also where its worker was lost before it heard of it."""
+    return not was_cancelled(error) and error.retry_state is not RetryState.CANCEL_REQUESTED
+
+
+def nobody_there(error: ActivityError) -> bool:
+    """Whether no worker took the step, which so had no effect."""
+    cause = error.cause
+    return isinstance(cause, TimeoutError) and cause.type is TimeoutType.SCHEDULE_TO_START
 
 
 def after_failure(step: Step, error: ActivityError) -> Failed:

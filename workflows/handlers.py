@@ -2,9 +2,11 @@
 
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from agent.configure import FIELDS, changed
@@ -15,9 +17,11 @@ from agent.inbox import (
     InterruptAsked,
     Item,
     PauseAsked,
+    Refused,
     ResumeAsked,
     Said,
 )
+from agent.misfit import quoted
 from agent.spec import ModelSpec, Spec
 from agent.start import Recorded, Snapshot, snapshot
 from agent.state import State, knows
@@ -95,6 +99,12 @@ class Handlers(ABC):
     @workflow.signal(name="close", description="End the conversation for good; its log stays.")
     async def close_asked(self) -> None:
         self.close()
+
+    @workflow.signal(dynamic=True, description="Anything else leaves a note that there is no such.")
+    async def stray(self, name: str, sent: Sequence[RawValue]) -> None:  # noqa: ARG002
+        # Who signals is told nothing; histories from before this handler have no such note.
+        if workflow.patched("a stray signal leaves a note"):
+            self.inbox.append(Refused(detail=f"There is no signal {quoted(name)}."))
 
     def close(self) -> None:
         self.inbox.append(CloseAsked())

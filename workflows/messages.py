@@ -1,5 +1,6 @@
 """Messages as people and programs send them: a bare text, or fields."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -7,6 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from agent.inbox import Item, Refused, Said, fault
 from agent.misfit import misfit
+from agent.start import Start
 
 FIELDS = "text, images, message_id and sender"
 
@@ -32,6 +34,26 @@ def accept(message: Any) -> Item:
         return Refused(detail=wrong)
     assert isinstance(read, Said), "what is not a message has a fault"
     return read
+
+
+def start_of(sent: Sequence[Any]) -> Start:
+    """What a workflow was started with; raises ApplicationError, which ends it.
+
+    An input that the code cannot take would fail its task for ever, and nobody would be told.
+    """
+    try:
+        [start] = sent
+        return Start.model_validate(start)
+    except ValidationError as error:
+        wrong = misfit(error)
+    except ValueError:
+        wrong = f"there are {len(sent)} inputs"
+    raise ApplicationError(
+        f"A conversation is started with one object, {{conversation_id, user_id, spec}} ({wrong}): "
+        "start it with `perdure run` or a client.",
+        type="BadStart",
+        non_retryable=True,
+    )
 
 
 def _read(message: Any) -> Said | str:

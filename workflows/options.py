@@ -29,6 +29,9 @@ GIVING_UP = timedelta(hours=1)
 SUMMARY = 80
 """Characters of a name beside a step in the Temporal UI, which takes 400 bytes."""
 
+AWAY = 3
+"""Times a worker may be silent: when nobody takes a step, those who have its files are gone."""
+
 MARGIN = timedelta(seconds=30)
 """What the worker may take beyond a tool's own time limit, which it keeps itself."""
 
@@ -68,6 +71,12 @@ def options(step: Step | Open, state: State, spec: Spec) -> ActivityConfig:
                 retry_policy=PATIENT,
                 cancellation_type=STOPPABLE,
             )
+
+
+def at_home(queue: str, spec: Spec) -> ActivityConfig:
+    """Where the files are, as long as somebody is there; a worker elsewhere restores them."""
+    silent = timedelta(seconds=spec.heartbeat_timeout)
+    return ActivityConfig(task_queue=queue, schedule_to_start_timeout=AWAY * silent)
 
 
 def _called(step: Act, state: State) -> str:

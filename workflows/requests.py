@@ -11,6 +11,7 @@ from agent.misfit import misfit, quoted
 from agent.scopes import wrong_key
 from agent.state import Pending, State, asking
 from events.base import Frozen
+from events.depth import DEEPEST, is_deeper
 
 MOST_NOTED = 32 * 1024
 """Bytes of one note."""
@@ -94,6 +95,8 @@ def noted(sent: Any) -> Note:
         raise refusal(f"A note has at most {MOST_NOTED:,} bytes: keep more than that in a file.")
     if note == Note():
         raise refusal("There is nothing to note: send {title}, {tags} or {state}.")
+    if is_deeper(note.state):
+        raise refusal(f"A note is at most {DEEPEST} levels deep: keep more than that in a file.")
     if wrong := wrong_key(note.state or ()):
         raise refusal(wrong)
     return note

@@ -17,6 +17,7 @@ from cli.agents import (
     Mcp,
     Model,
     ScriptFile,
+    Secrets,
     SkillFolders,
     Tags,
     Tools,
@@ -78,6 +79,7 @@ def chat(
     mcp: Mcp = None,
     skills: SkillFolders = None,
     tags: Tags = None,
+    secrets: Secrets = None,
 ) -> None:
     """Talk to an agent at the terminal.
 
@@ -96,6 +98,7 @@ def chat(
         mcp=mcp,
         skills=skills,
         tags=tags,
+        secrets=secrets,
     )
     asked = Asked(model, script, wanted, resume or ("" if last else None))
     with terminal_as_it_was():

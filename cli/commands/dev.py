@@ -38,7 +38,7 @@ async def _dev(data: Path | None, output: Format) -> int:
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
     note("Starting Temporal, an S3 store and a worker ...")
-    async with started(settings.data) as stack:
+    async with started(settings) as stack:
         _announce(stack.info, output)
         watching, asked = asyncio.ensure_future(stack.wait()), asyncio.ensure_future(stop.wait())
         await asyncio.wait({watching, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -56,6 +56,8 @@ def _announce(info: StackInfo, output: Format) -> None:
         show_json(info.model_dump(mode="json", exclude={"environment"}), output)
         return
     show(f"Temporal UI   {info.ui}")
+    if info.codec:
+        show(f"codec         {info.codec}")
     show(f"Temporal      {info.temporal}")
     show(f"S3 endpoint   {info.store}")
     show(f"bucket        {info.bucket}")

@@ -16,6 +16,7 @@ from events.entry import Entry
 from storage.conversations import conversations
 from storage.log import EventLog
 from storage.state import kept_state
+from storage.trouble import kept_trouble
 
 app = command_app()
 
@@ -53,6 +54,8 @@ def _show(listed: list[dict[str, Any]]) -> None:
         about.append(plain(one["title"] or ""))
         if one["tags"]:
             about.append(plain(f"  [{', '.join(one['tags'])}]"), "cyan")
+        if one["trouble"]:
+            about.append("  does not go on", "yellow")
         if one["asks"]:
             about.append(f"  {len(one['asks'])} waiting for you", "yellow")
         show(about)
@@ -71,6 +74,7 @@ async def _summary(log: EventLog) -> dict[str, Any]:
     title, last = await asyncio.gather(_title(log, state), log.readable(max(0, end - 1), 1))
     newest = next((slot for slot in last if isinstance(slot, Entry)), None)
     at_rest = end == state.next_seq
+    trouble = await kept_trouble(log, end)
     return {
         "id": log.conversation_id,
         "status": state.status if at_rest else "running",
@@ -80,6 +84,7 @@ async def _summary(log: EventLog) -> dict[str, Any]:
         "last_event": newest.event.timestamp if newest else None,
         "title": title,
         "tags": state.spec.tags if state.spec else (),
+        "trouble": trouble,
         "asks": [_call(one) for one in asking(state)] if at_rest else [],
         "tokens": state.spent.prompt_tokens + state.spent.completion_tokens,
         "cost": state.spent.cost,

@@ -19,6 +19,7 @@ from cli.agents import (
     Mcp,
     Model,
     ScriptFile,
+    Secrets,
     SkillFolders,
     Tags,
     Tools,
@@ -72,6 +73,7 @@ def run(
     mcp: Mcp = None,
     skills: SkillFolders = None,
     tags: Tags = None,
+    secrets: Secrets = None,
     images: Images = None,
     id: Annotated[str | None, typer.Option(help="A UUID for the new conversation.")] = None,
     timeout: Timeout = None,
@@ -95,6 +97,7 @@ def run(
         mcp=mcp,
         skills=skills,
         tags=tags,
+        secrets=secrets,
     )
     asked = Asked(task, model, script, wanted, images or [], id, timeout, output)
     perform(_detached(asked) if detach else _run(asked), output)

@@ -11,6 +11,7 @@ from cli.performing import ConversationId, command_app, perform
 from cli.reading import must_exist, written
 from cli.stack import log_of
 from events.entry import Entry
+from storage.trouble import kept_trouble
 
 app = command_app()
 
@@ -57,6 +58,8 @@ async def _show(
         show_json(shown, output)
     if kind is not None and not count and kinds:
         note(f"No event is a {kind}: there are {', '.join(sorted(kinds))}.")
+    if trouble := await kept_trouble(log, await log.end()):
+        note(trouble, "yellow")
     if damaged:
         note(f"{damaged} of the objects cannot be read.", "red")
     return FAILED if damaged else OK

@@ -1,15 +1,18 @@
 """`perdure status`: where a conversation stands."""
 
-from agent.start import Snapshot, snapshot
+import contextlib
+
+from agent.start import Snapshot
 from cli.output import Format, Output, note, show, show_json
 from cli.performing import ConversationId, command_app, perform
 from cli.reading import first_words
 from cli.stack import log_of, place
 from cli.standing import lines_of
 from client.client import Client
-from client.conversation import Conversation
+from client.conversation import logged
 from client.errors import NotFound, Unreachable
-from storage.state import state_of
+from client.trouble import unreachable
+from storage.errors import StoreUnavailable
 
 app = command_app()
 
@@ -26,8 +29,10 @@ def status(conversation_id: ConversationId, output: Output = Format.text) -> Non
 async def _status(conversation_id: str, output: Format) -> None:
     found = await _asked(conversation_id)
     if not found.title:
-        title = await first_words(await log_of(conversation_id))
-        found = found.model_copy(update={"title": title})
+        # Where it stands is worth telling without its first words too.
+        with contextlib.suppress(StoreUnavailable):
+            title = await first_words(await log_of(conversation_id))
+            found = found.model_copy(update={"title": title})
     if output is not Format.text:
         show_json(found.model_dump(mode="json"), output)
         return
@@ -38,21 +43,11 @@ async def _status(conversation_id: str, output: Format) -> None:
 async def _asked(conversation_id: str) -> Snapshot:
     try:
         client = await Client.connect((await place()).settings)
-        return await _running(client.conversation(conversation_id))
+        return await client.conversation(conversation_id).status()
     except Unreachable as error:
-        log = await log_of(conversation_id)
-        state = await state_of(log)
-        if state.next_seq == 0:
+        found = await logged(await log_of(conversation_id))
+        if found is None:
             raise NotFound(f"The store has no conversation {conversation_id}.") from error
         note(f"{error} This is what the log says:")
-        return snapshot(conversation_id, state)
-
-
-async def _running(conversation: Conversation) -> Snapshot:
-    """Where it stands, with a note where nobody goes on with what the log calls running."""
-    found = await conversation.status()
-    if found.status == "running" and not await conversation.remote.is_alive():
-        note(
-            "Its workflow has ended in the middle of a turn: a message or `perdure resume` goes on."
-        )
-    return found
+        stands = found.status == "running"
+        return found.model_copy(update={"trouble": unreachable(error).sentence} if stands else {})

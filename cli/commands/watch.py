@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.events_shown import fields_of_slot, show_slot
+from cli.following import beside, trouble
 from cli.growing import growing
 from cli.output import Format, Output, show_json
 from cli.performing import ConversationId, command_app, perform
@@ -47,11 +48,17 @@ async def _watch(conversation_id: str, after: int, ends: bool, output: Format) -
     if output is Format.json:
         show_json([fields_of_slot(slot) async for slot in slots], output)
         return
-    async with growing(_live(conversation_id), output) as settle:
+    async with growing(_live(conversation_id), output) as settle, beside(_trouble(conversation_id)):
         async for slot in slots:
             if isinstance(slot, Entry):
                 settle(slot)
             show_slot(slot, output)
+
+
+async def _trouble(conversation_id: str) -> None:
+    with contextlib.suppress(Unreachable, Invalid):  # the store alone is enough to watch
+        client = await Client.connect((await place()).settings)
+        await trouble(client.conversation(conversation_id))
 
 
 async def _live(conversation_id: str) -> AsyncIterator[tuple[Growing, ...]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.decide import decide
+from agent.decide import decide, refusal
 from agent.inbox import (
     CloseAsked,
     CondenseAsked,
@@ -259,8 +259,8 @@ def test_who_stops_the_agent_refuses_all_that_has_not_been_done(item: Item, then
 def test_a_lost_call_is_settled_and_neither_asked_about_nor_refused() -> None:
     assert asks(lost(wanting("look", "write"), 4, "gone")) == [5]
     state = lost(wanting("look", "write", confirmation=Confirmation()), 4, "gone")
-    assert refused(state, InterruptAsked()) == Refusal(actions=(5,), reason=STOPPED)
-    assert refused(lost(waiting("write"), 4, "gone"), Said(text="No.")) is None
+    assert refusal(state, [InterruptAsked()]) == Refusal(actions=(5,), reason=STOPPED)
+    assert refusal(lost(waiting("write"), 4, "gone"), [Said(text="No.")]) is None
 
 
 def test_who_waits_can_be_relieved_and_given_a_title_meanwhile() -> None:

@@ -88,14 +88,15 @@ def test_a_conversation_waits_for_its_first_message() -> None:
     assert decide(opening(), ()) == ()
 
 
-def test_what_people_asked_for_is_recorded_before_anything_else() -> None:
+def test_what_people_asked_for_is_recorded_before_all_but_the_answer_to_a_lost_call() -> None:
     waiting = (Said(text="hi"), PauseAsked())
     first = Record(items=waiting, taken=2, spec=1, skills=None)
     assert decide(State(), waiting) == (first.model_copy(update={"spec": 0}),)
     assert decide(opening(), waiting) == (first,)
     busy = after(opening(), user(), *calls("write"))
-    for state in (busy, lost(busy, 4, "gone"), after(busy, PAUSE), after(busy, USER_ASKS)):
+    for state in (busy, after(busy, PAUSE), after(busy, USER_ASKS)):
         assert decide(state, waiting) == (first.model_copy(update={"skills": ()}),)
+    assert decide(lost(busy, 4, "gone"), waiting) == (Settle(action=4, known="gone"),)
 
 
 def test_what_was_recalled_before_is_not_recalled_with_the_next_message() -> None:

@@ -60,3 +60,15 @@ def test_only_an_agent_whose_word_counts_is_asked_for_risks() -> None:
     risky = Confirmation(policy="risky")
     alone = Spec(model=MODEL, confirmation=risky, analyzers=("rules",))
     assert "`security_risk`" not in (dynamic_context(alone) or "")
+
+
+def test_an_agent_knows_the_names_of_its_secrets() -> None:
+    told = dynamic_context(Spec(model=MODEL, secrets=("API_TOKEN", "DB_URL"))) or ""
+    assert "these secrets: API_TOKEN, DB_URL." in told
+    assert "`$NAME`" in told
+
+
+def test_secrets_and_confirmation_are_told_of_side_by_side() -> None:
+    always = Confirmation(policy="always")
+    told = dynamic_context(Spec(model=MODEL, secrets=("API_TOKEN",), confirmation=always)) or ""
+    assert told.index("# Secrets") < told.index("# Confirmation")

@@ -53,6 +53,7 @@ async def test_with_nothing_set_and_nothing_running_it_says_how_to_start(tmp_pat
     assert {one["check"]: one["ok"] for one in examined.json} == {
         "versions": True,
         "data": True,
+        "sandbox": True,
         "stack": False,
     }
 

@@ -118,3 +118,13 @@ def test_an_image_is_an_address_or_a_file_that_goes_along(tmp_path: Path) -> Non
     for wrong in ("notes.txt", str(tmp_path / "no.png")):
         with pytest.raises(Invalid, match=re.escape(wrong)):
             images_of([wrong])
+
+
+def test_secrets_are_given_by_name() -> None:
+    wanted = Wanted(secrets=["API_TOKEN", "_db"])
+    assert wanted.spec(ModelSpec(name="m")).secrets == ("API_TOKEN", "_db")
+
+
+def test_a_value_in_the_place_of_a_secret_s_name_is_refused() -> None:
+    with pytest.raises(Invalid, match="is no name of a secret"):
+        Wanted(secrets=["sk-0123"]).check()

@@ -1,6 +1,7 @@
 import sqlite3
 from pathlib import Path
 
+import httpx
 from temporalio.client import Client
 
 from embedded.probe import http_status
@@ -27,6 +28,21 @@ async def test_the_page_is_there_when_it_is_wanted(tmp_path: Path) -> None:
     status = await http_status("GET", int(server.ui_url.rpartition(":")[2]), "/")
     await server.stop()
     assert status == 200
+
+
+async def test_the_page_is_told_who_decrypts_payloads_for_it(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def codec(page: str) -> str:
+        asked.append(page)
+        return "http://127.0.0.1:1"
+
+    server = await TemporalServer.start(tmp_path, codec=codec)
+    async with httpx.AsyncClient(timeout=60) as browser:
+        told = (await browser.get(f"{server.ui_url}/api/v1/settings")).json()
+    await server.stop()
+    assert asked == [server.ui_url]
+    assert told["Codec"]["Endpoint"] == server.codec_url == "http://127.0.0.1:1"
 
 
 async def test_its_database_writes_ahead(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 do by custom, where there is no such Python: then nothing was checked, and it says so.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,14 +12,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-LOCK = Path(__file__).with_name("requirements.lock")
-PLACE = Path(__file__).parents[2] / ".venv" / "openhands"
-PYTHON = PLACE / "bin" / "python"
-READY = PLACE / "ready"
+from tests.exports.environments import NOT_RUN, Environment
+
+OPENHANDS = Environment("openhands", Path(__file__).with_name("requirements.lock"))
+PYTHON = OPENHANDS.python
 
 OLDEST = (3, 12)
 NAMES = ("python3.12", "python3.13", "python3.14", "python3", "python")
-NOT_RUN = 77
 
 MISSING = """\
 NOT CHECKED: no Python 3.12 or newer was found, so openhands-sdk read nothing of what we export.
@@ -29,11 +27,7 @@ Put one on the PATH as python3.12 (pyenv's are found too) and run `make openhand
 
 def ready() -> bool:
     """Whether the environment is there, with all that the lock names."""
-    return READY.exists() and READY.read_text() == _wanted()
-
-
-def _wanted() -> str:
-    return hashlib.sha256(LOCK.read_bytes()).hexdigest()
+    return OPENHANDS.ready()
 
 
 def _new_enough() -> str | None:
@@ -63,14 +57,6 @@ def _candidates() -> Iterator[tuple[str, Mapping[str, str]]]:
             yield from ((path, os.environ | {"PYENV_VERSION": version}) for path in found)
 
 
-def _build(python: str) -> None:
-    subprocess.run([python, "-m", "venv", "--clear", PLACE], check=True)
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    locked = ["--no-compile", "--no-deps", "--require-hashes", "-r", str(LOCK)]
-    subprocess.run([*pip, *locked], check=True)
-    READY.write_text(_wanted())
-
-
 def main() -> int:
     if ready():
         return 0
@@ -78,7 +64,7 @@ def main() -> int:
     if python is None:
         print(MISSING, file=sys.stderr)
         return NOT_RUN
-    _build(python)
+    OPENHANDS.build(python)
     return 0
 
 

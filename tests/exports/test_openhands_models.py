@@ -5,6 +5,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,9 +21,13 @@ from embedded.temporal import TemporalServer
 from events.entry import entry_from
 from events.event import AnyEvent
 from exports.openhands import openhands_events
+from exports.openhands_folder import OPENHANDS
 from models.models import Models
 from storage.files import FileStore
+from tests.builders import CONVERSATION
+from tests.exports.checks import exported
 from tests.exports.openhands_environment import PYTHON, ready
+from tests.exports.story import ABOUT, story
 from tests.house import House, calls, says
 from tests.openhands import cases, translated
 
@@ -31,6 +36,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 READER = Path(__file__).with_name("openhands_reader.py")
+OPENER = Path(__file__).with_name("openhands_opener.py")
 GOLDEN = Path(__file__).parents[1] / "golden" / "events"
 
 Turn: TypeAlias = tuple[str, list[str], str | None]
@@ -42,18 +48,23 @@ def read(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
     exported = [openhands_events(log) for log in logs]
     given, taken = folder / "exported.json", folder / "read.json"
     given.write_text(json.dumps(exported))
-    alone = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    command = [str(PYTHON), "-I", str(READER), str(given), str(taken)]
-    done = subprocess.run(
-        command, cwd=folder, env=alone | quiet, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    theirs(folder, READER, str(given), str(taken))
     readings: list[dict[str, Any]] = json.loads(taken.read_text())
     assert [wrong for one in readings for wrong in one["wrong"]] == []
     kept = [one["events"] for one in readings]
     assert list(_lost(exported, kept)) == []
     return readings
+
+
+def theirs(folder: Path, script: Path, *arguments: str) -> None:
+    """Run a script where their code is."""
+    alone = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [str(PYTHON), "-I", str(script), *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=alone | quiet, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def _lost(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
@@ -98,6 +109,19 @@ def test_their_view_and_messages_of_an_export_are_those_of_their_own_events(
             [one["role"], len(one["calls"]), one["answers"], one["text"]]
             for one in reading["messages"]
         ] == [[*rest, ours.get(text, text)] for *rest, text in expected["messages"]], case["name"]
+
+
+def test_a_folder_is_opened_as_one_of_theirs(tmp_path: Path) -> None:
+    log = [one for one in story() if one.seq != 13]
+    for name, body in exported(OPENHANDS, replace(ABOUT, status="closed"), log).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(body)
+    taken = tmp_path / "opened.json"
+    theirs(tmp_path, OPENER, str(tmp_path), CONVERSATION, str(taken))
+    found = json.loads(taken.read_text())
+    assert found["ids"] == [one.event.id for one in log]
+    assert found["shown"] == [event.id for event in view_of(one.event for one in log).events]
+    assert (found["status"], found["cost"], found["model"]) == ("finished", 2.125, "openai/gpt-x")
 
 
 BUILT_IN = ("terminal", "file_editor", "task_tracker", "think", "finish")

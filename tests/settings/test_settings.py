@@ -53,3 +53,8 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str) -> None:
 
 def test_nothing_of_this_machine_is_read_by_the_tests() -> None:
     assert not [name for name in os.environ if name.startswith("PERDURE_")]
+
+
+def test_the_values_of_secrets_are_no_settings(tmp_path: Path) -> None:
+    assert user(tmp_path, PERDURE_SECRET_API_TOKEN="0123456789") == "local"
+    assert user(tmp_path, PERDURE_SECRETS=str(tmp_path)) == "local"

@@ -65,7 +65,7 @@ def failed(action_id: str, at: str = NOW) -> AgentErrorEvent:
 
 
 def opened(run: str) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=NOW, key="opened", value=run)
+    return ConversationStateUpdateEvent(timestamp=NOW, key="opened", value={"run_id": run})
 
 
 def from_the_future(kind: str = "HologramEvent", **fields: str) -> UnknownEvent:

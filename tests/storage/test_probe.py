@@ -102,6 +102,18 @@ async def test_a_store_that_would_lose_events_is_refused(store: Store, said: str
         await probe(FaultyStore(store, fate(b"")))
 
 
+class Unheard(MemoryStore):
+    """Loses the answer to every write: whoever asks again finds the key taken."""
+
+    async def create(self, key: str, body: bytes) -> bool:
+        await super().create(key, body)
+        return False
+
+
+async def test_lost_answers_are_no_reason_to_refuse_a_store() -> None:
+    await probe(Unheard())
+
+
 class Counting(MemoryStore):
     """Tells how often it was written to."""
 

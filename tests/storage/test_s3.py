@@ -13,6 +13,7 @@ import pytest_asyncio
 from storage.errors import StoreError, StoreRefused, StoreUnavailable
 from storage.probe import probe
 from storage.s3 import S3Access, S3Store
+from tests.chaos.proxy import Fault, FaultyProxy
 from tests.storage.proxy import Proxy, Trouble, proxy_to
 
 SHORT = 0.5  # seconds of patience, where it is sure to run out
@@ -62,12 +63,23 @@ async def test_a_read_is_tried_again_until_it_is_whole(
     assert await store.read("a") == b"one two three"
 
 
-@pytest.mark.parametrize("trouble", [*PASSING, Trouble.UNANSWERED])
+@pytest.mark.parametrize("trouble", [*PASSING, Trouble.UNANSWERED, Trouble.TORN])
 async def test_a_list_is_tried_again(store: S3Store, proxy: Proxy, trouble: Trouble) -> None:
     await store.create("a/b/c", b"")
     proxy.troubles.extend([trouble, trouble])
     assert await store.list("a/") == ["a/b/c"]
     assert await store.folders("a/") == ["b"]
+
+
+async def test_an_answer_that_is_reset_half_way_is_no_answer(bucket: str, access: S3Access) -> None:
+    assert access.endpoint_url
+    torn = FaultyProxy(access.endpoint_url, 0, 1.0, {Fault.TORN: 1.0})
+    async with torn.listening() as network:
+        reached = replace(access, endpoint_url=network.endpoint)
+        store = S3Store(bucket, access=reached, patience=SHORT)
+        with pytest.raises(StoreUnavailable):
+            await store.list("")
+        await store.close()
 
 
 async def test_patience_ends(bucket: str, access: S3Access, proxy: Proxy) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.actions import MCPToolAction
+from sandbox.spot import Spot
 from tests.tools.conftest import Place
 from tests.tools.editing import ON_ONE_WORKSPACE, contents
 from tests.tools.patching import patch
@@ -186,21 +187,21 @@ async def test_no_path_leaves_the_workspace(place: Place, path: str) -> None:
     assert contents(outside) == {outside / "secret": b"a treasure\n"}
 
 
-def edit(path: Path, before: bytes | None, after: bytes | None) -> Edit:
-    return Edit(path, path.name, before, after)
+def edit(workspace: Path, name: str, before: bytes | None, after: bytes | None) -> Edit:
+    return Edit(Spot(workspace, workspace / name), name, before, after)
 
 
 def test_edits_that_were_done_are_taken_back_where_a_later_one_fails(workspace: Path) -> None:
-    changed, deleted, new = workspace / "changed", workspace / "deleted", workspace / "a/b/new"
+    changed, deleted = workspace / "changed", workspace / "deleted"
     for path in (changed, deleted):
         path.write_bytes(b"before")
         path.chmod(0o640)
     before = everything(workspace)
     edits = [
-        edit(changed, b"before", b"after"),
-        edit(deleted, b"before", None),
-        edit(new, None, b"new"),
-        edit(deleted, b"before", None),  # it is gone by then
+        edit(workspace, "changed", b"before", b"after"),
+        edit(workspace, "deleted", b"before", None),
+        edit(workspace, "a/b/new", None, b"new"),
+        edit(workspace, "deleted", b"before", None),  # it is gone by then
     ]
     with pytest.raises(ToolFailed, match=r"^`deleted`: No such file or directory\.$"):
         all_or_none(edits)
@@ -211,7 +212,7 @@ def test_edits_that_were_done_are_taken_back_where_a_later_one_fails(workspace: 
 def test_a_file_that_was_changed_meanwhile_stops_all_edits(workspace: Path) -> None:
     (workspace / "f").write_bytes(b"theirs")
     with pytest.raises(ToolFailed, match="`f` was changed by something else at the same time"):
-        all_or_none([edit(workspace / "a/g", None, b"x"), edit(workspace / "f", b"mine", b"x")])
+        all_or_none([edit(workspace, "a/g", None, b"x"), edit(workspace, "f", b"mine", b"x")])
     assert contents(workspace) == {workspace / "f": b"theirs"}
     assert not (workspace / "a").exists()
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.tools.processes import alive, until
 from tests.tools.talking import Talk, cancelled, said, talk
+from tools.secrets.registry import NOTHING
 from tools.shell.session import Session
 from tools.shell.shell import Ended
 from tools.tool import ToolFailed
@@ -96,10 +97,11 @@ async def test_a_signal_to_the_supervisor_ends_the_shell(talk: Talk, token: str,
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
+from tools.secrets.registry import NOTHING
 from tools.shell.session import Session
 
 async def work():
-    session = Session(Path(sys.argv[2]), {"PATH": os.environ["PATH"]})
+    session = Session(Path(sys.argv[2]), {"PATH": os.environ["PATH"]}, NOTHING.masker())
     call = session.start(sys.argv[1])
     await call.finished_within(600)
 
@@ -123,7 +125,7 @@ async def test_a_worker_that_dies_takes_its_shells_along(
 
 async def test_a_shell_that_cannot_be_started_says_why(workspace: Path) -> None:
     (workspace / "libc.so.6").touch()
-    session = Session(workspace, {"LD_LIBRARY_PATH": str(workspace)})
+    session = Session(workspace, {"LD_LIBRARY_PATH": str(workspace)}, NOTHING.masker())
     call = session.start("true")
     with pytest.raises(ToolFailed, match=r"The shell could not be started: .*file too short"):
         await call.finished_within(30)
@@ -131,7 +133,7 @@ async def test_a_shell_that_cannot_be_started_says_why(workspace: Path) -> None:
 
 
 async def test_noise_of_the_loader_is_no_failure(workspace: Path) -> None:
-    session = Session(workspace, {"LD_PRELOAD": "/there/is/no/such.so"})
+    session = Session(workspace, {"LD_PRELOAD": "/there/is/no/such.so"}, NOTHING.masker())
     finished = await session.start("exit 7").finished_within(30)
     assert finished is not None
     assert finished.shell == Ended(7)

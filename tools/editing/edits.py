@@ -8,12 +8,12 @@ is a content that reads like such a key, so that no key is ever taken for a cont
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from events.observations import FileEditorObservation
+from sandbox.spot import Spot
 from storage.keys import check_blob_key
 from storage.reader import LogReader
-from tools.editing.text_file import load, stage
+from tools.editing.text_file import load
 from tools.history import newest_first
 from tools.tool import ToolFailed
 from tools.workspace import printable
@@ -26,7 +26,7 @@ MOST_CARRIED = 32 * 1024
 class Edit:
     """The bytes of a file before and after; None where there is no file."""
 
-    path: Path
+    spot: Spot
     name: str
     before: bytes | None
     after: bytes | None
@@ -35,7 +35,7 @@ class Edit:
 
     def check(self) -> None:
         """Raises ToolFailed where the file is not, or no longer, what it was before."""
-        now = load(self.path, self.name) if self.path.exists() else None
+        now = load(self.spot, self.name) if self.spot.exists() else None
         if now != self.before:
             raise ToolFailed(
                 f"`{printable(self.name)}` was changed by something else at the same time, so "
@@ -55,11 +55,11 @@ def all_or_none(edits: Sequence[Edit]) -> None:
             edit.check()
         for edit, aside in zip(edits, staged, strict=True):
             with _told_of(edit):
-                mode = _mode(edit.path)
+                mode = edit.spot.mode()
                 if aside is None:
-                    edit.path.unlink()
+                    edit.spot.remove()
                 else:
-                    aside.replace(edit.path)
+                    edit.spot.put(aside)
                 failing.callback(_restore, edit, mode)
         failing.pop_all()
 
@@ -72,35 +72,39 @@ def _told_of(edit: Edit) -> Iterator[None]:
         raise ToolFailed(f"`{printable(edit.name)}`: {error.strerror or error}.") from error
 
 
-def _staged(edit: Edit, cleaning: ExitStack, failing: ExitStack) -> Path | None:
+def _staged(edit: Edit, cleaning: ExitStack, failing: ExitStack) -> Spot | None:
     """The content beside its place, and the directories that it needs."""
     if edit.after is None:
         return None
     with _told_of(edit):
-        for folder in reversed(edit.path.parents):
-            if not folder.exists():
-                folder.mkdir(exist_ok=True)
-                failing.callback(_remove, folder)
-        mode = edit.mode if edit.before is None else _mode(edit.path)
-        aside = stage(edit.path, edit.after, mode)
-        cleaning.callback(aside.unlink, missing_ok=True)
+        for folder in _above(edit.spot):
+            with suppress(FileExistsError):
+                folder.make_folder()
+                failing.callback(_removed, folder.remove_folder)
+        mode = edit.mode if edit.before is None else edit.spot.mode()
+        aside = edit.spot.staged(edit.after, mode)
+        cleaning.callback(_removed, aside.remove)
         return aside
 
 
-def _mode(path: Path) -> int | None:
-    return path.stat().st_mode & 0o7777 if path.exists() else None
+def _above(spot: Spot) -> list[Spot]:
+    """The folders that it needs and that are not there, the outermost first."""
+    missing: list[Spot] = []
+    while spot.path != spot.root and not (spot := spot.parent).exists():
+        missing.insert(0, spot)
+    return missing
 
 
 def _restore(edit: Edit, mode: int | None) -> None:
     if edit.before is None:
-        edit.path.unlink(missing_ok=True)
+        _removed(edit.spot.remove)
     else:
-        stage(edit.path, edit.before, mode).replace(edit.path)
+        edit.spot.put(edit.spot.staged(edit.before, mode))
 
 
-def _remove(folder: Path) -> None:
-    with suppress(OSError):  # somebody else has put something into it meanwhile
-        folder.rmdir()
+def _removed(remove: Callable[[], None]) -> None:
+    with suppress(OSError):  # gone already, or somebody has put something into it meanwhile
+        remove()
 
 
 async def carried(content: bytes | None, keep: Callable[[bytes], Awaitable[str]]) -> str | None:

@@ -1,9 +1,9 @@
 """Images, as a model is shown them."""
 
 import base64
-from pathlib import Path
 
 from events.content import ImageContent, TextContent
+from sandbox.spot import Spot
 from tools.tool import ToolFailed
 from tools.workspace import printable
 
@@ -18,9 +18,9 @@ _KINDS = (
 )
 
 
-def image_type(path: Path) -> str | None:
+def image_type(spot: Spot) -> str | None:
     """The media type of an image that models can look at, told by how the file begins."""
-    with path.open("rb") as file:
+    with spot.opened() as file:
         return kind_of(file.read(16))
 
 
@@ -34,13 +34,14 @@ def kind_of(head: bytes) -> str | None:
     return next((kind for magic, kind in _KINDS if head.startswith(magic)), None)
 
 
-def shown(path: Path, name: str, kind: str) -> tuple[TextContent, ImageContent]:
+def shown(spot: Spot, name: str, kind: str) -> tuple[TextContent, ImageContent]:
     """The image itself and a line about it. Raises ToolFailed, OSError."""
-    if (size := path.stat().st_size) > LARGEST:
+    size, data = spot.read(LARGEST)
+    if size > LARGEST:
         raise ToolFailed(
             f"`{printable(name)}` is an image of {size:,} bytes, and at most {LARGEST:,} can be "
             "shown: make a smaller one."
         )
-    url = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     said = TextContent(text=f"`{name}` is an image ({kind}, {size:,} bytes):")
     return said, ImageContent(image_urls=(url,))

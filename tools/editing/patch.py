@@ -6,9 +6,9 @@ row, an empty line where one with a space was due.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from tools.editing.text_file import Text
@@ -128,19 +128,21 @@ def _update(path: str, body: list[Numbered]) -> Update:
 
 
 def _hunks(body: list[Numbered]) -> Iterator[Hunk]:
-    rest = _without_blank_start(_without_blank_end(body))
+    rest = deque(_without_blank_end(body))
+    _taken(rest, lambda line: not line)
     while rest:
-        anchors = list(takewhile(lambda numbered: numbered[1].startswith("@@"), rest))
-        rest, first = rest[len(anchors) :], rest[0][0]
-        lines = list(takewhile(lambda numbered: not numbered[1].startswith(("@@", "***")), rest))
-        rest = rest[len(lines) :]
+        first = rest[0][0]
+        anchors = _taken(rest, lambda line: line.startswith("@@"))
+        lines = _taken(rest, lambda line: not line.startswith(("@@", "***")))
         at_end = bool(rest) and rest[0][1].rstrip() == _END_OF_FILE
         signed = tuple(_signed(number, line) for number, line in _without_blank_end(lines))
         if not at_end and rest and rest[0][1].startswith("***"):
             raise PatchError(f"{_quoted(*rest[0])} is no line of a hunk and no header.")
         if not signed:
             raise PatchError(f"The hunk at line {first} of the patch has no lines.")
-        rest = _without_blank_start(rest[1:] if at_end else rest)
+        if at_end:
+            rest.popleft()
+        _taken(rest, lambda line: not line)
         yield Hunk(first, tuple(_anchors(anchors)), signed, at_end)
 
 
@@ -165,15 +167,18 @@ def _signed(number: int, line: str) -> tuple[Sign, str]:
 
 
 def _without_blank_end(lines: list[Numbered]) -> list[Numbered]:
-    while lines and not lines[-1][1]:
-        lines = lines[:-1]
-    return lines
+    end = len(lines)
+    while end and not lines[end - 1][1]:
+        end -= 1
+    return lines[:end]
 
 
-def _without_blank_start(lines: list[Numbered]) -> list[Numbered]:
-    while lines and not lines[0][1]:
-        lines = lines[1:]
-    return lines
+def _taken(lines: deque[Numbered], wanted: Callable[[str], bool]) -> list[Numbered]:
+    """The first lines, as far as they are wanted; they are gone from `lines`."""
+    taken = []
+    while lines and wanted(lines[0][1]):
+        taken.append(lines.popleft())
+    return taken
 
 
 def _quoted(number: int, line: str) -> str:

@@ -4,14 +4,19 @@ Lines are looked for exactly, then with other whitespace at their end, then arou
 with plain quotes and dashes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tools.editing.patch import Hunk, PatchError
 from tools.editing.text_file import lines_of
 
 _MOST_QUOTED = 12
 """Lines of the patch and of the file that a complaint shows."""
+
+_MOST_ALIKE = 100
+"""Places of a line that a complaint looks at: some lines are everywhere."""
 
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
@@ -112,13 +117,16 @@ def _place(lines: Sequence[str], hunk: Hunk, start: int, whose: str) -> tuple[in
 
 
 def _find(lines: Sequence[str], wanted: Sequence[str], start: int) -> tuple[int, int] | None:
-    """The first place from `start` on where the lines are, by the strictest view that has one."""
+    """The first place from `start` on where the lines are, by the strictest view that has one.
+
+    Each line stands as one character, as searching in a text takes no longer than it is.
+    """
     for number, view in enumerate(_VIEWS):
         sought = [view(line) for line in wanted]
-        seen = [view(line) for line in lines[start:]]
-        for at in range(len(seen) - len(sought) + 1):
-            if seen[at] == sought[0] and seen[at : at + len(sought)] == sought:
-                return start + at, number
+        signs = {line: chr(nth) for nth, line in enumerate(dict.fromkeys(sought), 1)}
+        seen = "".join(signs.get(view(line), "\0") for line in islice(lines, start, None))
+        if (at := seen.find("".join(signs[line] for line in sought))) >= 0:
+            return start + at, number
     return None
 
 
@@ -135,16 +143,20 @@ def _misfit(lines: Sequence[str], old: Sequence[str], start: int) -> str:
 
 def _nearest(lines: Sequence[str], old: Sequence[str]) -> str:
     """The part of the file that has most of the lines in their places."""
-    seen, sought = [line.strip() for line in lines], [line.strip() for line in old]
-
-    def alike(at: int) -> int:
-        return sum(
-            one == other and bool(one) for one, other in zip(seen[at:], sought, strict=False)
-        )
-
-    best = max(range(len(lines)), key=alike, default=0)
-    if not lines or not alike(best):
+    sought = [line.strip() for line in old]
+    places: dict[str, list[int]] = {line: [] for line in sought if line}
+    for at, line in enumerate(lines):
+        if (found := places.get(line.strip())) is not None and len(found) < _MOST_ALIKE:
+            found.append(at)
+    alike = Counter(
+        at - offset
+        for offset, line in enumerate(sought)
+        for at in places.get(line, ())
+        if at >= offset
+    )
+    if not alike:
         return "The file has none of them: view it, and copy its lines exactly."
+    best = max(alike, key=lambda at: (alike[at], -at))
     part = lines[best : best + min(len(old), _MOST_QUOTED)]
     rows = (f"{number:6}\t{line}" for number, line in enumerate(part, best + 1))
     return "The most like them in it are:\n" + "\n".join(rows)

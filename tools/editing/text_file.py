@@ -1,12 +1,10 @@
 """Text files, edited without touching what was not meant: line ends, encodings, modes."""
 
 import codecs
-import os
 import re
-import uuid
 from dataclasses import dataclass, replace
-from pathlib import Path
 
+from sandbox.spot import Spot
 from tools.tool import ToolFailed
 from tools.workspace import printable
 
@@ -78,21 +76,22 @@ def lines_of(body: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def load(path: Path, name: str) -> bytes:
-    """The bytes of the file at `path`, which the model calls `name`. Raises ToolFailed, OSError."""
-    if not path.is_file():
+def load(spot: Spot, name: str) -> bytes:
+    """The bytes of the file that the model calls `name`. Raises ToolFailed, OSError."""
+    if not spot.is_file():
         raise ToolFailed(f"`{printable(name)}` is not a regular file.")
-    if (size := path.stat().st_size) > LARGEST:
+    size, data = spot.read(LARGEST)
+    if size > LARGEST:
         raise ToolFailed(
             f"`{printable(name)}` has {size:,} bytes, and at most {LARGEST:,} can be opened: use "
             "commands that read a part of it."
         )
-    return path.read_bytes()
+    return data
 
 
-def read(path: Path, name: str) -> Text:
-    """The text of the file at `path`, which the model calls `name`. Raises ToolFailed, OSError."""
-    return decoded(load(path, name), name)
+def read(spot: Spot, name: str) -> Text:
+    """The text of the file that the model calls `name`. Raises ToolFailed, OSError."""
+    return decoded(load(spot, name), name)
 
 
 def decoded(data: bytes, name: str) -> Text:
@@ -122,22 +121,3 @@ def _legacy(data: bytes, name: str, error: UnicodeDecodeError) -> tuple[str, str
         except UnicodeDecodeError:
             continue
     raise AssertionError("Latin-1 has a character for every byte")
-
-
-def stage(path: Path, data: bytes, mode: int | None) -> Path:
-    """Write `data` beside `path`, to be renamed to it: then all of it is there, or nothing.
-
-    That holds even if the power fails. Without a `mode` the file gets the usual one.
-    """
-    aside = path.with_name(f".{uuid.uuid4().hex}.tmp")
-    try:
-        with aside.open("xb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    return aside

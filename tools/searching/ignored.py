@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from sandbox.spot import Spot
 from tools.searching.wildcards import Segment, matches, segments
 
 LARGEST = 256 * 1024
@@ -49,14 +49,13 @@ def ignored(rules: Sequence[Rules], names: Sequence[str], is_folder: bool) -> bo
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
-def rules_in(folder: Path, depth: int) -> Rules | None:
+def rules_in(folder: Spot, depth: int) -> Rules | None:
     """The rules of the `.gitignore` in `folder`, which lies `depth` names below the walk's root."""
-    path = folder / ".gitignore"
+    file = Spot(folder.root, folder.path / ".gitignore")
     try:
-        if path.is_symlink() or not path.is_file():  # git follows no link either
+        if not file.is_file():  # git follows no link either
             return None
-        with path.open("rb") as file:
-            text = file.read(LARGEST).decode(errors="replace")
+        text = file.read(LARGEST)[1].decode(errors="replace")
     except OSError:  # what cannot be read rules nothing
         return None
     rules = [rule for line in text.split("\n") if (rule := _rule(line)) is not None]

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
+from sandbox.spot import Spot
 from tools.searching.ignored import Rules, ignored, rules_in
 from tools.threads import in_thread
 
@@ -96,7 +97,7 @@ def files(root: Path, start: Path, search: Search) -> Iterator[Found]:
     waiting = [(names, _rules_above(root, names))]
     while waiting:
         names, rules = waiting.pop()
-        folder = root.joinpath(*names)
+        folder = Spot(root, root.joinpath(*names))
         own = rules_in(folder, len(names))
         rules = (*rules, own) if own else rules
         for entry in _entries(folder, search):
@@ -113,16 +114,16 @@ def _rules_above(root: Path, names: Sequence[str]) -> tuple[Rules, ...]:
     """The rules of the folders above; none where they ignore the place itself."""
     rules: tuple[Rules, ...] = ()
     for depth, _ in enumerate(names):
-        own = rules_in(root.joinpath(*names[:depth]), depth)
+        own = rules_in(Spot(root, root.joinpath(*names[:depth])), depth)
         rules = (*rules, own) if own else rules
         if ignored(rules, names[: depth + 1], is_folder=True):
             return ()
     return rules
 
 
-def _entries(folder: Path, search: Search) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Spot, search: Search) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as entries:
+        with folder.scanned() as (_, entries):
             for entry in entries:
                 if not search.left:
                     return

@@ -82,6 +82,11 @@ class Console:
         self.clear()
         self._listen()
 
+    @property
+    def descriptor(self) -> int:
+        """The programs' side."""
+        return self._theirs
+
     def type(self, data: bytes) -> None:
         """As if from the keyboard: C-c is a byte like any other, and acts as it does there."""
         self._keyboard.send(data)

@@ -1,15 +1,17 @@
 """The shell of a conversation: the one that it has, or a new one."""
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
 from events.actions import TerminalAction
 from events.tools import AgentErrorEvent, ObservationEvent
+from sandbox.sandbox import Unusable
 from storage.errors import StoreError
 from tools.shell.session import Session
 from tools.shell.sessions import Seat
 from tools.shell.words import RESET, RESTARTED
-from tools.tool import Context
+from tools.tool import Context, ToolFailed
 
 LOOKED_AT = 256
 """Events in which an earlier shell is looked for: on what came before, nobody counts any more."""
@@ -26,13 +28,25 @@ async def session_for(
     if old is not None:
         await old.ready()
         # Of a command that ended with its shell, the end may not have been told yet.
-        if not action.reset and (not old.over or (action.is_input and old.call is not None)):
+        going = not old.over or (action.is_input and old.call is not None)
+        if going and not action.reset and old.network == context.network:
             return old, ""
         await old.close()
     lost = old is not None or await used_before(context)
     seat.session = None
-    seat.session = session = Session(context.workspace, environment)
+    await asyncio.to_thread(_given, context)
+    where = (context.sandbox, context.network)
+    masker = context.secrets.masker()
+    seat.session = session = Session(context.workspace, environment, masker, *where)
     return session, RESET if action.reset else RESTARTED if lost else ""
+
+
+def _given(context: Context) -> None:
+    """Let the tools' user have the workspace, where that is not the worker's. Raises ToolFailed."""
+    try:
+        context.sandbox.prepare(context.workspace)
+    except Unusable as error:
+        raise ToolFailed(f"The shell could not be started: {error}") from error
 
 
 async def used_before(context: Context) -> bool:

@@ -35,7 +35,7 @@ class Marks:
     def __init__(self, secret: str) -> None:
         self._start = b"\x1e" + secret.encode() + b" "
         self._mark = re.compile(
-            re.escape(self._start) + rb"(\d+) (begun|ended) (\d+)\x00([^\x00]*)\x00"
+            re.escape(self._start) + rb"(\d{1,18}) (begun|ended) (\d{1,18})\x00([^\x00]*)\x00"
         )
         self._held = b""
 
@@ -54,11 +54,11 @@ class Marks:
 
     def _unfinished(self, read: bytes, at: int) -> int:
         """Where a mark begins that has not come whole; the end of what was read where none does."""
-        start = read.rfind(b"\x1e", at)
-        begins = start >= 0 and len(read) - start < LONGEST
-        if begins and (self._start.startswith(read[start:]) or read.startswith(self._start, start)):
+        start = read.find(self._start, max(at, len(read) - LONGEST + 1))
+        if start >= 0:
             return start
-        return len(read)
+        start = read.rfind(b"\x1e", max(at, len(read) - len(self._start)))
+        return start if start >= 0 and self._start.startswith(read[start:]) else len(read)
 
 
 def _told(found: re.Match[bytes]) -> Begun | Done:

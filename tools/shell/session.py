@@ -8,9 +8,12 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from sandbox.sandbox import NONE, Sandbox
 from tools.output import Output
+from tools.secrets.masker import Masker
 from tools.shell.console import Console
 from tools.shell.marks import Begun, Done, Marks
 from tools.shell.shell import Ended, Shell
@@ -22,6 +25,8 @@ INTERRUPT = 0.5
 
 KILLED = 0.25
 """Seconds that a shell has to go on, once what came of its command is killed."""
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -53,13 +58,21 @@ class Call:
 class Session:
     """One bash, whose working directory, variables, functions and jobs last until it ends.
 
-    `output` grows by what is written to the terminal, by whomever; `heard` is when it did last, by
-    the event loop's clock. `call` is the newest command, until `settle` is told that its end
-    was seen.
+    `output` grows by what is written to the terminal, by whomever, with names for the values of
+    secrets; `heard` is when it did last, by the event loop's clock. `call` is the newest command,
+    until `settle` is told that its end was seen.
     """
 
-    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        masker: Masker,
+        sandbox: Sandbox = NONE,
+        network: bool = True,
+    ) -> None:
         self._secret = uuid.uuid4().hex
+        self._masker = masker
         self._marks = Marks(self._secret)
         self._numbers = 0
         self._stopping: asyncio.Task[None] | None = None
@@ -68,7 +81,9 @@ class Session:
         self.pid = -1
         self._failed = False
         self.directory = str(directory)
-        self.shell = Shell(directory, {**environment, "PROMPT_COMMAND": SCRIPT}, self._hear)
+        self.network = network
+        own = {**environment, "PROMPT_COMMAND": SCRIPT}
+        self.shell = Shell(directory, own, self._hear, sandbox, network)
         self.output = Output()
         self.shell.over.add_done_callback(self._ended)
         self.shell.send(self._secret)
@@ -85,13 +100,16 @@ class Session:
     def console(self) -> Console:
         return self.shell.console
 
-    def start(self, command: str) -> Call:
-        """Give the shell a command; it must not be busy."""
+    def start(self, command: str, lent: Mapping[str, str] = NO_VARIABLES) -> Call:
+        """Give the shell a command, and variables for it alone; it must not be busy."""
         self.console.clear()
         self._numbers += 1
         loop = asyncio.get_running_loop()
         self.heard = loop.time()
         self.call = Call(self._numbers, loop.time(), _tick())
+        for name, value in lent.items():
+            self.shell.send(f"{self._secret} lend {name}")
+            self.shell.send(value)
         self.shell.send(f"{self._secret} {self.call.number}\n{command}")
         return self.call
 
@@ -104,8 +122,16 @@ class Session:
         self.console.clear()
         self.type(b"\x03")
 
+    def say(self, text: str) -> None:
+        """Put words of ours after the output so far."""
+        self.output.take(self._masker.flush() + text.encode())
+
     def take(self) -> Output:
         """The output so far, which is the caller's now."""
+        self.say("")
+        return self._taken()
+
+    def _taken(self) -> Output:
         taken, self.output = self.output, Output()
         return taken
 
@@ -150,7 +176,8 @@ class Session:
 
     def forget(self) -> None:
         """Drop the output so far."""
-        with contextlib.suppress(OSError), self.take():
+        self._masker.flush()
+        with contextlib.suppress(OSError), self._taken():
             pass
 
     def _hear(self, chunk: bytes) -> None:
@@ -158,7 +185,7 @@ class Session:
             for part in self._marks.split(chunk):
                 if isinstance(part, bytes):
                     self.heard = asyncio.get_running_loop().time()
-                    self.output.take(part)
+                    self.output.take(self._masker.feed(part))
                 else:
                     self._note(part)
         except OSError as error:  # the disk is full

@@ -54,6 +54,11 @@ class Sessions:
                 loop = asyncio.get_running_loop()
                 seat.clock = loop.call_later(self._idle, self._retire, conversation_id)
 
+    async def end(self, conversation_id: str) -> None:
+        """End the shell of a conversation, and wait until all its processes are gone."""
+        self._retire(conversation_id)
+        await asyncio.gather(*self._closing)
+
     async def close(self) -> None:
         """End every shell, and wait until all their processes are gone."""
         for conversation_id in list(self._seats):

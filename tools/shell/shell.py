@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sandbox.sandbox import NONE, Launch, Place, Sandbox, Unusable
+from sandbox.system import PYTHON
 from tools.shell.console import Console, Sender
 from tools.tool import ToolFailed
 
@@ -22,6 +24,9 @@ MARK = "PERDURE_SESSION"
 
 PATIENCE = 5.0
 """Seconds for killed processes to be gone."""
+
+LAST = 15.0
+"""Seconds after which a supervisor that was told to end is ended, and all with it."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,12 @@ class Shell:
     """
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str], hear: Callable[[bytes], None]
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        hear: Callable[[bytes], None],
+        sandbox: Sandbox = NONE,
+        network: bool = True,
     ) -> None:
         if sys.platform != "linux" or not Path(SHELL[0]).exists():
             raise ToolFailed(f"Commands need Linux and {SHELL[0]}: start the worker there.")
@@ -54,10 +64,15 @@ class Shell:
         self.console = Console(hear)
         commands, self._commands = os.pipe()
         try:
-            self._process = _start(directory, environment, self._mark, self.console.name, commands)
-        except OSError:
+            place = Place(directory, network, (SUPERVISOR,), self.console.descriptor, (commands,))
+            marked = {**environment, MARK: self._mark}
+            self._launch = _launch(sandbox, place, marked, self.console.name, commands)
+            self._process = _start(self._launch, directory)
+        except (OSError, Unusable) as error:
             self.console.abandon()
             os.close(self._commands)
+            if isinstance(error, Unusable):
+                raise ToolFailed(f"The shell could not be started: {error}") from error
             raise
         finally:
             os.close(commands)
@@ -84,7 +99,9 @@ class Shell:
     def close(self) -> None:
         """End it with all its processes; `over` tells when that is done."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        if not self._process.stdin.closed:
+            self._process.stdin.close()
+            self._last = asyncio.get_running_loop().call_later(LAST, self._process.kill)
 
     async def _follow(self) -> Ended:
         try:
@@ -93,6 +110,8 @@ class Shell:
             ended = _told(said) if code >= 0 else await _unsupervised(self._mark, code)
         finally:
             self.close()
+            self._last.cancel()
+            self._launch.over.close()
             self._control.stop()
             os.close(self._commands)
             await self.console.close()
@@ -117,22 +136,47 @@ class Shell:
         return last.decode(errors="replace").strip()
 
 
-def _start(
-    directory: Path, environment: Mapping[str, str], mark: str, terminal: str, commands: int
-) -> "subprocess.Popen[bytes]":
+def _launch(
+    sandbox: Sandbox, place: Place, environment: Mapping[str, str], terminal: str, commands: int
+) -> Launch:
+    """The supervisor with its shell: in the sandbox, where that would hide the shell from it."""
+    # A little more than what the kernel holds them to: where it can, it ends only the largest.
+    watched = sandbox.limits.memory * 9 // 8 if sandbox.limits else 0
+    if not sandbox.private:
+        own = sandbox.launch(SHELL, place, environment)
+        return replace(own, argv=_supervised(sys.executable, terminal, commands, watched, own.argv))
+    assert place.terminal is not None
+    name = f"/proc/self/fd/{place.terminal}"  # it has no other name in there
+    argv = _supervised(PYTHON, name, commands, watched, SHELL)
+    place = replace(place, passed=(*place.passed, place.terminal))
+    return sandbox.launch(argv, place, environment)
+
+
+def _supervised(
+    python: str | Path, terminal: str, commands: int, memory: int, shell: Sequence[str]
+) -> list[str]:
+    numbers = (str(commands), str(memory))
+    return [str(python), "-I", "-S", str(SUPERVISOR), terminal, *numbers, *shell]
+
+
+def _start(launch: Launch, directory: Path) -> "subprocess.Popen[bytes]":
     # Not asyncio's own kind of process: that is killed when it is forgotten, and this one has to
     # live until it has ended all the others.
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", SUPERVISOR, terminal, str(commands), *SHELL],
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        pass_fds=[commands],
-        cwd=directory,
-        env={**environment, MARK: mark},
-        start_new_session=True,
-    )
+    try:
+        return subprocess.Popen(
+            launch.argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=launch.passed,
+            cwd=directory,
+            env=launch.environment,
+            start_new_session=True,
+        )
+    except BaseException:
+        launch.over.close()
+        raise
 
 
 def _told(report: str) -> Ended:

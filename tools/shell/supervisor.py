@@ -1,10 +1,12 @@
 """Runs one shell in a terminal and sees to it that nothing of it stays behind.
 
-A program of its own (`python supervisor.py TERMINAL COMMANDS SHELL ARGUMENT...`, Linux), because
-only a process that adopts the orphans of a shell can know that all of them are gone:
+A program of its own (`python supervisor.py TERMINAL COMMANDS MEMORY SHELL ARGUMENT...`, Linux),
+because only a process that adopts the orphans of a shell can know that all of them are gone:
 
 * TERMINAL is the path of the terminal that the shell gets for itself
 * COMMANDS is the number of a descriptor, which the shell has as number 60
+* MEMORY is how many bytes all processes may have together, and 0 that nobody watches; who watches
+  also ends them before the disk is full
 * stdin is the lifeline: its end (and that of whoever held the other end, even by SIGKILL) ends the
   shell and every process under it. A number that comes in is a tick of the boot clock: what came of
   the shell since then ends, and `ended` is said on stderr
@@ -20,8 +22,10 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 STOP = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 LIFELINE = 0
@@ -35,6 +39,80 @@ KILLING = 0.25
 
 PATIENCE = 5.0
 """Seconds after which a process that does not die of SIGKILL is reported, not waited for."""
+
+PULSE = 0.5
+"""Seconds between two looks at memory and disk, where somebody watches."""
+
+ROOM = 1 << 30
+"""Bytes of the disk that are left free, or half of what was free at the start."""
+
+SPARE = 32
+"""The part of the machine's memory that is left free: one in so many."""
+
+
+class Watch:
+    """What the processes under this one take of the machine: none may take all of it."""
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self.pulse = PULSE if memory else None
+        self._room = min(ROOM, _free() // 2)
+        self._next = 0.0
+        self.told = ""
+
+    def over(self) -> bool:
+        """Whether it is too much; then `told` says what."""
+        if not self._memory or time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + PULSE
+        total, available = _memory()
+        if _free() < self._room:
+            self.told = f"less than {_sized(self._room)} of the disk were free"
+        elif available < total // SPARE:
+            self.told = f"less than {_sized(total // SPARE)} of the memory were free"
+        # What they have cannot be more than what all the machine has in use.
+        elif total - available > self._memory and _held() > self._memory:
+            self.told = f"they had more than {_sized(self._memory)} of memory"
+        return bool(self.told)
+
+
+def _free() -> int:
+    disk = os.statvfs(".")
+    return disk.f_bavail * disk.f_frsize
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes that the machine has, and those that can be had."""
+    with open("/proc/meminfo") as file:  # noqa: PTH123 - pathlib starts slowly
+        sizes = {name: int(rest.split()[0]) << 10 for name, _, rest in _parted(file)}
+    return sizes["MemTotal"], sizes["MemAvailable"]
+
+
+def _parted(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    return (line.partition(":") for line in lines)
+
+
+def _held() -> int:
+    """Bytes of memory of all processes under this one, each page once."""
+    return sum(_held_by(pid) for pid, _ in descendants())
+
+
+def _held_by(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as file:  # noqa: PTH123
+            return sum(
+                int(rest.split()[0]) << 10 for name, _, rest in _parted(file) if name == "Pss"
+            )
+    except OSError:  # gone, or it hides: then all that it has is its own
+        try:
+            with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
+
+def _sized(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
 
 
 class Children:
@@ -74,10 +152,13 @@ class Children:
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
 
-    def wait(self, shell: int) -> int | None:
-        """The exit code of the shell, or None where we are told to end it first."""
+    def wait(self, shell: int, watch: Watch | None = None) -> int | None:
+        """The exit code of the shell, or None where it has to be ended first."""
         while shell not in self.statuses:
-            ready, _, _ = select.select([LIFELINE, self._signals], [], [])
+            pulse = watch.pulse if watch else None
+            ready, _, _ = select.select([LIFELINE, self._signals], [], [], pulse)
+            if watch and watch.over():
+                return None
             if self._signals in ready and STOP & set(os.read(self._signals, 4096)):
                 return None
             self.reap()
@@ -184,14 +265,25 @@ def _killed(target: int) -> bool:
     return True
 
 
-def main(terminal: str, commands: str, *shell: str) -> None:
-    children = Children()
-    code = children.wait(children.start(terminal, int(commands), *shell))
+def main(terminal: str, commands: str, memory: str, *shell: str) -> None:
+    # Else whoever has our user could look into us, and make us forget what we are here for.
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    children, watch = Children(), Watch(int(memory))
+    code = children.wait(children.start(terminal, int(commands), *shell), watch)
     finished = code is not None and children.gone_within(GRACE)
     ended = set() if finished else children.end()
+    if watch.told:
+        _tell(terminal, f"\n[All processes of this shell were ended: {watch.told}.]\n")
     survivors = " ".join(str(pid) for pid, _ in descendants()) if children.reap() else ""
     told = (-1, 0) if code is None else (code, len(ended))
     os.write(2, f"{told[0]} {told[1]} {survivors}\n".encode())
+
+
+def _tell(terminal: str, words: str) -> None:
+    descriptor = os.open(terminal, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    with suppress(OSError):  # it is full, and nobody reads it
+        os.write(descriptor, words.encode())
+    os.close(descriptor)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Where the samples of a batch come from: one file a format."""

@@ -1,0 +1,124 @@
+"""Two runs differ, or do not."""
+
+from itertools import product
+from math import isclose, sqrt
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from evaluation.comparison import MOST_ENUMERATED, MOST_FLIPPED, compare, mcnemar, sign_flip
+from evaluation.dice import numbers
+
+
+def run(values: list[float]) -> dict[str, float]:
+    return {f"s{number:04}": value for number, value in enumerate(values)}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "p_value"),
+    # 2 · Σ C(n, k) / 2ⁿ by hand.
+    [(0, 0, 1.0), (1, 0, 1.0), (5, 0, 0.0625), (9, 1, 22 / 1024), (3, 3, 1.0)],
+)
+def test_mcnemars_test_is_the_binomial(better: int, worse: int, p_value: float) -> None:
+    assert mcnemar(better, worse) == pytest.approx(p_value)
+    assert mcnemar(worse, better) == mcnemar(better, worse)
+
+
+def test_mcnemars_test_of_many_is_close_to_the_exact_one() -> None:
+    half = MOST_FLIPPED // 2
+    assert mcnemar(half + 30, half - 30) == pytest.approx(mcnemar(half + 31, half - 30), rel=0.15)
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), max_size=12))
+def test_of_right_and_wrong_both_tests_say_the_same(differences: list[float]) -> None:
+    better, worse = differences.count(1.0), differences.count(-1.0)
+    assert isclose(sign_flip(differences)[1], mcnemar(better, worse))
+
+
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=8))
+@example([2, 6, 19, -19, -8])  # whose sum is 0, but for rounding
+def test_every_combination_of_signs_is_counted(tenths: list[int]) -> None:
+    rows = product((1, -1), repeat=len(tenths))
+    sums = [abs(sum(sign * one for sign, one in zip(row, tenths, strict=True))) for row in rows]
+    share = sum(one >= abs(sum(tenths)) for one in sums) / len(sums)
+    test, p_value = sign_flip([one / 10 for one in tenths])
+    assert test == "sign-flip"
+    assert p_value == pytest.approx(share)
+
+
+def test_drawn_signs_come_close_to_all_of_them() -> None:
+    drawn = [number / 2**64 - 0.4 for number in numbers("differences", MOST_ENUMERATED + 1)]
+    test, p_value = sign_flip(drawn)
+    assert test == "sign-flip, drawn"
+    sums = [0.0]
+    for one in drawn:
+        sums = [total + sign * one for total in sums for sign in (1, -1)]
+    exact = sum(abs(total) >= abs(sum(drawn)) * (1 - 1e-9) for total in sums) / len(sums)
+    assert p_value == pytest.approx(exact, abs=4 * sqrt(exact * (1 - exact) / 10_000))
+    assert sign_flip(drawn) == (test, p_value)
+
+
+def test_a_drawn_p_value_is_never_0() -> None:
+    assert sign_flip([1.0] * 100) == ("sign-flip, drawn", 1 / 10_001)
+
+
+def test_of_many_differences_the_sum_is_normal() -> None:
+    test, p_value = sign_flip([1.0] * 540 + [-1.0] * 461)
+    assert test == "normal"
+    assert p_value == pytest.approx(0.0125, abs=0.001)  # z = 79 / sqrt(1001)
+
+
+def test_runs_that_are_the_same_differ_in_nothing() -> None:
+    found = compare(run([1, 0, 0.5]), run([1, 0, 0.5]))
+    assert (found.difference, found.p_value, found.significant) == (0, 1.0, False)
+    assert (found.better, found.worse) == ((), ())
+
+
+def test_what_changed_is_named_the_most_changed_first() -> None:
+    found = compare(run([1, 0, 0.5, 0.2]), run([1, 1, 0.4, 0.9]))
+    assert [one.id for one in found.better] == ["s0001", "s0003"]
+    assert [(one.id, one.before, one.after) for one in found.worse] == [("s0002", 0.5, 0.4)]
+    assert (found.pairs, found.test) == (4, "sign-flip")
+    assert found.difference == pytest.approx(0.4)
+    assert found.before == pytest.approx(0.425)
+    assert found.after == pytest.approx(0.825)
+    assert found.interval is not None
+    assert found.interval.low < 0.4 < found.interval.high
+
+
+def test_pairing_takes_the_difficulty_of_the_samples_out() -> None:
+    before = [float(one % 10) for one in range(30)]
+    found = compare(
+        run(before), run([one + 0.1 + 0.01 * (at % 2) for at, one in enumerate(before)])
+    )
+    assert found.significant
+    assert found.standard_error == pytest.approx(0.000929, abs=1e-5)
+
+
+def test_of_right_and_wrong_mcnemars_test_is_taken() -> None:
+    found = compare(run([0.0] * 9 + [1.0]), run([1.0] * 9 + [0.0]))
+    assert found.test == "mcnemar"
+    assert found.p_value == pytest.approx(22 / 1024)
+
+
+def test_only_samples_that_both_have_are_compared() -> None:
+    found = compare({"a": 1.0, "b": 1.0}, {"b": 0.0, "c": 1.0})
+    assert (found.pairs, found.only_before, found.only_after) == (1, ("a",), ("c",))
+    assert (found.difference, found.standard_error, found.interval) == (-1.0, None, None)
+
+
+def test_runs_with_no_sample_in_common_cannot_be_compared() -> None:
+    found = compare({"a": 1.0}, {"b": 1.0})
+    assert (found.pairs, found.p_value, found.test) == (0, None, "none")
+    assert not found.significant
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
+def test_the_other_way_round_is_the_same_difference(pairs: list[tuple[float, float]]) -> None:
+    one, other = run([a for a, _ in pairs]), run([b for _, b in pairs])
+    there, back = compare(one, other), compare(other, one)
+    assert there.p_value == back.p_value
+    assert there.difference == -(back.difference or 0.0)
+    assert len(there.better) == len(back.worse)
+    assert 0 < (there.p_value or 0) <= 1

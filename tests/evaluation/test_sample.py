@@ -1,0 +1,113 @@
+"""A row becomes a sample, or is refused in a sentence."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from evaluation.sample import Encoded, Misfit, Sample, Source, conversation_id, sample_of
+from events.content import ImageContent, TextContent, text_of
+
+
+def test_a_text_is_a_message_of_the_user() -> None:
+    sample = sample_of({"id": 7, "input": "Add 2 and 2.", "target": 4})
+    assert (sample.id, sample.target, sample.question) == ("7", ("4",), "Add 2 and 2.")
+    assert [one.role for one in sample.input] == ["user"]
+
+
+def test_messages_may_be_written_as_for_openai() -> None:
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    sample = sample_of(
+        {
+            "input": [
+                {"role": "system", "content": "Be short."},
+                {"role": "user", "content": parts},
+            ]
+        }
+    )
+    assert text_of(sample.input[0].content) == "Be short."
+    assert sample.input[1].content == (
+        TextContent(text="What is this?"),
+        ImageContent(image_urls=("data:image/png;base64,AAAA",)),
+    )
+    assert sample.question == "What is this?"
+
+
+@pytest.mark.parametrize(
+    ("target", "alternatives"),
+    [
+        (None, ()),
+        ("yes", ("yes",)),
+        (["yes", "ja"], ("yes", "ja")),
+        (True, ("true",)),
+        (1.5, ("1.5",)),
+        ({"a": 1}, ('{"a": 1}',)),
+        ([[1, 2]], ("[1, 2]",)),
+    ],
+)
+def test_a_target_is_one_or_several_texts(target: Any, alternatives: tuple[str, ...]) -> None:
+    assert sample_of({"input": "?", "target": target}).target == alternatives
+
+
+def test_files_are_texts_bytes_or_lie_beside_the_dataset() -> None:
+    files = {"a.txt": "a", "./b/c.bin": {"base64": "AP8="}, "d": {"source": "d.csv"}}
+    found = sample_of({"input": "?", "files": files}).files
+    assert found == {"a.txt": "a", "b/c.bin": Encoded(base64="AP8="), "d": Source(source="d.csv")}
+    assert isinstance(found["b/c.bin"], Encoded)
+    assert found["b/c.bin"].content == b"\0\xff"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "the key 'input' is missing"),
+        ({"input": " \n"}, "input: no message of the user asks for anything"),
+        ({"input": 5}, "input: input should be a valid tuple"),
+        ({"input": []}, "input: no message of the user asks for anything"),
+        ({"input": [{"role": "tool", "content": "x"}]}, "one of system, user, assistant"),
+        ({"input": "?", "id": ""}, "id: string should have at least 1 character"),
+        ({"input": "?", "id": "a\nb"}, "id: an id is one line of visible characters"),
+        ({"input": "?", "id": True}, "id: input should be a valid string"),
+        ({"input": "?", "files": {"/etc/x": ""}}, "'/etc/x' is no path in a workspace"),
+        ({"input": "?", "files": {"a/../../x": ""}}, "'a/../../x' is no path in a workspace"),
+        ({"input": "?", "files": {"a": {"base64": "?"}}}, "its base64 cannot be read"),
+        ({"input": "?", "files": "a"}, "files: input should be a valid dictionary"),
+        ({"input": "?", "metadata": 5}, "metadata: input should be a valid dictionary"),
+        ({"input": "?", "setup": 5}, "setup: input should be a valid string"),
+        ({"input": "\ud800"}, "it has text that is no Unicode"),
+        ({"input": "?", "id": "a", "metadata": {"x": "\udfff"}}, "it has text that is no Unicode"),
+    ],
+)
+def test_what_is_no_sample_is_refused(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Misfit) as refused:
+        sample_of(fields)
+    assert sentence in str(refused.value)
+
+
+def test_a_sample_without_an_id_is_named_by_what_it_holds() -> None:
+    one, same = sample_of({"input": "a"}), sample_of({"input": "a", "metadata": {"x": 1}})
+    assert one.id == same.id
+    assert one.id != sample_of({"input": "b"}).id
+    assert one.id != sample_of({"input": "a", "target": "b"}).id
+
+
+def test_a_sample_comes_back_from_json() -> None:
+    files = {"a": "a", "b": {"base64": "AP8="}}
+    sample = sample_of({"input": "a", "target": ["b"], "files": files, "metadata": {"c": [1]}})
+    assert Sample.model_validate_json(sample.model_dump_json()) == sample
+
+
+def test_each_attempt_has_a_conversation_of_its_own_and_always_the_same() -> None:
+    ids = {
+        conversation_id(batch, sample, epoch, attempt)
+        for batch in ("a", "a-b")
+        for sample in ("c", "b-c")
+        for epoch in (0, 1)
+        for attempt in (0, 1)
+    }
+    assert len(ids) == 16
+    assert all(str(UUID(one)) == one for one in ids)
+    assert conversation_id("a", "b", 0) == "3368a426-c9ab-5673-b2bc-036f592b6c08"

@@ -1,0 +1,158 @@
+"""What many results say together."""
+
+import random
+import tracemalloc
+from collections.abc import Iterator
+from math import isclose, sqrt
+
+import pytest
+
+from evaluation.result import SampleResult
+from evaluation.summary import Summary
+from evaluation.tally import MOST_GROUPS, OTHERS, Tally, summary
+from tests.evaluation.results import attempt, result
+
+
+def test_what_was_expected_is_all_accounted_for() -> None:
+    limited = SampleResult(id="c", attempts=(attempt(1, limit="max_tokens", stuck=True),))
+    counts = summary([result("a", 1, None), result("b", 0), limited], expected=9, running=2).counts
+    assert (counts.scored, counts.limited, counts.failed) == (2, 1, 1)
+    assert (counts.running, counts.missing, counts.done) == (2, 3, 3)
+    assert counts.expected == counts.done + counts.failed + counts.running + counts.missing == 9
+
+
+def test_a_dataset_that_became_smaller_is_no_contradiction() -> None:
+    counts = summary([result("a", 1), result("b", 1)], expected=1).counts
+    assert (counts.expected, counts.missing) == (2, 0)
+
+
+def test_a_failure_is_never_a_score_of_0() -> None:
+    found = summary([result("a", 1), result("b", None)], expected=2)
+    score = found.score("exact")
+    assert score is not None
+    assert (score.samples, score.mean) == (1, 1.0)
+    assert found.failures == {"infrastructure": 1}
+
+
+def test_each_sample_weighs_the_same_however_many_epochs_it_has() -> None:
+    score = summary([result("a", 1, 1, 1), result("b", 0)], expected=6).score("exact")
+    assert score is not None
+    assert (score.samples, score.mean) == (2, 0.5)
+    assert isclose(score.standard_error or 0, sqrt(0.5 / 2))
+
+
+def test_every_reducer_has_an_estimate() -> None:
+    results = [result("a", 1, 0), result("b", 0, 0), result("c", 1, 1)]
+    (measure,) = summary(results, 6, ["mean", "pass@2", "pass^2"]).measures
+    means = {name: one.mean for name, one in measure.estimates.items()}
+    assert means == {"mean": 0.5, "pass@2": pytest.approx(2 / 3), "pass^2": pytest.approx(1 / 3)}
+    assert measure.estimates["mean"].wilson is None
+    assert measure.estimates["pass@2"].wilson is not None
+    low, high = measure.estimates["mean"].interval or (1, 0)
+    assert 0 <= low < 0.5 < high <= 1
+
+
+def test_too_few_epochs_make_no_estimate() -> None:
+    (measure,) = summary([result("a", 1)], 2, ["pass@2"]).measures
+    assert measure.estimates == {}
+
+
+def test_all_that_was_spent_is_counted_and_only_what_counts_is_scored() -> None:
+    retried = SampleResult(
+        id="a", attempts=(attempt(None, tool_errors=1), attempt(1, 0, 1, tool_calls=4, stuck=True))
+    )
+    found = summary([retried], 1)
+    assert (found.attempts, found.turns, found.seconds) == (2, 6, 4.0)
+    assert (found.tool_calls, found.tool_errors, found.stuck) == (4, 1, 1)
+    assert (found.usage.prompt_tokens, found.usage.completion_tokens) == (20, 10)
+    assert found.usage.cost == 1.0
+    assert (found.counts.failed, found.failures) == (0, {})
+
+
+def test_limits_are_counted_by_their_code() -> None:
+    results = [
+        SampleResult(id=str(at), attempts=(attempt(0, limit=limit),))
+        for at, limit in enumerate(["max_budget", "deadline", "max_budget"])
+    ]
+    assert summary(results, 3).limits == {"deadline": 1, "max_budget": 2}
+
+
+def test_a_breakdown_is_by_the_values_of_the_metadata() -> None:
+    results = [
+        result("a", 1, level=1, kind="sum", tags=["x"]),
+        result("b", 0, level=2, kind="sum", note=None),
+        result("c", 0, level=2, kind="sum", easy=True),
+    ]
+    (measure,) = summary(results, 3).measures
+    assert {key: sorted(groups) for key, groups in measure.groups.items()} == {
+        "easy": ["true"],
+        "kind": ["sum"],
+        "level": ["1", "2"],
+    }
+    level = measure.groups["level"]["2"]
+    assert (level.samples, level.mean, level.standard_error) == (2, 0.0, 0.0)
+
+
+def test_a_key_that_is_as_good_as_an_id_makes_no_breakdown() -> None:
+    results = [result(str(one), 1, number=one, kind="sum") for one in range(MOST_GROUPS + 1)]
+    found = summary(results, 0)
+    assert found.ungrouped == ("number",)
+    assert list(found.measures[0].groups) == ["kind"]
+
+
+def test_metrics_and_words_are_told_apart() -> None:
+    results = [result(str(one), {"f1": 0.5, "grade": "C", "colour": "red"}) for one in range(2)]
+    colour, f1, grade = summary(results, 2).measures
+    assert (f1.metric, f1.estimates["mean"].mean, f1.labels) == ("f1", 0.5, {})
+    assert (grade.metric, grade.estimates["mean"].mean, grade.labels) == ("grade", 1.0, {"C": 2})
+    assert (colour.metric, colour.estimates, colour.labels) == ("colour", {}, {"red": 2})
+
+
+def test_words_without_number_are_counted_together() -> None:
+    results = [result(str(one), f"word {one}") for one in range(MOST_GROUPS + 7)]
+    (measure,) = summary(results, 0).measures
+    assert len(measure.labels) == MOST_GROUPS + 1
+    assert measure.labels[OTHERS] == 7
+
+
+def test_the_order_of_the_results_does_not_matter() -> None:
+    results = [result(str(one), one % 2, level=one % 3) for one in range(30)]
+    found = summary(results, 30)
+    random.Random(1).shuffle(results)
+    other = summary(results, 30)
+    assert found.counts == other.counts
+    one, two = found.score("exact"), other.score("exact")
+    assert one is not None
+    assert two is not None
+    assert isclose(one.mean, two.mean)
+    assert isclose(one.standard_error or 0, two.standard_error or 1)
+
+
+def test_a_summary_comes_back_from_json() -> None:
+    found = summary([result("a", 1, level=1), result("b", None)], 3)
+    assert Summary.model_validate_json(found.model_dump_json()) == found
+
+
+def test_nothing_yet_is_a_summary_too() -> None:
+    found = summary([], expected=4)
+    assert (found.counts.missing, found.measures, found.score("exact")) == (4, (), None)
+
+
+def test_memory_does_not_grow_with_the_results() -> None:
+    tally = Tally()
+    tracemalloc.start()
+    try:
+        for one in _many(500):
+            tally.add(one)
+        before = tracemalloc.get_traced_memory()[0]
+        for one in _many(1500):
+            tally.add(one)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 200_000  # of 1,500 results with 10 KB each
+
+
+def _many(count: int) -> Iterator[SampleResult]:
+    for one in range(count):
+        yield SampleResult(id=str(one), attempts=(attempt(one % 2, answer="x" * 10_000),))

@@ -1,0 +1,99 @@
+"""Carrying a log to where it is exported."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from agent.state import State
+from exports.format import About, Part
+from exports.html import HTML
+from exports.raw import RAW
+from storage.exporting import about, export
+from storage.fork import fork
+from storage.keys import event_key
+from storage.log import EventLog
+from storage.state import state_at
+from tests.builders import SPEC
+from tests.storage.made import by, log_in, said
+from tests.storage.memory import MemoryStore
+
+COUNT = 1_050
+
+
+async def written(count: int = COUNT) -> EventLog:
+    """A log of more than a page."""
+    log = log_in(MemoryStore())
+    words = [said(f"message {number}") for number in range(count)]
+    await log.append(words, base=0, origin=by("one step"))
+    return log
+
+
+def key(log: EventLog, seq: int) -> str:
+    place = f"users/{log.user_id}/conversations/{log.conversation_id}/"
+    return place + event_key(log.conversation_id, seq)
+
+
+async def lines(log: EventLog) -> tuple[list[Any], list[Any]]:
+    """The raw export, and what could not be read."""
+    taken: list[Part] = []
+    lost = await export(log, RAW, About(log.conversation_id), taken.append)
+    return [json.loads(part.body) for part in taken], lost
+
+
+async def test_all_pages_of_a_log_are_exported_and_what_is_damaged_is_named() -> None:
+    log = await written()
+    whole, lost = await lines(log)
+    assert ([one["seq"] for one in whole], lost) == (list(range(COUNT)), [])
+    await log.store.delete(key(log, 1_007))
+    await log.store.replace(key(log, COUNT - 2), b"{}")
+    rest, lost = await lines(EventLog(log.store, log.user_id, log.conversation_id))
+    assert [(type(one).__name__, one.seq) for one in lost] == [("Missing", 1007), ("Damaged", 1048)]
+    assert rest == [one for one in whole if one["seq"] not in (1007, 1048)]
+
+
+async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:
+    log = await written(20)
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+    def take(_: Part) -> None:
+        loop.call_soon_threadsafe(begun.set)
+
+    class Endless(MemoryStore):
+        """Has every object, but the one that the export waits for."""
+
+        async def read(self, key: str) -> bytes | None:
+            if "_" in key and begun.is_set():
+                await asyncio.Event().wait()
+            return await super().read(key)
+
+    store = Endless()
+    store.objects = log.store.objects  # type: ignore[attr-defined]
+    reading = EventLog(store, log.user_id, log.conversation_id)
+    waiting = asyncio.create_task(export(reading, HTML, About(log.conversation_id), take))
+    await begun.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    while any(thread.name.startswith("export") for thread in threading.enumerate()):
+        await asyncio.sleep(0.01)
+
+
+async def test_what_goes_wrong_in_the_thread_is_told() -> None:
+    def take(_: Part) -> None:
+        raise OSError("the disk is full")
+
+    log = await written(1)
+    with pytest.raises(OSError, match="full"):
+        await export(log, RAW, About(log.conversation_id), take)
+
+
+async def test_a_fork_knows_which_slots_are_its_own() -> None:
+    log = await written(5)
+    child = log_in(log.store)
+    await fork(log, child.conversation_id, await state_at(log, 3), [])
+    told = await about(child, State(status="finished", title="", spec=SPEC), "1.2")
+    assert (told.own, told.title, told.version) == (3, None, "1.2")
+    assert (told.status, told.model) == ("finished", SPEC.model.name)

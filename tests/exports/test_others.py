@@ -1,0 +1,72 @@
+"""What we export is read by the code of others: `make validators` has it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.entry import Entry, entry_from
+from exports.atif import ATIF
+from exports.inspect_log import INSPECT
+from exports.openai_chat import OPENAI
+from tests.exports.checks import exported
+from tests.exports.story import ABOUT, story
+from tests.exports.validators_environment import VALIDATORS
+
+pytestmark = pytest.mark.skipif(
+    not VALIDATORS.ready(), reason="NOT CHECKED: no validators are installed: `make validators`"
+)
+
+READER = Path(__file__).with_name("validators_reader.py")
+GOLDEN = Path(__file__).parents[1] / "golden" / "events"
+
+
+def logs() -> dict[str, list[Entry]]:
+    """The story as far as it went at each of its events, and one with an event of each kind."""
+    whole = story()
+    begun = {f"{end:02}": whole[:end] for end in range(len(whole) + 1)}
+    bodies = [path.read_bytes() for path in sorted(GOLDEN.glob("*.json"))]
+    golden = [entry_from(nth, body) for nth, body in enumerate(bodies, 4)]
+    return {**begun, "golden": [*whole[:4], *golden]}
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What they read of each file, by its name; the empty ones are not there."""
+    folder, taken = tmp_path_factory.mktemp("exported"), tmp_path_factory.mktemp("read") / "read"
+    for name, log in logs().items():
+        for made in (ATIF, OPENAI, INSPECT):
+            body = exported(made, ABOUT, log).get("", b"")
+            if body:
+                (folder / f"{name}{made.suffix}").write_bytes(body)
+    alone = {"PATH": os.environ["PATH"], "HOME": str(taken.parent)}
+    command = [str(VALIDATORS.python), "-I", str(READER), str(folder), str(taken)]
+    done = subprocess.run(
+        command, cwd=taken.parent, env=alone, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(taken.read_text())
+    return found
+
+
+def test_trajectories_are_atif_and_nothing_of_them_is_lost(read: dict[str, Any]) -> None:
+    for name, log in logs().items():
+        [body] = exported(ATIF, ABOUT, log).values()
+        assert read[f"{name}.json"] == json.loads(body)
+
+
+def test_examples_can_be_learned_from(read: dict[str, Any]) -> None:
+    learned = [name for name in read if name.endswith(".jsonl")]
+    assert len(learned) > 20
+    assert {read[name][-1] for name in learned} == {"assistant"}
+
+
+def test_inspect_reads_the_conversation_as_a_sample(read: dict[str, Any]) -> None:
+    [whole] = [read[name] for name in read if name == f"{len(story()):02}.eval"]
+    assert (whole["status"], whole["cost"]) == ("success", 2.125)
+    assert (whole["roles"][0], whole["counted"]) == ("system", len(whole["roles"]))
+    assert whole["input"] == ["Look at this.", "Look at this."]
+    assert "Condensation" in whole["kinds"]

@@ -1,0 +1,32 @@
+"""Puts the validators of ATIF, Mistral and Inspect into an environment of their own.
+
+`make validators` runs this and then the tests that need it: they ask for versions of packages that
+do not go together with ours. Ends with 77 where they cannot be had.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.exports.environments import NOT_RUN, Environment
+
+VALIDATORS = Environment("validators", Path(__file__).with_name("validators.lock"))
+
+MISSING = """\
+NOT CHECKED: the validators cannot be installed, so nobody else read what we export. See above why,
+and run `make validators` again."""
+
+
+def main() -> int:
+    if VALIDATORS.ready():
+        return 0
+    try:
+        VALIDATORS.build(sys.executable)
+    except subprocess.CalledProcessError:
+        print(MISSING, file=sys.stderr)
+        return NOT_RUN
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

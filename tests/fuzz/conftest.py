@@ -1,0 +1,3 @@
+from tests.workflows.conftest import house, temporal
+
+__all__ = ["house", "temporal"]

@@ -1,0 +1,38 @@
+"""Other versions of the code of a conversation, as a bad deploy brings them."""
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+
+
+@workflow.defn(name="Conversation")
+class Broken:
+    """There is a mistake in it."""
+
+    @workflow.run
+    async def run(self, sent: Any) -> None:  # noqa: ARG002
+        raise RuntimeError("the code is broken")
+
+
+@workflow.defn(name="Conversation")
+class Another:
+    """It does something else first."""
+
+    @workflow.run
+    async def run(self, sent: Any) -> None:  # noqa: ARG002
+        await workflow.sleep(timedelta(hours=1))
+
+    @workflow.signal
+    async def send_message(self, sent: Any) -> None:
+        """Whatever it is."""
+
+
+@workflow.defn(name="Conversation")
+class Bloated:
+    """It hands over too much."""
+
+    @workflow.run
+    async def run(self, sent: Any) -> None:  # noqa: ARG002
+        wait = timedelta(hours=1)
+        await workflow.execute_activity("any", "x" * 3_000_000, start_to_close_timeout=wait)
