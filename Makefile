@@ -8,8 +8,8 @@ READY := $(VENV)/ready
 # The tests start many processes: what is compiled once need not be compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands simulate soak \
-	crashes crashes-short fuzz sandbox damage lock clean
+.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands validators \
+	simulate soak crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -60,6 +60,13 @@ openhands: $(READY)  ## what we export, read by OpenHands' own models; without a
 		*) exit 1 ;; \
 	esac
 
+validators: $(READY)  ## our exports, read by atif, mistral-common and inspect_ai; without them: not checked
+	@$(BIN)/python -m tests.exports.validators_environment; case $$? in \
+		0) $(BIN)/pytest tests/exports/test_others.py ;; \
+		77) ;; \
+		*) exit 1 ;; \
+	esac
+
 simulate: $(READY)  ## 10,000 schedules of the log's own code, with everything going wrong
 	$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
 
@@ -72,11 +79,20 @@ crashes: $(READY)  ## a worker is lost at every store call, tool and step of a c
 crashes-short: $(READY)  ## at every ninth of them
 	$(BIN)/python -m tests.crashes --every 9
 
+chaos: $(READY)  ## 300 workers and 10 of Temporal's servers are killed, over a network that fails
+	$(BIN)/python -m tests.chaos
+
+chaos-short: $(READY)  ## 30 and 2 of them
+	$(BIN)/python -m tests.chaos --short
+
 fuzz: $(READY)  ## what others wrote, as no one would write it
 	$(BIN)/python -m tests.fuzz --seconds 60
 
 sandbox: $(READY)  ## what gets out of the sandboxes that work on this machine: nothing
 	$(BIN)/python -m tests.sandbox
+
+damage-short: $(READY)  ## of 1,000
+	$(BIN)/python -m tests.damage --events 1000 --full 50 --files 5
 
 damage: $(READY)  ## every event of 10,000 damaged in every way, and named each time
 	$(BIN)/python -m tests.damage

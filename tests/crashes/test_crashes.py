@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from client.connect import connect
 from embedded.temporal import TemporalServer
 from tests.crashes.judging import Witness, judge, witness
@@ -22,6 +24,7 @@ CHOSEN: tuple[tuple[Harm, str], ...] = (
 )
 
 
+@pytest.mark.long
 async def test_a_log_does_not_tell_that_its_worker_was_lost(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:

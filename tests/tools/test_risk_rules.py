@@ -1,6 +1,8 @@
 """Every kind of action has its rules, and whatever is asked for, an answer comes soon."""
 
 import json
+import subprocess
+import sys
 from pathlib import PurePosixPath
 from typing import Any, get_args
 
@@ -201,6 +203,15 @@ TOKENS = (
     "rm -rf = \\ # <( >( $' @( * é $x x= $@ ${x:- / ~ eval sh -c curl xargs find -exec python f(){ "
     "f alias read cd 2>&1 <<< & %s printf echo base64 -d IFS= set -- kill git sed tar - \ue001 \0"
 )
+
+
+@pytest.mark.parametrize("letter", ["\U000e1234", "\U0010fffd", "\U0001f389", "\u00e9"])
+def test_letters_beyond_ascii_are_read_as_parts_of_words(letter: str) -> None:
+    """In a process of its own: the parser's C code was seen to end it."""
+    script = f"echo {{{letter}; {letter}{{ x{{{letter}; {letter}=1; rm -rf /{letter}"
+    code = "import sys; from tools.risk.shell import read; print(read(sys.argv[1], '/data/ws'))"
+    ended = subprocess.run([sys.executable, "-c", code, script], capture_output=True, check=True)
+    assert b"HIGH" in ended.stdout
 
 
 @given(st.lists(st.sampled_from([" ", *TOKENS.split(" ")]), max_size=30).map("".join) | st.text())

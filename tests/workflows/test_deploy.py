@@ -96,6 +96,7 @@ async def users(talk: Talk) -> list[str | None]:
     return [one.message_id for one in said if one.source == "user"]
 
 
+@pytest.mark.long
 async def test_conversations_run_through_a_deploy(
     house: House, temporal_server: TemporalServer
 ) -> None:
@@ -181,6 +182,7 @@ def refused() -> contextlib.AbstractContextManager[object]:
     return pytest.raises(NondeterminismError)
 
 
+@pytest.mark.long
 async def test_a_conversation_whose_version_has_no_worker_is_moved_to_another(
     house: House,
 ) -> None:

@@ -12,6 +12,10 @@ LONGEST = 64 * 1024
 """Bytes of a script; a longer one is not read."""
 
 _LANGUAGE = Language(tree_sitter_bash.language())
+_ASCII = bytes([*range(0x80), *[ord(":")] * 0x80])
+"""What the parser is shown for letters beyond ASCII: a shell reads both as parts of words. Its C
+code asks `isalnum` about each letter, which reads far out of its table for high ones."""
+
 _DANGEROUS = re.compile(
     r"(?<![\w.-])(rm|dd|mkfs[.\w]*|shred|wipefs|fdisk|sudo|su|doas|eval|curl|wget|nc|ncat|shutdown"
     r"|reboot|halt|chmod|chown|kill|killall|crontab|systemctl)(?![\w.-])"
@@ -26,13 +30,15 @@ def parsed(text: str, budget: Budget) -> Node:
     if len(source) > LONGEST:
         raise TooInvolved(f"It is too long to be judged: {len(source):,} bytes.")
     budget.spend(len(source) // 4 + 1)
+    shown = source.translate(_ASCII)
     try:
         # Where a script makes no sense, the parser may look for a meaning for very long.
         tree = Parser(_LANGUAGE).parse(
-            lambda at, _: source[at:], progress_callback=lambda *_: budget.is_late()
+            lambda at, _: shown[at:], progress_callback=lambda *_: budget.is_late()
         )
     except ValueError as error:
         raise TooInvolved("It takes too long to be parsed as a shell command.") from error
+    shown = source  # from which the text of a node is taken when it is asked for
     return tree.root_node
 
 
