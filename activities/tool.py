@@ -33,6 +33,7 @@ from events.entry import Entry
 from events.files import Files
 from events.observations import Observation
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
+from sandbox.sandbox import Unusable
 from storage.errors import Altered, Fenced, StoreRefused, StoreUnavailable, Unrestorable
 from storage.log import EventLog
 from tools.catalog import CatalogError
@@ -167,7 +168,7 @@ class ToolActivities:
             return _error(action, "unknown_tool", missing)
         try:
             await _patiently(partial(restored, self.world, log, spec, task.step.files))
-        except (Altered, Unrestorable, OSError) as error:
+        except (Altered, StoreRefused, Unrestorable, Unusable, OSError) as error:
             missing = f"{action.tool_name} was not called: its files are not here. {error}"
             return _error(action, "tool_raised", missing)
         context = Context(

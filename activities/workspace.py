@@ -1,7 +1,6 @@
 """The files of a conversation: kept in the store once they changed, restored where they are not."""
 
 import asyncio
-import fcntl
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,10 +12,10 @@ from activities.world import World
 from agent.spec import Spec
 from events.entry import Entry
 from events.files import Files
-from storage.errors import Altered, StoreRefused, TooLarge, Unrestorable
+from storage.errors import Altered, Held, StoreRefused, TooLarge, Unrestorable
 from storage.keys import conversation_prefix
 from storage.log import EventLog
-from storage.snapshots.mark import at
+from storage.snapshots.mark import at, hold
 from storage.snapshots.restore import restore
 from storage.snapshots.take import take
 from storage.snapshots.tree import Skipped
@@ -24,21 +23,11 @@ from tools.terminal import SESSIONS
 
 logger = logging.getLogger(__name__)
 
-PAUSE = 0.02
-"""Seconds before it is asked again whether another process is done with the files."""
-
-PATIENCE = 30.0
-"""Seconds that another process may be busy with the files: one that is frozen never lets go."""
-
 MOST_NAMED = 10
 """Things that a snapshot does not have and that are named in the log."""
 
 NOWHERE = -1
 """Before every slot: nothing is known of the files here."""
-
-
-class Held(OSError):
-    """Another process has the files, and does not let go."""
 
 
 def keeps(world: World, spec: Spec) -> bool:
@@ -144,30 +133,10 @@ async def _alone(folder: Path) -> AsyncIterator[int]:
     beside.mkdir(mode=0o700, exist_ok=True)
     descriptor = os.open(beside / f"{folder.name}.slot", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        await _lock(descriptor, folder)
+        await hold(descriptor, folder)
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-async def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        async with asyncio.timeout(PATIENCE):
-            while not _locked(descriptor):  # noqa: ASYNC110 - no event comes from another process
-                await asyncio.sleep(PAUSE)
-    except TimeoutError:
-        raise Held(
-            f"Another process has been at work on {folder} for {PATIENCE:g} s: where it is frozen, "
-            "its operator ends it."
-        ) from None
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _seen(descriptor: int) -> int:

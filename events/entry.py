@@ -117,7 +117,7 @@ def entry_from(seq: int, body: bytes) -> Entry:
 def _fields(body: bytes) -> dict[str, Any]:
     text = body.decode()
     try:
-        fields = json.loads(text)
+        fields = json.loads(text, parse_constant=str)
     except RecursionError as error:
         raise ValueError("an event must be flatter") from error
     if not isinstance(fields, dict):

@@ -86,7 +86,8 @@ def _details(event: AnyEvent) -> dict[str, Any]:
         case RecallEvent():
             return {"value": [_name(skill) for skill in event.skills]}
         case StuckEvent():
-            return {"key": event.pattern, "value": f"events {event.first_seq} to {event.last_seq}"}
+            told = f"events {event.first_seq} to {event.last_seq}"
+            return {"key": _name(event.pattern), "value": told}
         case Condensation():
             return {"value": _forgotten(event)}
         case ConversationStateUpdateEvent():

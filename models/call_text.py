@@ -45,7 +45,7 @@ def write(name: str, arguments: str) -> str:
     """The text of a call; `arguments` is JSON text, and goes in as it is if it is no object."""
     try:
         values = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     lines = map(_parameter, values.items()) if isinstance(values, dict) else [arguments]
     return "\n".join([f"{OPENING}{name}>", *lines, "</function>"])

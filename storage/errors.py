@@ -106,6 +106,10 @@ class TooLarge(StoreError):
     """A workspace has more, or larger, files than a snapshot takes."""
 
 
+class Held(StoreRefused):
+    """Another process has a workspace, and does not let go."""
+
+
 class Unrestorable(StoreError):
     """The snapshot at `key` is whole, and yet not one that `storage/snapshots` writes."""
 

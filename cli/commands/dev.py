@@ -11,8 +11,9 @@ from cli.failures import OK
 from cli.output import Format, Output, note, show, show_json
 from cli.performing import command_app, perform
 from cli.stack import started
+from client.walls import sandbox_of
 from embedded.record import StackInfo
-from settings.settings import load
+from settings.settings import Settings, load
 
 app = command_app()
 
@@ -39,7 +40,7 @@ async def _dev(data: Path | None, output: Format) -> int:
         loop.add_signal_handler(one, stop.set)
     note("Starting Temporal, an S3 store and a worker ...")
     async with started(settings) as stack:
-        _announce(stack.info, output)
+        _announce(stack.info, settings, output)
         watching, asked = asyncio.ensure_future(stack.wait()), asyncio.ensure_future(stop.wait())
         await asyncio.wait({watching, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
@@ -51,7 +52,7 @@ async def _dev(data: Path | None, output: Format) -> int:
     return OK
 
 
-def _announce(info: StackInfo, output: Format) -> None:
+def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
     if output is not Format.text:
         show_json(info.model_dump(mode="json", exclude={"environment"}), output)
         return
@@ -63,4 +64,5 @@ def _announce(info: StackInfo, output: Format) -> None:
     show(f"bucket        {info.bucket}")
     show(f"worker        pid {info.pids['worker']}")
     show(f"data          {info.folder}")
+    show(f"sandbox       {sandbox_of(settings).told}")
     note('\nIn another terminal: `perdure run "TASK"`, `perdure ls`. ^C ends all of it.')

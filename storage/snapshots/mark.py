@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
 
-from storage.errors import StoreRefused
+from storage.errors import Held, StoreRefused
 
 PAUSE = 0.02
 PATIENCE = 30.0
@@ -96,19 +96,20 @@ async def locked(folder: Path) -> AsyncIterator[None]:
     _make_private(_beside(folder, "lock").parent)
     descriptor = os.open(_beside(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        await _hold(descriptor, folder)
+        await hold(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
 
 
-async def _hold(descriptor: int, folder: Path) -> None:
+async def hold(descriptor: int, folder: Path) -> None:
+    """Keep others from the folder, until the descriptor is closed. Raises Held."""
     try:
         async with asyncio.timeout(PATIENCE):
             while not _held(descriptor):  # noqa: ASYNC110 - no event comes from another process
                 await asyncio.sleep(PAUSE)
     except TimeoutError:
-        raise StoreRefused(
+        raise Held(
             f"Another process has been at work on {folder} for {PATIENCE:g} s: where it is frozen, "
             "its operator ends it."
         ) from None
