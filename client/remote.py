@@ -125,14 +125,9 @@ class Remote:
             await self.temporal.start_workflow(
                 WORKFLOW,
                 start,
-                id=self.workflow_id,
-                task_queue=self.task_queue,
-                task_timeout=TASK_TIMEOUT,
                 start_signal=name,
                 start_signal_args=args,
-                search_attributes=begun(start),
-                static_summary=_one_line(title),
-                static_details=self._details(),
+                **self._beginning(start, title),
             )
         except RPCError as error:
             raise _not_taken(name, error) from error
@@ -144,13 +139,8 @@ class Remote:
             await self.temporal.start_workflow(
                 WORKFLOW,
                 start,
-                id=self.workflow_id,
-                task_queue=self.task_queue,
-                task_timeout=TASK_TIMEOUT,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                search_attributes=begun(start),
-                static_summary=_one_line(title),
-                static_details=self._details(),
+                **self._beginning(start, title),
             )
         except WorkflowAlreadyStartedError:
             return False
@@ -175,13 +165,8 @@ class Remote:
         begin: WithStartWorkflowOperation[object, Snapshot] = WithStartWorkflowOperation(
             WORKFLOW,
             start,
-            id=self.workflow_id,
-            task_queue=self.task_queue,
-            task_timeout=TASK_TIMEOUT,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=begun(start),
-            static_summary=_one_line(title),
-            static_details=self._details(),
+            **self._beginning(start, title),
         )
         begun_by = asyncio.ensure_future(begin.workflow_handle())
         begun_by.add_done_callback(_looked_at)
@@ -200,6 +185,17 @@ class Remote:
             raise _not_taken(name, error) from error
         finally:
             begun_by.cancel()
+
+    def _beginning(self, start: Start, title: str | None) -> dict[str, Any]:
+        """What every beginning of the workflow is told beside its input."""
+        return {
+            "id": self.workflow_id,
+            "task_queue": self.task_queue,
+            "task_timeout": TASK_TIMEOUT,
+            "search_attributes": begun(start),
+            "static_summary": _one_line(title),
+            "static_details": self._details(),
+        }
 
     async def _start(self, spec: Spec | None) -> Start:
         return Start(

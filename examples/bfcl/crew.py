@@ -7,17 +7,12 @@ from collections.abc import Iterable, Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from temporalio.api.enums.v1 import (
-    DescribeTaskQueueMode,
-    PendingActivityState,
-    TaskQueueType,
-)
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client, WorkflowHandle
 
 from embedded.errors import ProcessFailed
 from examples.bfcl.forked import work
+from examples.bfcl.pollers import asking_for_steps, pid_of
 
 # What a worker imports takes longer than one that is killed every few seconds lives, and two cores
 # could do nothing else. So each is a fork of one process that has done all imports.
@@ -83,19 +78,7 @@ class Crew:
 
     async def _at_work(self) -> list[ForkServerProcess]:
         """Those that ask Temporal for steps to do, in the order in which they were started."""
-        kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
-        request = DescribeTaskQueueRequest(
-            namespace=self.temporal.namespace,
-            task_queue=TaskQueue(name=self.task_queue),
-            # The plain mode sees one of the queue's partitions only.
-            api_mode=DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
-            task_queue_types=[kind],
-            report_pollers=True,
-        )
-        described = await self.temporal.workflow_service.describe_task_queue(request, retry=True)
-        versions = described.versions_info.values()
-        pollers = (poller for one in versions for poller in one.types_info[kind].pollers)
-        asking = {_pid(poller.identity) for poller in pollers}
+        asking = await asking_for_steps(self.temporal, self.task_queue)
         return [worker for worker in self._members if worker.pid in asking]
 
 
@@ -122,9 +105,6 @@ async def steps_held_by(pid: int, workflows: Iterable[WorkflowHandle[object, obj
     described = await asyncio.gather(*(handle.describe() for handle in workflows))
     pending = (step for one in described for step in one.raw_description.pending_activities)
     started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-    return sum(step.state == started and _pid(step.last_worker_identity) == pid for step in pending)
-
-
-def _pid(identity: str) -> int:
-    """A worker's identity is its pid, an @ and its host."""
-    return int(identity.partition("@")[0])
+    return sum(
+        step.state == started and pid_of(step.last_worker_identity) == pid for step in pending
+    )

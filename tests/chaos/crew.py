@@ -13,12 +13,10 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
 from examples.bfcl.forked import work
+from examples.bfcl.pollers import asking_for_steps
 
 # What a worker imports takes longer than one that is killed every few seconds lives, and two cores
 # could do nothing else. So each is a fork of one process that has done all imports.
@@ -158,25 +156,8 @@ class Crew:
         await self._hire_on(member.machine)
 
     async def _at_work(self) -> list[Member]:
-        kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
-        request = DescribeTaskQueueRequest(
-            namespace=self.temporal.namespace,
-            task_queue=TaskQueue(name=self.task_queue),
-            # The plain mode sees one of the queue's partitions only.
-            api_mode=DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
-            task_queue_types=[kind],
-            report_pollers=True,
-        )
-        described = await self.temporal.workflow_service.describe_task_queue(request, retry=True)
-        versions = described.versions_info.values()
-        pollers = (poller for one in versions for poller in one.types_info[kind].pollers)
-        asking = {pid_of(poller.identity) for poller in pollers}
+        asking = await asking_for_steps(self.temporal, self.task_queue)
         return [one for one in self._members if one.pid in asking and not one.frozen]
-
-
-def pid_of(identity: str) -> int:
-    """A worker's identity is its pid, an @ and its host."""
-    return int(identity.partition("@")[0] or 0)
 
 
 async def _ended(member: Member) -> None:

@@ -11,7 +11,8 @@ from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.service import RPCError
 
 from client.conversation import Conversation
-from tests.chaos.crew import Crew, Member, pid_of
+from examples.bfcl.pollers import pid_of
+from tests.chaos.crew import Crew, Member
 from tests.chaos.load import SILENCE
 from tests.chaos.temporal import MortalTemporal
 

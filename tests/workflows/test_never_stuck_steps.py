@@ -10,6 +10,7 @@ from temporalio.api.workflowservice.v1 import (
 from agent.spec import McpServer
 from tests import mcp_server
 from tests.house import House, calls, says
+from tests.tools.mcp_calling import started
 from tests.workflows.troubles import LONGEST, silent, told, well
 from tests.workflows.watching import until
 
@@ -55,6 +56,16 @@ async def test_a_server_that_does_not_start_is_told_until_it_does(house: House) 
         await silent(talk, "The MCP servers of its agent have not started for")
         begin.touch()
         assert (await talk.finished()).status == "finished"
+        await well(talk)
+
+
+async def test_a_servers_tool_that_hangs_is_told_by_its_name(house: House) -> None:
+    async with house.worker():
+        spec = house.spec(calls(("test__wait", {"seconds": 600})), mcp=(started(),))
+        talk = await house.client.start("hi", spec)
+        assert (await silent(talk, "A tool has said nothing", "(test__wait)")).slow
+        await talk.interrupt()
+        await until(talk, "idle")
         await well(talk)
 
 
