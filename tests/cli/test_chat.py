@@ -1,6 +1,7 @@
 """`perdure chat`: lines in, a conversation out."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Callable
 
@@ -23,7 +24,7 @@ async def test_each_line_is_a_message_and_the_last_turn_tells_the_exit_code(
     assert "  status       finished\n" in done.out
     assert "There is no /nothing: /help lists" in done.err
     assert "script_exhausted: " in done.out
-    name = done.err.split()[1]
+    name = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", done.err)[0]
     again, newest = await asyncio.gather(
         perdure("chat", "--resume", name, stdin=""), perdure("ls", "--limit", "1", "-ojson")
     )
