@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -15,11 +16,14 @@ from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from activities.ask import AskActivities
+from activities.batch import BatchActivities
 from activities.condense import CondenseActivities
 from activities.delegate import DelegateActivities
+from activities.lanes import Lanes
 from activities.llm import ModelActivities
 from activities.log import LogActivities
 from activities.masking import MaskingFilter, MaskingInterceptor
+from activities.samples import SampleActivities
 from activities.title import TitleActivities
 from activities.tool import ToolActivities
 from activities.world import World
@@ -38,6 +42,7 @@ from storage.store import Store
 from tools.secrets.registry import Secrets
 from tools.terminal import SESSIONS
 from workflows.ask import Asking
+from workflows.batch import Batch
 from workflows.conversation import Conversation
 from workflows.sandbox import Sandbox
 
@@ -66,10 +71,11 @@ def build_worker(
     """
     log, llm, tool = LogActivities(world), ModelActivities(world), ToolActivities(world)
     delegate = DelegateActivities(world)
+    sample, batch = SampleActivities(world), BatchActivities(world, client)
     return Worker(
         client,
         task_queue=task_queue,
-        workflows=[Conversation, Asking],
+        workflows=[Conversation, Asking, Batch],
         activities=[
             log.open,
             log.append,
@@ -84,6 +90,14 @@ def build_worker(
             tool.settle,
             delegate.delegate,
             delegate.report,
+            sample.set_up,
+            sample.say,
+            sample.finish,
+            sample.rescore,
+            batch.page,
+            batch.survey,
+            batch.follow,
+            batch.lost,
         ],
         workflow_runner=Sandbox(watchdog.suspect if watchdog else None),
         deployment_config=version_of(task_queue, build_id) if build_id else None,
@@ -100,16 +114,56 @@ def build_worker_at_home(
 ) -> Worker:
     """A worker for the steps of the conversations whose files are on this machine."""
     assert world.home is not None, "without a home, nobody asks for it"
-    tool, delegate = ToolActivities(world), DelegateActivities(world)
+    tool, delegate, sample = (
+        ToolActivities(world),
+        DelegateActivities(world),
+        SampleActivities(world),
+    )
     return Worker(
         client,
         task_queue=world.home,
-        activities=[tool.call, delegate.delegate, delegate.report],
+        activities=[tool.call, delegate.delegate, delegate.report, sample.finish],
         interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,
         graceful_shutdown_timeout=GRACE,
     )
+
+
+def build_worker_of_model(
+    model: str, client: temporalio.client.Client, world: World, watchdog: Watchdog | None = None
+) -> Worker:
+    """A worker for the steps that ask a limited model.
+
+    Temporal keeps to its rate among all workers: where they differ, the last one to ask tells it.
+    """
+    return Worker(
+        client,
+        task_queue=world.lanes.queues[model],
+        activities=[
+            ModelActivities(world).chat,
+            CondenseActivities(world).condense,
+            TitleActivities(world).title,
+        ],
+        max_task_queue_activities_per_second=world.lanes.rates[model] / 60,
+        interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
+        max_heartbeat_throttle_interval=BEAT,
+        default_heartbeat_throttle_interval=BEAT,
+        graceful_shutdown_timeout=GRACE,
+    )
+
+
+@asynccontextmanager
+async def asking_limited_models(
+    client: temporalio.client.Client, world: World, watchdog: Watchdog | None = None
+) -> AsyncIterator[None]:
+    """Work for each limited model."""
+    async with AsyncExitStack() as workers:
+        for model, rate in world.lanes.rates.items():
+            logger.info("%s gets %g calls a minute at most", model, rate)
+            worker = build_worker_of_model(model, client, world, watchdog)
+            await workers.enter_async_context(worker)
+        yield
 
 
 def version_of(task_queue: str, build_id: str) -> WorkerDeploymentConfig:
@@ -154,6 +208,7 @@ async def run(settings: Settings) -> None:
         secrets=secrets,
         sandbox=sandbox,
         save_llm_messages=settings.save_llm_messages,
+        lanes=Lanes(settings.task_queue, settings.model_rates),
     )
     known = settings.search_attributes
     watchdog = Watchdog(Client(client, store, settings.user, settings.task_queue, known))
@@ -165,6 +220,7 @@ async def run(settings: Settings) -> None:
         async with (
             build_worker(client, settings.task_queue, world, watchdog, settings.build_id),
             build_worker_at_home(client, world, watchdog),
+            asking_limited_models(client, world, watchdog),
             watchdog.watching(),
         ):
             logger.info("worker %d polls %s", os.getpid(), queue_of(settings))

@@ -52,6 +52,7 @@ class CondenseActivities:
         async with at_work():
             log = self.world.log(task)
             spec = await spec_at(log, task.step.spec)
+            self.world.lanes.admit(task.step, spec)
             work = _Work(self.world, log, task, spec)
             try:
                 await work.condense()

@@ -5,6 +5,7 @@ from uuid import UUID, uuid5
 
 from temporalio import activity
 
+from activities.outcomes import last_words
 from activities.step import at_work, digests, now, origin
 from activities.workspace import keeps, recorded
 from activities.world import World, action_at, spec_at
@@ -14,19 +15,14 @@ from agent.start import Errand, Start
 from agent.state import DELEGATE, State
 from agent.steps import Delegate, Parent, Report, Task
 from events.actions import MCPToolAction
-from events.content import TextContent, text_of
+from events.content import TextContent
 from events.digest import Digest
 from events.entry import Entry
-from events.event import AnyEvent
 from events.files import Files
-from events.messages import MessageEvent
-from events.observations import FinishObservation, MCPToolObservation
+from events.observations import MCPToolObservation
 from events.tools import ActionEvent, ObservationEvent
 from storage.log import EventLog
 from storage.state import state_of
-
-PAGE = 50
-"""Events of a conversation that are read at a time, from its end, to find its last words."""
 
 
 class DelegateActivities:
@@ -125,28 +121,7 @@ def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, work
 async def _report(log: EventLog, state: State, step: Report) -> str:
     ended = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
     head = f"Conversation {step.child}: {step.failure or ended}, ${state.spent.cost:.4f}."
-    return f"{head}\n{await _last_words(log, state.next_seq)}".rstrip()
-
-
-async def _last_words(log: EventLog, end: int) -> str:
-    """What the agent said last, in words or by `finish`."""
-    while end > 0:
-        first = max(0, end - PAGE)
-        for entry in reversed(await log.read(first, end - first)):
-            if words := _words(entry.event):
-                return words
-        end = first
-    return ""
-
-
-def _words(event: AnyEvent) -> str:
-    match event:
-        case MessageEvent(source="agent"):
-            return text_of(event.llm_message.content)
-        case ObservationEvent(observation=FinishObservation(content=content)):
-            return text_of(content)
-        case _:
-            return ""
+    return f"{head}\n{await last_words(log, state.next_seq)}".rstrip()
 
 
 def _observed(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:

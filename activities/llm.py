@@ -52,6 +52,7 @@ class ModelActivities:
             log = self.world.log(task)
             try:
                 spec = await spec_at(log, task.step.spec)
+                self.world.lanes.admit(task.step, spec)
                 prompt = await prompt_at(log, task.step.prompt)
                 tools = self.world.offered(spec, prompt, task.conversation_id)
                 completion = await self._answer(log, task, spec, tools, news)

@@ -8,11 +8,13 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.batch_folders import told
 from activities.delegate import child_id
 from activities.items import event_of, rejection, updated
 from activities.llm_messages import save_messages
 from activities.masking import masked
 from activities.recall import on_message
+from activities.saying import say, spec_of
 from activities.step import at_work, digests, now, origin
 from activities.world import World, action_at, spec_at
 from activities.writer import Writer, write_alone
@@ -90,14 +92,14 @@ class LogActivities:
     async def save(self, task: Task[Save]) -> None:
         """Keep the state beside the log."""
         async with at_work():
-            await _keep(self.world.log(task), task.step.state)
+            await keep_state(self.world.log(task), task.step.state)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Stop]) -> None:
         """Keep the final state beside the log, and what was said."""
         async with at_work():
             log = self.world.log(task)
-            await _keep(log, task.step.state, closing=True)
+            await keep_state(log, task.step.state, closing=True)
             if self.world.save_llm_messages:
                 await save_messages(log, task.step.state)
             self.world.mcp.forget(task.conversation_id)
@@ -107,6 +109,11 @@ class LogActivities:
         run = origin().run
         state = await state_of(log, before_run=run)
         new = state.spec is None
+        sample = None
+        if new and step.trial is not None:
+            folder = self.world.batch(log.user_id, step.trial.batch)
+            batch, sample = await told(folder, step.trial)
+            step = step.model_copy(update={"spec": spec_of(batch, sample)})
         if new and step.spec is None:
             raise ApplicationError(
                 f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
@@ -119,12 +126,16 @@ class LogActivities:
         spec = (step.spec if new else state.spec) or NO_SPEC
         skills = None if state.first is None else state.skills
         await self._write(writer, items, refusal(state, items), spec, skills)
+        if sample is not None and step.trial is not None and not step.trial.setup:
+            await say(self.world, writer, sample, 0, spec, skills)
         return await _delegating(log, fold(state, digests(writer.entries)))
 
     async def _begin(self, writer: Writer, step: Open, run: str, new: bool) -> None:
         value: dict[str, Any] = {"run_id": run, "sandbox": described(self.world.sandbox)}
         if step.parent:
             value["parent"] = step.parent.model_dump(exclude_none=True)
+        if step.trial:
+            value["trial"] = step.trial.model_dump(include={"batch", "epoch", "number"})
         await writer.write("opened", updated(now(), "opened", value))
         if not new or step.spec is None:
             return
@@ -177,7 +188,7 @@ class LogActivities:
                     await writer.write(f"recall {nth}", recalled)
 
 
-async def _keep(log: EventLog, state: State, closing: bool = False) -> None:
+async def keep_state(log: EventLog, state: State, closing: bool = False) -> None:
     """Keep the state, and what a damaged slot is told by."""
     await log.save_state(state.model_dump_json().encode())
     await seal(log, state.next_seq, closing)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from agent.lanes import AGAIN
 from events.digest import Digest
 from events.entry import Entry, Origin
 from events.projection import digest
@@ -112,13 +113,14 @@ def later(error: ModelUnavailable) -> ApplicationError:
 
 
 def origin(part: str = "") -> Origin:
-    """This step's name: the same on every attempt, and never another step's.
+    """This step's name: the same on every attempt and queue, and never another step's.
 
     A step that appends more than once names each `part`.
     """
     info = activity.info()
     assert info.workflow_run_id is not None, "a step belongs to a workflow"
-    name = f"{info.activity_id} {part}" if part else info.activity_id
+    name = info.activity_id.rstrip(AGAIN)
+    name = f"{name} {part}" if part else name
     return Origin(run=info.workflow_run_id, activity=name)
 
 
@@ -129,7 +131,9 @@ def was_stopped() -> bool:
 
 
 def is_retry() -> bool:
-    return activity.info().attempt > 1
+    """Whether an earlier attempt may have done this step, or a part of it."""
+    info = activity.info()
+    return info.attempt > 1 or info.activity_id.endswith(AGAIN)
 
 
 def now() -> str:

@@ -30,6 +30,7 @@ class TitleActivities:
         async with at_work():
             log = self.world.log(task)
             spec = await spec_at(log, task.step.spec)
+            self.world.lanes.admit(task.step, spec)
             assert spec.title_model is not None, "somebody gives titles"
             message = (await log.at(task.step.message)).event
             assert isinstance(message, MessageEvent), "a title comes from a message"

@@ -8,6 +8,8 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
+from activities.batch_folders import Batches
+from activities.lanes import Lanes
 from activities.masking import MaskedLog
 from activities.transcripts import Transcripts
 from agent.spec import Spec
@@ -18,6 +20,7 @@ from events.messages import SystemPromptEvent
 from events.tools import ActionEvent
 from models.model import Model
 from sandbox.sandbox import NONE, Sandbox
+from storage.batches import BatchFolder
 from storage.cache import EntryCache
 from storage.log import EventLog
 from storage.snapshots.memory import Memory
@@ -53,14 +56,24 @@ class World:
     secrets: Secrets = field(default_factory=Secrets)
     sandbox: Sandbox = NONE
     save_llm_messages: bool = True
+    lanes: Lanes = field(default_factory=Lanes)
+    batches: Batches = field(default_factory=Batches)
 
     def log(self, task: Task[Any]) -> EventLog:
         """Raises ApplicationError where an id is none: no retry makes it one."""
+        return self.log_of(task.user_id, task.conversation_id)
+
+    def log_of(self, user_id: str, conversation_id: str) -> EventLog:
+        """Raises ApplicationError where an id is none."""
         try:
-            where = (task.user_id, task.conversation_id, self.entries)
+            where = (user_id, conversation_id, self.entries)
             return MaskedLog(self.store, *where, self.secrets)
         except ValueError as error:
             raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+
+    def batch(self, user_id: str, name: str) -> BatchFolder:
+        """Raises ApplicationError where there can be no such batch."""
+        return self.batches.folder(self.store, user_id, name)
 
     async def tools(self, spec: Spec, conversation_id: str) -> list[Tool]:
         """The tools of an agent, those that its servers offer now among them.

@@ -7,6 +7,7 @@ from agent.spec import Spec
 from agent.state import State, asking
 from agent.status import Status
 from agent.steps import Parent
+from agent.trial import Scored, Trial
 from events.base import Frozen
 from events.digest import Digest
 from events.risk import Risk
@@ -17,15 +18,19 @@ class Start(Frozen):
     """`spec` begins a new conversation; without it one is opened again from its log.
 
     `state` and `inbox` are what an earlier run of the same workflow hands on. `parent` delegated
-    this conversation, whose workflow ends with its first turn. `searchable` says that Temporal
-    knows our search attributes; to name one that it does not know would stop the workflow.
+    this conversation, whose workflow ends with its first turn; so does one that is a `trial`, which
+    reads its spec and its first message from the store. `searchable` says that Temporal
+    knows our search attributes; to name one that it does not know would stop the workflow. `lanes`
+    are the queues of limited models that somebody knew of, by the model's name.
     """
 
     conversation_id: str
     user_id: str
     spec: Spec | None = None
     parent: Parent | None = None
+    trial: Trial | None = None
     searchable: bool = False
+    lanes: dict[str, str] | None = None
     state: State | None = None
     inbox: tuple[Item, ...] = ()
 
@@ -58,6 +63,7 @@ class Snapshot(Frozen):
     """Where a conversation stands; `waiting` counts what the log does not hold yet.
 
     `trouble` says why it does not go on, and what to do; a workflow itself cannot know that.
+    `scored` is what came of a trial.
     """
 
     conversation_id: str
@@ -76,6 +82,7 @@ class Snapshot(Frozen):
     model: str | None = None
     tags: tuple[str, ...] = ()
     trouble: str | None = None
+    scored: Scored | None = None
 
 
 def snapshot(conversation_id: str, state: State, waiting: int = 0) -> Snapshot:

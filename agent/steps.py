@@ -11,6 +11,7 @@ from agent.inbox import Item
 from agent.ranges import Ranges
 from agent.spec import Spec
 from agent.state import State
+from agent.trial import Trial
 from events.base import Frozen
 
 
@@ -28,13 +29,39 @@ class Parent(Frozen):
 class Open(Frozen):
     """Read what the log holds, and take it over for this run; begin it with `spec` if empty.
 
-    What has been waiting in the inbox is recorded in the same step.
+    What has been waiting in the inbox is recorded in the same step; and what the sample of a
+    `trial` asks, unless it is to be set up first.
     """
 
     kind: Literal["log.open"] = Field(default="log.open", exclude=True)
     spec: Spec | None = None
     parent: Parent | None = None
+    trial: Trial | None = None
     items: tuple[Item, ...] = ()
+
+
+class SetUp(Frozen):
+    """Put the files of a trial's sample into the workspace, run its command, and say what it asks.
+
+    `spec` is the slot of the spec in force.
+    """
+
+    kind: Literal["sample.set_up"] = Field(default="sample.set_up", exclude=True)
+    trial: Trial
+    spec: int
+
+
+class Say(Frozen):
+    """Say what the sample of a trial says in this turn: the first has the number 0.
+
+    `spec` and `skills` are as in `Record`.
+    """
+
+    kind: Literal["sample.say"] = Field(default="sample.say", exclude=True)
+    trial: Trial
+    turn: int
+    spec: int
+    skills: tuple[str, ...] | None = ()
 
 
 class Refusal(Frozen):
@@ -169,8 +196,29 @@ class Stop(Frozen):
     state: State
 
 
+class Finish(Frozen):
+    """Keep the final state of a trial, score what the agent left behind, and record the result."""
+
+    kind: Literal["sample.finish"] = Field(default="sample.finish", exclude=True)
+    trial: Trial
+    state: State
+
+
 Step: TypeAlias = (
-    Record | Prepare | Condense | Think | Entitle | Act | Delegate | Report | Settle | Save | Stop
+    Record
+    | Prepare
+    | SetUp
+    | Say
+    | Condense
+    | Think
+    | Entitle
+    | Act
+    | Delegate
+    | Report
+    | Settle
+    | Save
+    | Stop
+    | Finish
 )
 
 AnyStep = TypeVar("AnyStep", bound=Frozen)

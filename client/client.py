@@ -1,10 +1,11 @@
 """Conversations, for programs: start one, find one, list them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import temporalio.client
 
+from agent.lanes import lane_of
 from agent.spec import Spec
 from client.connect import connect
 from client.conversation import Conversation
@@ -25,7 +26,8 @@ CACHE = 16 * 1024 * 1024
 class Client:
     """Everything goes through plain Temporal signals and the store's objects; nothing is secret.
 
-    `address` is the store's, for people who look at a workflow in the Temporal UI.
+    `address` is the store's, for people who look at a workflow in the Temporal UI. `limited` are
+    the models that workers ask only so often: who knows them saves each conversation a detour.
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class Client:
         task_queue: str = "perdure",
         search_attributes: Literal["auto", "off"] = "auto",
         address: str | None = None,
+        limited: Iterable[str] = (),
     ) -> None:
         self.temporal = temporal
         self.store = store
         self.user_id = user_id
         self.task_queue = task_queue
         self.address = address
+        self.lanes = {model: lane_of(task_queue, model) for model in limited}
         self._cache = EntryCache(CACHE)
         self._searchable: bool | None = None if search_attributes == "auto" else False
 
@@ -55,6 +59,7 @@ class Client:
             task_queue=settings.task_queue,
             search_attributes=settings.search_attributes,
             address=settings.store,
+            limited=settings.model_rates,
         )
 
     async def start(
@@ -76,7 +81,8 @@ class Client:
             log = EventLog(self.store, self.user_id, conversation_id, self._cache)
         except ValueError as error:
             raise Invalid(str(error)) from error
-        remote = Remote(self.temporal, log, self.task_queue, self.searchable, self.address)
+        queue, known = self.task_queue, self.searchable
+        remote = Remote(self.temporal, log, queue, known, self.address, self.lanes)
         return Conversation(remote)
 
     async def conversations(self, limit: int = 20) -> list[str]:

@@ -8,6 +8,7 @@ from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
+from agent.lanes import AGAIN
 from client.errors import Unreachable
 from client.failed import news_of, reason_of
 from client.remote import Remote
@@ -63,7 +64,7 @@ async def growing(remote: Remote) -> tuple[Growing, ...]:
     steps = [
         Growing(
             kind=step.activity_type.name,
-            activity_id=step.activity_id,
+            activity_id=step.activity_id.rstrip(AGAIN),
             attempt=step.attempt,
             text=await _text(remote, step),
             run_id=run_id,

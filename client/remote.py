@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -58,13 +58,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Remote:
-    """`searchable` tells whether Temporal knows our search attributes; `store` is its address."""
+    """`searchable` tells whether Temporal knows our search attributes; `store` is its address.
+
+    `lanes` are the queues of limited models, by the model's name.
+    """
 
     temporal: Client
     log: EventLog
     task_queue: str
     searchable: Callable[[], Awaitable[bool]]
     store: str | None = None
+    lanes: Mapping[str, str] | None = None
 
     @property
     def workflow_id(self) -> str:
@@ -203,6 +207,7 @@ class Remote:
             user_id=self.log.user_id,
             spec=spec,
             searchable=await self.searchable(),
+            lanes=dict(self.lanes) if self.lanes else None,
         )
 
     def _details(self) -> str:

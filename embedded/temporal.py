@@ -27,6 +27,14 @@ DYNAMIC_CONFIG = (
     "frontend.WorkflowPauseEnabled=true",
 )
 
+# Batches share what people leave them. In parts of a queue, of which this server would keep four,
+# neither their turns nor the rate of a queue would be exact.
+FAIRNESS = (
+    "matching.enableFairness=true",
+    "matching.numTaskqueueReadPartitions=1",
+    "matching.numTaskqueueWritePartitions=1",
+)
+
 
 Codec = Callable[[str], Awaitable[str]]
 """Told the address of the page, begins to decrypt payloads for it; gives where it is to ask."""
@@ -85,7 +93,7 @@ def _command(folder: Path, port: int, ui_port: int | None, codec_url: str | None
     command += ["--db-filename", str(folder / "temporal.sqlite")]
     for pragma in PRAGMAS:
         command += ["--sqlite-pragma", pragma]
-    for value in DYNAMIC_CONFIG:
+    for value in (*DYNAMIC_CONFIG, *FAIRNESS):
         command += ["--dynamic-config-value", value]
     for key in ATTRIBUTES:
         kind = key.indexed_value_type.name.title().replace("_", "")  # KEYWORD_LIST: KeywordList

@@ -30,6 +30,7 @@ FAILURES: dict[str, FailureKind] = {
     "script_exhausted": "configuration",
     "recording_exhausted": "configuration",
     "content": "agent",
+    "setup_failed": "sample",
 }
 """By the code of the error that ended the conversation; any other is the infrastructure's."""
 
@@ -53,7 +54,8 @@ class Attempt(Tolerant):
     """One conversation, from its first message to its scores.
 
     `number` counts the attempts at an `epoch`, both from 0. `limit` is the code of the limit that
-    ended it. `seconds` is from start to end, `turns` counts the model's answers.
+    ended it. `usage` is the agent's, `grading` that of models which scored it. `seconds` is from
+    start to end, `turns` counts the model's answers.
     """
 
     conversation_id: str
@@ -66,6 +68,7 @@ class Attempt(Tolerant):
     limit: str | None = None
     stuck: bool = False
     usage: Usage = Usage()
+    grading: Usage = Usage()
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     turns: int = Field(default=0, ge=0)
     tool_calls: int = Field(default=0, ge=0)

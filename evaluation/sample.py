@@ -104,6 +104,8 @@ def _asks(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     told = (part for one in messages if one.role == "user" for part in one.content)
     if not any(isinstance(part, ImageContent) or part.text.strip() for part in told):
         raise ValueError("no message of the user asks for anything")
+    if next(one for one in reversed(messages) if one.role != "system").role != "user":
+        raise ValueError("the last message has to be the user's")
     return messages
 
 
@@ -127,11 +129,13 @@ File: TypeAlias = Annotated[str | Encoded | Source, AfterValidator(_decodes)]
 class Sample(Frozen):
     """`input` is what the agent is told, `target` what would be right: any one of them.
 
-    `files` are put into the workspace before `setup`, a command, runs there.
+    `files` are put into the workspace before `setup`, a command, runs there. Each of the `turns` is
+    said when the agent is done with what was said before; a limit ends them too.
     """
 
     id: SampleId
     input: Annotated[tuple[Message, ...], BeforeValidator(_messages), AfterValidator(_asks)]
+    turns: tuple[Annotated[str, StringConstraints(min_length=1)], ...] = ()
     target: Annotated[tuple[str, ...], BeforeValidator(_targets)] = ()
     files: dict[WorkspacePath, File] = Field(default_factory=dict)
     setup: str | None = None

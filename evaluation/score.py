@@ -24,12 +24,16 @@ class Unscorable(ValueError):
 
 
 class Outcome(Tolerant):
-    """What an agent left behind: its answer, and all messages as the results format has them."""
+    """What an agent left behind: its answer, and all messages as the results format has them.
+
+    `workspace` is the folder with its files on the machine that scores, where they are still there.
+    """
 
     text: str
     messages: tuple[dict[str, JsonValue], ...] = ()
     status: Status = "finished"
     conversation_id: str | None = None
+    workspace: str | None = None
 
 
 class Score(Frozen):

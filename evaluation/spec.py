@@ -51,6 +51,7 @@ class FieldMap(Frozen):
 
     id: str = "id"
     input: str = "input"
+    turns: str = "turns"
     target: str = "target"
     files: str = "files"
     setup: str = "setup"
@@ -104,9 +105,10 @@ class SampleLimits(Frozen):
 
 
 class BatchLimits(Frozen):
-    """Where no further sample is started: US dollars, and seconds since the batch began."""
+    """Where a batch pauses and asks: US dollars, tokens both ways, and seconds at work."""
 
     cost: Dollars | None = None
+    tokens: int | None = Field(default=None, ge=1)
     time: Seconds | None = None
 
 

@@ -68,6 +68,7 @@ class Summary(Tolerant):
     measures: tuple[Measure, ...] = ()
     attempts: int = 0
     usage: Usage = Usage()
+    grading: Usage = Usage()
     seconds: float = 0.0
     turns: int = 0
     tool_calls: int = 0

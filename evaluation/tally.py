@@ -50,6 +50,7 @@ class Tally:
         self._spent: Counter[str] = Counter()
         self._seconds = 0.0
         self._usage = dict.fromkeys(COUNTED, 0.0)
+        self._grading = dict.fromkeys(COUNTED, 0.0)
         self._groups = _Groups()
 
     def add(self, result: SampleResult) -> None:
@@ -89,6 +90,7 @@ class Tally:
                 for (scorer, metric), sums in sorted(self._measures.items())
             ),
             usage=Usage.model_validate(self._usage),
+            grading=Usage.model_validate(self._grading),
             seconds=self._seconds,
             stuck=self._statuses["stuck"],
             limits=dict(sorted(self._limits.items())),
@@ -104,6 +106,7 @@ class Tally:
             self._spent[name] += getattr(attempt, name)
         for name in COUNTED:
             self._usage[name] += getattr(attempt.usage, name)
+            self._grading[name] += getattr(attempt.grading, name)
 
 
 class _Groups:

@@ -22,7 +22,7 @@ class Usage(Tolerant):
     cost: float = 0.0
     latency: float = 0.0
     model: str = ""
-    purpose: Literal["", "condense", "title", "ask", "delegate"] = ""
+    purpose: Literal["", "condense", "title", "ask", "delegate", "grade"] = ""
     """What the model was asked for; nothing means the conversation itself."""
 
     @model_serializer(mode="wrap")

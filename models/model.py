@@ -25,7 +25,7 @@ UnavailableCode: TypeAlias = Literal[
 ]
 ErrorCode: TypeAlias = RefusalCode | UnavailableCode | Literal["context_overflow"]
 
-Purpose: TypeAlias = Literal["", "condense", "title", "ask", "delegate"]
+Purpose: TypeAlias = Literal["", "condense", "title", "ask", "delegate", "grade"]
 """What an answer is for; nothing means the conversation itself."""
 
 PURPOSE_HEADER = "X-Perdure-Purpose"

@@ -90,9 +90,9 @@ class Script(Frozen):
     """What a model says, answer by answer. `name` is also its name as a model.
 
     The lists after `answers` are for requests of another purpose; the last of a list is given
-    again and again. Without them a child conversation gets the `answers`, and the others a line
-    made up for them. `repeat` goes on with the last answer for ever, and a request of more than
-    `max_messages` messages is too long.
+    again and again. Without them a child conversation and a grader get the `answers`, and the
+    others a line made up for them. `repeat` goes on with the last answer for ever, and a request
+    of more than `max_messages` messages is too long.
     """
 
     name: Name = DEFAULT_NAME
@@ -101,6 +101,7 @@ class Script(Frozen):
     titles: tuple[Line, ...] = ()
     asides: tuple[Line, ...] = ()
     delegates: tuple[Line, ...] = ()
+    grades: tuple[Line, ...] = ()
     repeat: bool = False
     max_messages: int | None = None
 
@@ -117,6 +118,8 @@ class Script(Frozen):
                 return self.titles
             case "ask":
                 return self.asides
+            case "grade":
+                return self.grades or self.answers
 
     def call_id(self, number: NonNegativeInt, position: int) -> str:
         """The id of a tool call that the script gives none: the same on every attempt."""

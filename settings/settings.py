@@ -5,7 +5,7 @@ What has a standard name keeps it and is not here: TEMPORAL_*, AWS_*, the model 
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError
@@ -15,6 +15,7 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
+from pydantic_settings import SettingsError as Unreadable
 
 PREFIX = "PERDURE_"
 SECRET = f"{PREFIX}SECRET_"
@@ -22,6 +23,10 @@ SECRET = f"{PREFIX}SECRET_"
 
 FILE = Path("perdure.toml")
 USER_FILE = platformdirs.user_config_path("perdure") / "perdure.toml"
+
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
+CallsAMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
 
 
 class SettingsError(ValueError):
@@ -38,7 +43,8 @@ class Settings(BaseSettings):
     there is looked for in PERDURE_SECRET_{NAME}. `sandbox` is where commands run: `auto` is the
     strongest that works on the worker's machine; they can read `sandbox_reads` beside the system's
     own files. `save_llm_messages` writes what was said beside the log of a conversation that
-    closes.
+    closes. `model_rates` is how many calls a minute a model may get from all workers of the task
+    queue together, by its name.
     """
 
     model_config = SettingsConfigDict(
@@ -58,6 +64,7 @@ class Settings(BaseSettings):
     save_llm_messages: bool = True
     sandbox: Literal["auto", "bubblewrap", "uid", "landlock", "none"] = "auto"
     sandbox_reads: tuple[Path, ...] = ()
+    model_rates: dict[Name, CallsAMinute] = Field(default_factory=dict)
 
     @classmethod
     def settings_customise_sources(
@@ -85,6 +92,8 @@ def load(**flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         raise SettingsError("; ".join(_fault(one) for one in error.errors())) from error
+    except Unreadable as error:
+        raise SettingsError(f"A variable {PREFIX}* is no JSON: {error}.") from error
     except (ValueError, RecursionError) as error:  # a file that is no TOML
         raise SettingsError(f"{FILE} or {USER_FILE} cannot be read: {error}") from error
 

@@ -13,11 +13,18 @@ users/{user_id}/conversations/{conversation_id}/
     workspace/packs/{sha256}         the bytes of files that snapshots refer to
     fork.json                        whose slots come before its own, where it is a fork
     forks/{conversation_id}.json     one object for each of its forks
+users/{user_id}/batches/{name}/
+    batch.json                       its spec, and which samples it has now
+    samples/{set}/000000.jsonl       some of them, one a line
+    results/{sample}/{epoch}-{number}.json    what came of one attempt
+    results/{sample}/{epoch}-{number}/{scorer}.json   a reply of a grading model, as received
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
 app/state/{name}.json                a value that all conversations share
 """
 
+import hashlib
 import re
+from urllib.parse import quote
 from uuid import UUID, uuid5
 
 LAST_SEQ = 999_999
@@ -33,8 +40,14 @@ SEGMENTS = "segments/"
 TAIL = f"{SEGMENTS}tail"
 RESPONSES = "responses/"
 APP_STATE = "app/state/"
+BATCH = "batch.json"
+RESULTS = "results/"
+
+LONGEST_NAME = 120
+"""Bytes of a sample's id or a scorer's name in a key; beyond them its hash tells it apart."""
 
 _USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+_BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
@@ -46,6 +59,46 @@ def conversations_prefix(user_id: str) -> str:
 def user_state_prefix(user_id: str) -> str:
     """Raises ValueError where the id could leave its prefix."""
     return f"{_user_prefix(user_id)}state/"
+
+
+def batches_prefix(user_id: str) -> str:
+    """Raises ValueError where the id could leave its prefix."""
+    return f"{_user_prefix(user_id)}batches/"
+
+
+def batch_prefix(user_id: str, name: str) -> str:
+    """Raises ValueError where the user's id or the name could leave its prefix."""
+    if not _BATCH.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not the name of a batch: use letters, digits and '.', '_', '-', and "
+            "begin with a letter or a digit."
+        )
+    return f"{batches_prefix(user_id)}{name}/"
+
+
+def chunk_key(samples: str, chunk: int) -> str:
+    return f"samples/{samples}/{_digits(chunk)}.jsonl"
+
+
+def result_folder(sample: str) -> str:
+    """Where the attempts at a sample lie, whatever characters its id has."""
+    return f"{RESULTS}{escaped(sample)}/"
+
+
+def attempt_key(sample: str, epoch: int, number: int) -> str:
+    return f"{result_folder(sample)}{epoch}-{number}.json"
+
+
+def grading_key(sample: str, epoch: int, number: int, scorer: str) -> str:
+    return f"{result_folder(sample)}{epoch}-{number}/{escaped(scorer)}.json"
+
+
+def escaped(name: str) -> str:
+    """The name as one part of a key: another one for every other name."""
+    safe = quote(name, safe="")
+    if len(safe) > LONGEST_NAME or safe.startswith("."):
+        return f"{safe[:LONGEST_NAME].lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    return safe
 
 
 def _user_prefix(user_id: str) -> str:

@@ -1,6 +1,7 @@
 """One conversation: decide what to do, do it, take in what came of it; until it is closed."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from agent.steps import (
     Condense,
     Delegate,
     Entitle,
+    Finish,
     Open,
     Record,
     Report,
@@ -28,10 +30,14 @@ from agent.steps import (
     Task,
     Think,
 )
+from agent.trial import Scored
+from agent.trying import trial_step, wanted
 from events.digest import Digest
+from workflows.allowances import ask
 from workflows.children import STOPPED, outcome
 from workflows.failures import Ended, after_failure, ending, known_of, nobody_there, was_wanted
 from workflows.handlers import Handlers
+from workflows.lanes import Lanes
 from workflows.messages import start_of
 from workflows.operators import details, search_attributes
 from workflows.options import at_home, options
@@ -62,6 +68,8 @@ class Conversation(Handlers):
         self.state = start.state or State()
         self.inbox: list[Item] = list(start.inbox)
         self.saved = self.state.next_seq
+        self.lanes = Lanes(start.lanes)
+        self.scored: Scored | None = None
         self.shown = (self.state.status, self.state.spec_seq)
         self.working: list[asyncio.Task[None]] = []
         self.stoppable: list[asyncio.Task[Any]] = []
@@ -79,22 +87,49 @@ class Conversation(Handlers):
         await self.at_work(Open(spec=self.start.spec) if not self.opened else None)
         while True:
             while await self.goes_on():
-                await self.at_work(*decide(self.state, self.inbox, self.seconds_left()))
+                if not await self.may_go_on():
+                    continue
+                await self.at_work(*self.next_steps(self.seconds_left()))
                 if self.is_long():
                     workflow.continue_as_new(
                         self.handed_over(),
                         initial_versioning_behavior=ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
                     )
-            if self.saved != self.state.next_seq:
-                await self.at_work(Stop(state=self.state))
-                self.saved = self.state.next_seq
+            await self.end()
             await workflow.wait_condition(lambda: bool(self.inbox) or self.nobody_waits())
             if not self.inbox:
-                return self.status()
+                return self.status().model_copy(update={"scored": self.scored})
+
+    async def end(self) -> None:
+        """Keep what is to be kept of a conversation that ends, for now or for good."""
+        trial = self.start.trial
+        if trial is not None:
+            self.scored = await self.do(Finish(trial=trial, state=self.state), Scored)
+        elif self.saved != self.state.next_seq:
+            await self.at_work(Stop(state=self.state))
+        self.saved = self.state.next_seq
+
+    def next_steps(self, seconds_left: float | None = None) -> Sequence[Step]:
+        steps = decide(self.state, self.inbox, seconds_left)
+        if steps or self.start.trial is None:
+            return steps
+        step = trial_step(self.start.trial, self.state)
+        return (step,) if step else ()
+
+    async def may_go_on(self) -> bool:
+        """Whether the next steps are within what may be spent; else more of it is waited for."""
+        trial = self.start.trial
+        if trial is None or self.inbox:
+            return True
+        short_of = wanted(trial, self.state, self.next_steps(self.seconds_left()))
+        if short_of is None:
+            return True
+        await ask(self, short_of, self.seconds_left())
+        return False
 
     async def goes_on(self) -> bool:
         """Wait until there is something to do; false once there never will be."""
-        if decide(self.state, self.inbox):
+        if self.next_steps():
             return True
         if self.state.status == "closed" or self.is_done():
             return False
@@ -104,11 +139,16 @@ class Conversation(Handlers):
         return await self.woken()
 
     def is_done(self) -> bool:
-        """Whether this was one turn on behalf of another conversation, and the turn is over."""
+        """Whether this was one turn on behalf of another, or of a batch, and it is over."""
         waits = ("running", "paused", "waiting_for_confirmation")
-        return bool(self.start.parent and self.state.turn) and self.state.status not in waits
+        begun = self.state.turn or (self.start.trial and self.opened)
+        on_behalf = self.start.parent or self.start.trial
+        return bool(on_behalf and begun) and self.state.status not in waits
 
     async def woken(self) -> bool:
+        if self.start.trial is not None:  # its batch waits for it, however long it is paused
+            await workflow.wait_condition(lambda: bool(self.inbox))
+            return True
         patience = timedelta(seconds=self.spec.idle_timeout)
         try:
             await workflow.wait_condition(lambda: bool(self.inbox), timeout=patience)
@@ -166,7 +206,11 @@ class Conversation(Handlers):
 
     async def open(self, step: Open) -> None:
         step = step.model_copy(
-            update={"items": self.first_items(step.spec), "parent": self.start.parent}
+            update={
+                "items": self.first_items(step.spec),
+                "parent": self.start.parent,
+                "trial": self.start.trial,
+            }
         )
         self.state = await self.do(step, State)
         left = self.inbox[len(step.items) :]
@@ -197,7 +241,8 @@ class Conversation(Handlers):
         errand: Errand = await self.do(step, Errand)
         if errand.start is None:
             return list(errand.answered)
-        start = errand.start.model_copy(update={"searchable": self.start.searchable})
+        known = {"searchable": self.start.searchable, "lanes": self.lanes.known()}
+        start = errand.start.model_copy(update=known)
         failure = STOPPED if self.stopping else await outcome(start, self.stopped_with_us)
         report = Report(
             action=step.action,
@@ -230,7 +275,9 @@ class Conversation(Handlers):
                 except ActivityError as error:
                     if not nobody_there(error):
                         raise
-            return await self.awaited(step, task, result, chosen)
+            return await self.lanes.routed(
+                step, self.spec, chosen, lambda way: self.awaited(step, task, result, way)
+            )
         except ActivityError as error:
             if (end := ending(step, error)) is not None:
                 raise end from error
@@ -238,6 +285,8 @@ class Conversation(Handlers):
 
     def home_of(self, step: Step | Open) -> str | None:
         """The queue of the workers that have the files which the step is about."""
+        if isinstance(step, Finish) and step.trial.look:
+            return self.state.home
         if not isinstance(step, Act | Delegate | Report):
             return None
         return self.state.home or (self.start.parent.home if self.start.parent else None)
@@ -288,8 +337,8 @@ class Conversation(Handlers):
         return workflow.all_handlers_finished()
 
     def handed_over(self) -> Start:
-        handed = {"spec": None, "state": self.state, "inbox": tuple(self.inbox)}
-        return self.start.model_copy(update=handed)
+        handed = {"state": self.state, "inbox": tuple(self.inbox), "lanes": self.lanes.known()}
+        return self.start.model_copy(update={"spec": None, **handed})
 
     def show(self) -> None:
         """Keep what an operator sees in the Temporal UI true."""

@@ -12,7 +12,7 @@ from temporalio.exceptions import (
 )
 
 from agent.inbox import Failed
-from agent.steps import Open, Record, Save, Settle, Step, Stop
+from agent.steps import Finish, Open, Record, Save, Settle, Step, Stop
 
 TOLD = 2000
 """Characters of a reason that are passed on: it travels through Temporal and into the log."""
@@ -20,7 +20,7 @@ TOLD = 2000
 FINAL = frozenset({"Altered", "Damaged", "Fenced", "Missing"})
 """Failures after which this run must not touch the log again."""
 
-VITAL = (Open, Record, Settle, Save, Stop)
+VITAL = (Open, Record, Settle, Save, Stop, Finish)
 """Steps without which a conversation cannot go on: there is no telling the log that one failed."""
 
 Ended = ActivityError | asyncio.CancelledError

@@ -23,8 +23,9 @@ from agent.inbox import (
 )
 from agent.misfit import quoted
 from agent.spec import ModelSpec, Spec
-from agent.start import Recorded, Snapshot, snapshot
+from agent.start import Recorded, Snapshot, Start, snapshot
 from agent.state import State, knows
+from workflows.allowances import allowance_of
 from workflows.messages import accept, said
 from workflows.requests import answered, noted, refusal, response_of
 
@@ -47,6 +48,7 @@ class Handlers(ABC):
 
     conversation_id: str
     opened: bool
+    start: Start
     state: State
     inbox: list[Item]
 
@@ -95,6 +97,13 @@ class Handlers(ABC):
     @workflow.signal(description="Make the view smaller before the model is asked again.")
     async def condense(self) -> None:
         self.inbox.append(CondenseAsked())
+
+    @workflow.signal(description="Of a batch to its sample: so much may be spent in all.")
+    async def grant(self, *allowance: Any) -> None:
+        granted = allowance_of(one(allowance))
+        if self.start.trial is not None and granted is not None:
+            trial = self.start.trial.model_copy(update={"allowance": granted})
+            self.start = self.start.model_copy(update={"trial": trial})
 
     @workflow.signal(name="close", description="End the conversation for good; its log stays.")
     async def close_asked(self) -> None:

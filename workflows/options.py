@@ -7,7 +7,7 @@ from temporalio.workflow import ActivityCancellationType, ActivityConfig
 
 from agent.spec import Spec
 from agent.state import State
-from agent.steps import Act, Condense, Entitle, Open, Prepare, Step, Think
+from agent.steps import Act, Condense, Entitle, Finish, Open, Prepare, SetUp, Step, Think
 
 PATIENT = RetryPolicy(
     initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=30)
@@ -22,6 +22,9 @@ AGAIN = RetryPolicy(
 
 BRIEF = timedelta(seconds=60)
 """For a step that only reads and writes the log."""
+
+SETTING_UP = timedelta(seconds=600)
+"""How long the command of a sample may take before its first message."""
 
 GIVING_UP = timedelta(hours=1)
 """How long a model may be unavailable before the turn ends."""
@@ -62,15 +65,23 @@ def options(step: Step | Open, state: State, spec: Spec) -> ActivityConfig:
                 cancellation_type=STOPPABLE,
                 summary=_called(step, state),
             )
+        case Finish():
+            return _patiently(silent, BRIEF + timedelta(seconds=step.trial.scoring))
+        case SetUp():
+            return _patiently(silent, BRIEF + SETTING_UP)
         case _:
             servers = spec.mcp if isinstance(step, Prepare) else ()
             starting = max((server.start_timeout for server in servers), default=0.0)
-            return ActivityConfig(
-                heartbeat_timeout=silent,
-                start_to_close_timeout=BRIEF + timedelta(seconds=starting),
-                retry_policy=PATIENT,
-                cancellation_type=STOPPABLE,
-            )
+            return _patiently(silent, BRIEF + timedelta(seconds=starting))
+
+
+def _patiently(silent: timedelta, long: timedelta) -> ActivityConfig:
+    return ActivityConfig(
+        heartbeat_timeout=silent,
+        start_to_close_timeout=long,
+        retry_policy=PATIENT,
+        cancellation_type=STOPPABLE,
+    )
 
 
 def at_home(queue: str, spec: Spec) -> ActivityConfig:

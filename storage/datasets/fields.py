@@ -9,8 +9,8 @@ from evaluation.spec import FieldMap
 
 PLAIN = ("id", "input", "target", "setup")
 
-TABLES = ("files", "metadata")
-"""Fields that hold objects, which may be written as JSON text: a cell of a CSV can do no other."""
+TABLES = ("files", "metadata", "turns")
+"""Fields that hold objects or lists, also as JSON text: a cell of a CSV can do no other."""
 
 
 def mapped(row: Mapping[str, Any], fields: FieldMap) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""One of the batches that are compared: a number for each sample, and the groups it is in."""
+
+import json
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from evaluation.result import SampleResult
+from evaluation.tally import MOST_GROUPS
+
+MOST_METRICS = 100
+
+
+class Side:
+    """`values` are by metric and by the sample's id, under one scorer and one reducer.
+
+    `scorers` are all that have said anything; `groups` are the ids of samples by key and value of
+    their metadata.
+    """
+
+    def __init__(self, scorer: str, reducer: str) -> None:
+        self.scorers: set[str] = set()
+        self.values: dict[str, dict[str, float]] = {}
+        self.samples = 0
+        self._scorer = scorer
+        self._reducer = reducer
+        self.groups: dict[str, dict[str, list[str]]] = {}
+        self._too_many: set[str] = set()
+
+    def add(self, result: SampleResult) -> None:
+        """Raises ValueError where there is no such reducer."""
+        self.samples += 1
+        metrics: set[str] = set()
+        for attempt in result.final:
+            self.scorers.update(attempt.scores)
+            if (score := attempt.scores.get(self._scorer)) is not None:
+                metrics.update(score.numbers)
+        for metric in sorted(metrics):
+            if metric in self.values or len(self.values) < MOST_METRICS:
+                number = result.reduced(self._scorer, self._reducer, metric)
+                if number is not None:
+                    self.values.setdefault(metric, {})[result.id] = number
+        self._group(result)
+
+    @property
+    def metric(self) -> str | None:
+        """The plain value, or the first metric by name; None where there is nothing."""
+        return min(self.values, default=None)
+
+    def _group(self, result: SampleResult) -> None:
+        for key, value in result.metadata.items():
+            name = _name(value)
+            if name is None or key in self._too_many:
+                continue
+            values = self.groups.setdefault(key, {})
+            values.setdefault(name, []).append(result.id)
+            if len(values) > MOST_GROUPS:
+                del self.groups[key]
+                self._too_many.add(key)
+
+
+def side(results: Iterable[SampleResult], scorer: str, reducer: str) -> Side:
+    found = Side(scorer, reducer)
+    for result in results:
+        found.add(result)
+    return found
+
+
+def _name(value: JsonValue) -> str | None:
+    """As a breakdown of one batch names its groups."""
+    if value is None or isinstance(value, list | dict):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)
