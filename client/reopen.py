@@ -41,7 +41,7 @@ Outcome: TypeAlias = Literal["reopened", "running", "at_rest", "closed", "delega
 * running: one did already
 * at_rest: there is nothing to do until somebody says something, which opens it
 * closed: it has ended for good
-* delegated: the conversation that waits for it goes on with it
+* delegated: the conversation that waits for it, or its batch, goes on with it
 * damaged: its log cannot be read, so it was left alone
 """
 
@@ -126,6 +126,8 @@ async def _brought_back(
         return "at_rest", None
     if await _is_unbegun(conversation.log):
         return "at_rest", UNBEGUN
+    if (batch := await _batch(conversation.log)) is not None:
+        return "delegated", f"its batch goes on with it: perdure batch retry {batch}"
     if (parent := await _waiting_for(client, conversation.log)) is not None:
         return "delegated", f"{parent} goes on with it"
     return "reopened" if await conversation.remote.begin(state.title) else "running", None
@@ -167,6 +169,15 @@ async def _parent(log: EventLog) -> Parent | None:
     opening = _opening((await log.at(0)).event)
     told = opening.value.get("parent") if opening else None
     return Parent(conversation_id=told["conversation_id"], action=told["action"]) if told else None
+
+
+async def _batch(log: EventLog) -> str | None:
+    """The batch whose sample this was when it was opened last; a fork is nobody's."""
+    if len(await log.lineage()) > 1:
+        return None
+    opening = _opening((await log.at(0)).event)
+    told = opening.value.get("trial") if opening else None
+    return str(told["batch"]) if told else None
 
 
 def _opening(event: AnyEvent) -> ConversationStateUpdateEvent | None:

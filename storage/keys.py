@@ -126,6 +126,11 @@ def is_conversation_id(text: str) -> bool:
         return False
 
 
+def is_derived(conversation_id: str) -> bool:
+    """Whether the id was made from a name, as of a delegated conversation or a sample's."""
+    return UUID(conversation_id).version == 5
+
+
 def event_id(conversation_id: str, seq: int) -> str:
     """The id of the one event that slot `seq` may hold, known before the event is."""
     return str(uuid5(UUID(conversation_id), str(seq)))
