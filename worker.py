@@ -48,6 +48,10 @@ from workflows.sandbox import Sandbox
 
 logger = logging.getLogger("perdure.worker")
 
+AT_ONCE = 4
+"""Workflow tasks that are worked on at a time. They are Python, and share one core: each makes all
+the others slower, until none is done before it times out, and all begin again."""
+
 STICKY = timedelta(seconds=2)
 """How long a workflow waits for the worker that knows it before any other may take it."""
 
@@ -102,6 +106,7 @@ def build_worker(
         workflow_runner=Sandbox(watchdog.suspect if watchdog else None),
         deployment_config=version_of(task_queue, build_id) if build_id else None,
         interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
+        max_concurrent_workflow_tasks=AT_ONCE,
         sticky_queue_schedule_to_start_timeout=STICKY,
         max_heartbeat_throttle_interval=BEAT,
         default_heartbeat_throttle_interval=BEAT,

@@ -21,6 +21,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from agent.lanes import lane_of
 from cli.failures import FORESEEN, OK, failure_of
 from cli.stack import place
 from client.codec import SETTING, encryption_of
@@ -76,6 +77,7 @@ async def examine() -> list[Finding]:
     else:
         checks |= {"temporal": temporal, "payloads": payloads, "search": search, "worker": worker}
         checks |= {"store": store, "model": model}
+        checks |= {"limits": limits} if settings.model_rates else {}
     return list(
         await asyncio.gather(*(_found(name, check, settings) for name, check in checks.items()))
     )
@@ -173,6 +175,20 @@ async def _pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) ->
         for one in answer.pollers
         if one.last_access_time.ToDatetime(tzinfo=UTC) > since
     }
+
+
+async def limits(settings: Settings) -> str:
+    """Of each model that may be asked only so often."""
+    client = await connect()
+    kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    for model in settings.model_rates:
+        if not await _pollers(client, lane_of(settings.task_queue, model), kind):
+            raise Unreachable(
+                f"No worker that runs knows the limit of {model}.",
+                "Start the workers again with the same PERDURE_MODEL_RATES.",
+            )
+    told = (f"{model} {rate:g} calls a minute" for model, rate in settings.model_rates.items())
+    return f"all workers together: {', '.join(told)}"
 
 
 async def store(settings: Settings) -> str:

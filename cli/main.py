@@ -39,6 +39,7 @@ COMMANDS = {
     "replay": "Do again what was recorded in a conversation, then go on live.",
     "close": "End a conversation for good; its log stays.",
     "export": "Export conversations: messages, ATIF, OpenHands, Inspect, HTML and more.",
+    "batch": "Run batches of samples, and see what comes of them.",
     "verify": "Check that conversations are as they were written, and name each event that is not.",
     "purge": "Delete a conversation for good: its log, and its histories in Temporal.",
     "setup": "Tell Temporal once what perdure needs of it.",

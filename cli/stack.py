@@ -9,15 +9,19 @@ from typing import Any, TypeVar
 
 from cli.output import note
 from client.codec import encryption_of
-from client.errors import Invalid, Unreachable
+from client.errors import Invalid, NotFound, Unreachable
 from client.store import store_of
 from embedded.record import StackInfo, environ
 from embedded.stack import Stack, find
 from embedded.temporal import Codec
 from settings.settings import Settings, load
+from storage.batches import BatchFolder, batches
 from storage.log import EventLog
 
 T = TypeVar("T")
+
+NAMED = 20
+"""Names of batches that are told where one is not there."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,22 @@ async def log_of(conversation_id: str) -> EventLog:
         return EventLog(store_of(settings), settings.user, conversation_id)
     except ValueError as error:
         raise Invalid(str(error)) from error
+
+
+async def batch_of(name: str) -> BatchFolder:
+    """A batch's part of the store, and nothing else is needed. Raises NotFound and Invalid."""
+    settings = (await place()).settings
+    store = store_of(settings)
+    try:
+        folder = BatchFolder(store, settings.user, name)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    if await folder.kept() is None:
+        names = await batches(store, settings.user)
+        more = ", and others" if len(names) > NAMED else ""
+        there = f"There are {', '.join(names[:NAMED])}{more}." if names else "There is none yet."
+        raise NotFound(f"There is no batch {name!r}.", there)
+    return folder
 
 
 def _of(info: StackInfo, flags: dict[str, Any]) -> Place:

@@ -121,7 +121,7 @@ class Batches:
     ) -> BatchHandle:
         if self._client is None:
             raise Unreachable("Temporal does not answer.")
-        start = await self._start(handle, kept, mode, await self._client.searchable())
+        start = await self._start(handle, kept, mode, self._client)
         kept = kept.model_copy(update={"options": {**kept.options, **options, MODE: mode}})
         await handle.folder.keep(kept)
         try:
@@ -133,7 +133,7 @@ class Batches:
         return handle
 
     async def _start(
-        self, handle: BatchHandle, kept: Kept, mode: Mode, searchable: bool
+        self, handle: BatchHandle, kept: Kept, mode: Mode, client: Client
     ) -> BatchStart:
         spec, limits, parts = kept.spec, kept.spec.batch_limits, parts_of(kept)
         return BatchStart(
@@ -152,7 +152,8 @@ class Batches:
             scoring=patience(spec),
             look=looks(spec),
             most=_most(spec),
-            searchable=searchable,
+            searchable=await client.searchable(),
+            lanes=client.lanes or None,
             model=spec.agent.model.name,
             parts=parts,
             ledger=Ledger(limit=Allowance(cost=limits.cost, tokens=limits.tokens)),

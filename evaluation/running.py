@@ -48,8 +48,9 @@ class BatchStart(Frozen):
 
     `fresh` says that nothing has a result yet. `ledger` is the limit of what is spent, `time` how
     many seconds it may be at work. `scoring`, `look` and `most` (the limits of a sample) are for
-    each trial; after `long` history events a run hands over to the next. With several `parts` it
-    has as many workflows run a part each, of which this is `part`.
+    each trial, `lanes` the queues of limited models; after `long` history events a run hands over
+    to the next. With several `parts` it has as many workflows run a part each, of which this is
+    `part`.
 
     All else is handed on from one run of the workflow to the next: `again` are attempts that are
     made once more, `running` are by conversation id, `asking` want that much in all, `in_a_row`
@@ -74,6 +75,7 @@ class BatchStart(Frozen):
     most: Amount | None = None
     searchable: bool = False
     model: str = ""
+    lanes: dict[str, str] | None = None
     long: int = 2_000
     parts: int = 1
     part: int | None = None

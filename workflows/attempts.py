@@ -39,7 +39,11 @@ async def attempted(
     It outlives the run of the workflow that began it.
     """
     begun = Start(
-        conversation_id=name, user_id=start.user_id, trial=trial, searchable=start.searchable
+        conversation_id=name,
+        user_id=start.user_id,
+        trial=trial,
+        searchable=start.searchable,
+        lanes=start.lanes,
     )
     try:
         return await workflow.start_child_workflow(
@@ -73,7 +77,7 @@ async def rescored_by(start: BatchStart, job: Job, trial: Trial) -> Scored:
 
 def priority_of(start: BatchStart) -> Priority:
     """People come before batches, and batches share what is left."""
-    key = f"batch-{start.name}".encode()[:FAIRNESS].decode()
+    key = f"batch-{start.name}".encode()[:FAIRNESS].decode(errors="ignore")
     return Priority(priority_key=start.priority, fairness_key=key)
 
 

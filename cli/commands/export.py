@@ -3,24 +3,28 @@
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, TypeAlias
 
 import typer
 
+from cli.batch_log import write as write_batch
+from cli.chosen import Batch, Tried, chosen
 from cli.failures import FAILED, OK
 from cli.output import Format as Printed
 from cli.output import note
 from cli.performing import command_app, perform
 from cli.reading import must_exist
 from cli.stack import log_of
+from cli.writing import opened
 from client.errors import Conflict, Invalid
 from exports.format import Format, Part
 from exports.formats import FORMATS
+from exports.inspect_log import INSPECT
 from exports.json_text import compact
+from storage.conversations import exists
 from storage.errors import Altered
 from storage.exporting import about, export
 from storage.log import EventLog
@@ -30,12 +34,18 @@ app = command_app()
 
 Name = StrEnum("Name", [(one.name, one.name) for one in FORMATS])  # type: ignore[misc]
 
+Wanted: TypeAlias = str | Tried | Batch
+"""What one document is made of: a conversation, by its id or its place in a batch, or a batch."""
+
 TOLD = "; ".join(f"{one.name}: {one.told}" for one in FORMATS)
 
 
 @app.command("export")
 def command(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The conversations' ids.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="ID|BATCH...", help="Conversations by id, or batches by name."),
+    ],
     name: Annotated[Name, typer.Option("--format", metavar="NAME", help=f"{TOLD}.")],
     output: Annotated[
         str, typer.Option("--output", metavar="PATH", help="A file or a folder; - is stdout.")
@@ -44,24 +54,45 @@ def command(
     """Export conversations: messages, ATIF, OpenHands, Inspect, HTML and more.
 
     Only the store is needed. Of many conversations a file gets a line each, where the format is
-    JSON, and a folder a file each. What is damaged is named, and the rest is exported: then the
-    exit code is 1.
+    JSON, and a folder a file each; a batch is many, and one Inspect log. What is damaged is named,
+    and the rest is exported: then the exit code is 1.
     """
-    made = next(one for one in FORMATS if one.name == name)
-    perform(_export(list(dict.fromkeys(ids)), made, output), Printed.text)
+    perform(_export(names, format_of(name), output), Printed.text)
 
 
-async def _export(ids: Sequence[str], made: Format, output: str) -> int:
-    folder = is_folder(made, output, len(ids))
-    logs = [await log_of(one) for one in ids]
-    for log in logs:
-        await must_exist(log)
+def format_of(name: str) -> Format:
+    return next(one for one in FORMATS if one.name == name)
+
+
+async def _export(names: Sequence[str], made: Format, output: str) -> int:
+    return await export_all(await chosen(names), made, output)
+
+
+async def export_all(found: Sequence[str | Batch], made: Format, output: str) -> int:
+    """Export conversations by id and batches; the exit code."""
+    wanted = list(_wanted(found, made))
+    many = len(wanted) != 1 or isinstance(wanted[0], Tried)
+    folder = is_folder(made, output, 2 if many else 1)
+    for one in found:
+        if isinstance(one, str):
+            await must_exist(await log_of(one))
+        elif not one.attempts:
+            note(f"No sample of {one.folder.name} has a result yet.", "yellow")
     if folder:
-        whole = [await _into(Path(output), log, made) for log in logs]
+        whole = [await _into(Path(output), one, made) for one in wanted]
     else:
-        with _opened(output) as file:
-            whole = [await _to(file, log, made, joined=len(logs) > 1) for log in logs]
+        with opened(output) as file:
+            whole = [await _to(file, one, made, joined=many) for one in wanted]
     return OK if all(whole) else FAILED
+
+
+def _wanted(found: Sequence[str | Batch], made: Format) -> Iterator[Wanted]:
+    """One document after the other; of a batch each of its conversations, unless it is one."""
+    for one in found:
+        if isinstance(one, str) or made is INSPECT:
+            yield one
+        else:
+            yield from one.attempts
 
 
 def is_folder(made: Format, output: str, count: int) -> bool:
@@ -80,24 +111,50 @@ def is_folder(made: Format, output: str, count: int) -> bool:
     return not stdout and (each or output.endswith("/") or Path(output).is_dir())
 
 
-async def _into(folder: Path, log: EventLog, made: Format) -> bool:
-    """Write a file, or a folder of files, that is called as the conversation is."""
+async def _into(folder: Path, wanted: Wanted, made: Format) -> bool:
+    """Write a file, or a folder of files, that is called as the conversation or the batch is."""
+    if isinstance(wanted, Batch):
+        with opened(str(folder / f"{wanted.folder.name}{made.suffix}")) as file:
+            return await write_batch(wanted, file)
+    log = await _log(wanted)
+    if log is None:
+        return False
     if made.suffix:
-        with _opened(str(folder / f"{log.conversation_id}{made.suffix}")) as file:
-            return await _to(file, log, made)
+        with opened(str(folder / f"{log.conversation_id}{made.suffix}")) as file:
+            return await _written(file, log, made)
     own = folder / log.conversation_id.replace("-", "")
     if own.exists():
         raise Conflict(f"{own} is there already.", "Remove it, or give another folder.")
 
     def take(part: Part) -> None:
-        with _opened(str(folder / part.path)) as file:
+        with opened(str(folder / part.path)) as file:
             file.write(part.body)
 
     return await _carried(log, made, take)
 
 
-async def _to(file: BinaryIO, log: EventLog, made: Format, joined: bool = False) -> bool:
+async def _to(file: BinaryIO, wanted: Wanted, made: Format, joined: bool) -> bool:
     """Write to the file; as a line of it, where others are `joined`."""
+    if isinstance(wanted, Batch):
+        return await write_batch(wanted, file)
+    log = await _log(wanted)
+    return log is not None and await _written(file, log, made, joined)
+
+
+async def _log(wanted: str | Tried) -> EventLog | None:
+    """None where a batch has lost a conversation before anything was recorded of it."""
+    if isinstance(wanted, str):
+        return await log_of(wanted)
+    folder = wanted.folder
+    log = EventLog(folder.store, folder.user_id, wanted.conversation_id)
+    if await exists(log.store, log.user_id, log.conversation_id):
+        return log
+    told = f"{wanted.sample!r}, epoch {wanted.epoch}, attempt {wanted.number}"
+    note(f"{wanted.conversation_id} has no log and is left out: {told}.", "red")
+    return None
+
+
+async def _written(file: BinaryIO, log: EventLog, made: Format, joined: bool = False) -> bool:
     size, line = 0, bytearray()
 
     def take(part: Part) -> None:
@@ -128,23 +185,3 @@ async def _carried(log: EventLog, made: Format, take: Callable[[Part], None]) ->
     for slot in lost:
         note(f"{log.conversation_id}: {slot}", "red")
     return not lost
-
-
-@contextmanager
-def _opened(output: str) -> Iterator[BinaryIO]:
-    """The file, made anew once all of it is written. Raises Invalid where it cannot be."""
-    if output == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    path = Path(output)
-    draft = path.with_name(f"{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            yield file
-        draft.replace(path)
-    except OSError as error:
-        raise Invalid(f"{path} cannot be written: {error.strerror or error}.") from error
-    finally:
-        draft.unlink(missing_ok=True)

@@ -180,7 +180,7 @@ def _limits(summary: Summary) -> str:
         (cell(code), number(words.count(many)), number(words.share(many, summary.counts.done)))
         for code, many in sorted(summary.limits.items(), key=lambda one: (-one[1], one[0]))
     )
-    stuck = f"The agent got stuck {summary.stuck:,} times." if summary.stuck else ""
+    stuck = f"Attempts in which the agent got stuck: {summary.stuck:,}." if summary.stuck else ""
     return section(
         "limits",
         "Limits hit",

@@ -19,6 +19,10 @@ MOST_CHANGED = 1000
 """Samples that changed with which a test is exact."""
 
 
+MOST_KEYS = 40
+"""Of the metadata, by which there is a breakdown."""
+
+
 class What(NamedTuple):
     """What is compared: one metric of one scorer, under one reducer."""
 
@@ -32,11 +36,15 @@ class What(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """`groups` are by key and value of the metadata that the first batch has."""
+    """`groups` are by key and value of the metadata that the first batch has.
+
+    `ungrouped` are keys that have too many values, or of which there are too many themselves.
+    """
 
     name: str
     comparison: Comparison
     groups: dict[str, dict[str, Comparison]]
+    ungrouped: tuple[str, ...] = ()
 
 
 def compared(name: str, before: Side, after: Side, metric: str, seed: int = 0) -> Compared:
@@ -46,9 +54,10 @@ def compared(name: str, before: Side, after: Side, metric: str, seed: int = 0) -
             value: _within(values[value], old, new, seed)
             for value in sorted(values, key=words.order)
         }
-        for key, values in sorted(before.groups.items())
+        for key, values in sorted(before.groups.items())[:MOST_KEYS]
     }
-    return Compared(name, compare(old, new, seed), groups)
+    ungrouped = sorted(before.too_many | (before.groups.keys() - groups.keys()))
+    return Compared(name, compare(old, new, seed), groups, tuple(ungrouped))
 
 
 def _within(
@@ -61,7 +70,7 @@ def _within(
     )
 
 
-def test_name(found: Comparison) -> str:
+def name_of_test(found: Comparison) -> str:
     changed = len(found.better) + len(found.worse)
     if found.test == "mcnemar" and changed > MOST_CHANGED:
         return "McNemar's test, corrected"
@@ -75,7 +84,7 @@ def verdict(found: Comparison) -> str:
     if not found.better and not found.worse:
         return "No sample has another score than before."
     way = "up" if found.difference > 0 else "down"
-    p_value, test = words.chance(found.p_value), test_name(found)
+    p_value, test = words.chance(found.p_value), name_of_test(found)
     equals = "" if p_value.startswith("<") else "= "
     if found.significant:
         return f"More than noise: the score went {way} (p {equals}{p_value}, {test})."

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evaluation.comparison import Change, Comparison
 from evaluation.report import words
-from evaluation.report.compared import Compared, What, test_name, verdict
+from evaluation.report.compared import Compared, What, name_of_test, verdict
 from evaluation.report.page import (
     Cell,
     encoded,
@@ -98,7 +98,7 @@ def _tiles(first: str, name: str, found: Comparison) -> str:
                 f"95 %: {between}" if between else "",
             ),
             ("Standard error", words.score(found.standard_error), "of the difference"),
-            ("p", words.chance(found.p_value), test_name(found)),
+            ("p", words.chance(found.p_value), name_of_test(found)),
             ("Pairs", words.count(found.pairs), "samples scored in both"),
         )
     )
@@ -123,7 +123,7 @@ def _changed(found: Comparison) -> str:
 
 def _sides(first: str, name: str, found: Comparison) -> str:
     told = [
-        f"{len(ids):,} samples have a score only in {side}: {_listed(ids)}."
+        f"Scored only in {side}: {len(ids):,} ({_listed(ids)})."
         for side, ids in ((first, found.only_before), (name, found.only_after))
         if ids
     ]
@@ -140,6 +140,9 @@ def _groups(one: Compared) -> Iterator[str]:
         numbers = table((_short(key), *HEADS, "#p"), rows)
         plots.append(f"<h3>By {text(_short(key))}</h3>{figures([plot])}{numbers}")
     yield "".join(plots)
+    if one.ungrouped:
+        keys = ", ".join(map(_short, one.ungrouped[:20]))
+        yield paragraph(f"Without a breakdown, for there are too many: {keys}.")
     if plots:
         yield paragraph(
             "Of many groups some differ by chance: a p below 0.05 in one of them says little."

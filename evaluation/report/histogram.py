@@ -24,7 +24,7 @@ def histogram(title: str, name: str, spread: Spread, unit: Unit) -> str:
     if not spread.count:
         return ""
     if not spread.highest:
-        told = f"All {words.count(spread.count)} attempts have 0."
+        told = f"0 for every attempt, of {words.count(spread.count)}."
         return f"<figure>{caption(title, told)}</figure>"
     told = (
         f"{words.count(spread.count)} attempts: median {unit(spread.quantile(0.5))}, mean "
@@ -93,7 +93,8 @@ def _shift(first: Bin, whole: bool) -> float:
 
 def _range(one: Bin, whole: bool, unit: Unit) -> str:
     if not whole:
-        return f"{unit(one.low)} to {unit(one.high)}"
+        low, high = unit(one.low), unit(one.high)
+        return f"about {low}" if low == high else f"{low} to {high}"
     last = one.high - 1
     return unit(one.low) if last <= one.low else f"{unit(one.low)} to {unit(last)}"
 

@@ -15,7 +15,7 @@ class Side:
     """`values` are by metric and by the sample's id, under one scorer and one reducer.
 
     `scorers` are all that have said anything; `groups` are the ids of samples by key and value of
-    their metadata.
+    their metadata, but for keys that have too many values.
     """
 
     def __init__(self, scorer: str, reducer: str) -> None:
@@ -25,7 +25,7 @@ class Side:
         self._scorer = scorer
         self._reducer = reducer
         self.groups: dict[str, dict[str, list[str]]] = {}
-        self._too_many: set[str] = set()
+        self.too_many: set[str] = set()
 
     def add(self, result: SampleResult) -> None:
         """Raises ValueError where there is no such reducer."""
@@ -50,13 +50,13 @@ class Side:
     def _group(self, result: SampleResult) -> None:
         for key, value in result.metadata.items():
             name = _name(value)
-            if name is None or key in self._too_many:
+            if name is None or key in self.too_many:
                 continue
             values = self.groups.setdefault(key, {})
             values.setdefault(name, []).append(result.id)
             if len(values) > MOST_GROUPS:
                 del self.groups[key]
-                self._too_many.add(key)
+                self.too_many.add(key)
 
 
 def side(results: Iterable[SampleResult], scorer: str, reducer: str) -> Side:

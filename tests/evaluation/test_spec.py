@@ -9,7 +9,16 @@ from agent.spec import Limits, ModelSpec, Spec
 from evaluation.scorers.custom import Custom
 from evaluation.scorers.exact import Exact
 from evaluation.scorers.match import Match
-from evaluation.spec import BadBatch, BatchSpec, DatasetSpec, FieldMap, agent_of, batch_of, runs
+from evaluation.spec import (
+    BadBatch,
+    BatchLimits,
+    BatchSpec,
+    DatasetSpec,
+    FieldMap,
+    agent_of,
+    batch_of,
+    runs,
+)
 from evaluation.toml import batch_of_toml
 
 WRITTEN = """
@@ -35,6 +44,7 @@ time = 60
 
 [batch_limits]
 cost = 100
+tokens = 5000
 """
 
 
@@ -52,6 +62,7 @@ def test_a_batch_is_read_as_it_was_written() -> None:
     assert batch.scorers == (Exact(), match, Custom(function="mine.scorers:judge"))
     assert [one.called for one in batch.scorers] == ["exact", "last", "judge"]
     assert batch.ids == ("1", "b")
+    assert batch.batch_limits == BatchLimits(cost=100.0, tokens=5000)
     assert (batch.concurrency, batch.seed, batch.shuffle, batch.limit) == (10, 0, False, None)
     assert batch.retries.on == ("infrastructure",)
 
@@ -119,6 +130,7 @@ def test_the_format_is_told_by_the_name_of_the_file() -> None:
         ("ids = [1", "ids = [true", "ids.0: input should be a valid string"),
         ("[agent]", '[agent]\nworkspace = "/x"', "agent: each sample works in a folder of its own"),
         ("[agent]", '[agent]\nconfirmation.policy = "always"', "agent: nobody is there to allow"),
+        ("tokens = 5000", "tokens = 0", "batch_limits.tokens: input should be greater than"),
         ("cost = 100", "cost = -1", "batch_limits.cost: input should be greater than or equal"),
         ("name = ", "name ", "It is no TOML: Expected '=' after a key"),
         ('name = "sums"\n', "", "the key 'name' is missing"),

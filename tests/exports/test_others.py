@@ -12,6 +12,7 @@ from events.entry import Entry, entry_from
 from exports.atif import ATIF
 from exports.inspect_log import INSPECT
 from exports.openai_chat import OPENAI
+from tests.exports import batch
 from tests.exports.checks import exported
 from tests.exports.story import ABOUT, story
 from tests.exports.validators_environment import VALIDATORS
@@ -42,6 +43,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             body = exported(made, ABOUT, log).get("", b"")
             if body:
                 (folder / f"{name}{made.suffix}").write_bytes(body)
+    (folder / "batch.eval").write_bytes(batch.written())
     alone = {"PATH": os.environ["PATH"], "HOME": str(taken.parent)}
     command = [str(VALIDATORS.python), "-I", str(READER), str(folder), str(taken)]
     done = subprocess.run(
@@ -70,3 +72,23 @@ def test_inspect_reads_the_conversation_as_a_sample(read: dict[str, Any]) -> Non
     assert (whole["roles"][0], whole["counted"]) == ("system", len(whole["roles"]))
     assert whole["input"] == ["Look at this.", "Look at this."]
     assert "Condensation" in whole["kinds"]
+
+
+def test_inspect_reads_a_batch_and_comes_to_our_scores(read: dict[str, Any]) -> None:
+    whole, ours = read["batch.eval"], batch.summed()
+    final = [(one.id, each) for one in batch.results() for each in one.final]
+    names = sorted([name, each.epoch + 1] for name, each in final)
+    assert sorted(whole["samples"]) == sorted(whole["summaries"]) == names
+    assert (whole["status"], whole["expected"]) == ("started", ours.counts.expected)
+    assert whole["completed"] == whole["without_error"] == ours.counts.done
+    assert (whole["retries"], sorted(whole["limits"])) == (1, ["message", "time"])
+    told = {(scorer, name, by): metrics for scorer, name, by, metrics in whole["told"]}
+    assert len(told) == sum(len(one.estimates) for one in ours.measures)
+    estimate = ours.score("exact")
+    assert estimate is not None
+    computed = whole["computed"]["exact"]
+    assert (
+        computed["mean"] == pytest.approx(estimate.mean) == told["exact", "exact", "mean"]["mean"]
+    )
+    assert computed["stderr"] == pytest.approx(estimate.standard_error)
+    assert told["exact", "exact", "mean"]["stderr"] == estimate.standard_error

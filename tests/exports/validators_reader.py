@@ -12,6 +12,7 @@ from typing import Any
 
 from atif import Trajectory  # type: ignore[import-not-found]
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries  # type: ignore[import-not-found]
+from inspect_ai.scorer import SampleScore, accuracy, mean_score, stderr  # type: ignore[import-not-found]
 from mistral_common.protocol.instruct.request import ChatCompletionRequest  # type: ignore[import-not-found]
 from mistral_common.protocol.instruct.validator import ValidationMode, get_validator  # type: ignore[import-not-found]
 from mistral_common.tokens.tokenizers.base import TokenizerVersion  # type: ignore[import-not-found]
@@ -46,9 +47,45 @@ def inspect(path: Path) -> dict[str, Any]:
     }
 
 
+def batch(path: Path) -> dict[str, Any]:
+    """Of each scorer with plain values what their own reducer and metrics make of the samples."""
+    log = read_eval_log(str(path))
+    summaries = read_eval_log_sample_summaries(str(path))
+    scores: dict[str, dict[str, list[Any]]] = {}
+    for sample in log.samples:
+        for name, score in (sample.scores or {}).items():
+            if not isinstance(score.value, dict):
+                scores.setdefault(name, {}).setdefault(sample.id, []).append(score)
+    return {
+        "status": log.status,
+        "samples": [[one.id, one.epoch] for one in log.samples],
+        "summaries": [[one.id, one.epoch] for one in summaries],
+        "expected": log.results.total_samples,
+        "completed": log.results.completed_samples,
+        "without_error": sum(one.error is None for one in log.samples),
+        "retries": sum(len(one.error_retries or ()) for one in log.samples),
+        "limits": [one.limit.type for one in log.samples if one.limit],
+        "told": [
+            [one.scorer, one.name, one.reducer, {key: it.value for key, it in one.metrics.items()}]
+            for one in log.results.scores
+        ],
+        "computed": {name: _metrics(by_id) for name, by_id in scores.items()},
+    }
+
+
+def _metrics(by_id: dict[str, list[Any]]) -> dict[str, float]:
+    reduce = mean_score()
+    reduced = [SampleScore(score=reduce(scores), sample_id=one) for one, scores in by_id.items()]
+    return {"mean": accuracy()(reduced), "stderr": stderr()(reduced)}
+
+
+def reader(path: Path) -> Any:
+    return batch if path.stem == "batch" else READERS[path.suffix]
+
+
 READERS = {".json": atif, ".jsonl": openai, ".eval": inspect}
 
 if __name__ == "__main__":
     folder, taken = Path(sys.argv[1]), Path(sys.argv[2])
     files = sorted(folder.iterdir())
-    taken.write_text(json.dumps({file.name: READERS[file.suffix](file) for file in files}))
+    taken.write_text(json.dumps({file.name: reader(file)(file) for file in files}))

@@ -51,6 +51,36 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str) -> None:
     assert "perdure.toml" in said or "'user'" in said
 
 
+def rates(folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", "from settings.settings import load; print(load().model_rates)"],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(folder / "home"), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+def test_how_often_a_model_may_be_asked_stands_in_the_file_or_in_the_environment(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "perdure.toml").write_text('[model_rates]\n"openai/gpt-5" = 500\n')
+    assert rates(tmp_path) == "{'openai/gpt-5': 500.0}"
+    assert rates(tmp_path, PERDURE_MODEL_RATES='{"openai/gpt-5": 0.5}') == "{'openai/gpt-5': 0.5}"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [('{"a": 0}', "'model_rates.a'"), ("[1]", "'model_rates'"), ("{a", "no JSON")],
+)
+def test_a_rate_that_makes_no_sense_is_refused(tmp_path: Path, given: str, named: str) -> None:
+    said = rates(tmp_path, PERDURE_MODEL_RATES=given)
+    assert "SettingsError" in said
+    assert named in said
+
+
 def test_nothing_of_this_machine_is_read_by_the_tests() -> None:
     assert not [name for name in os.environ if name.startswith("PERDURE_")]
 
