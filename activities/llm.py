@@ -12,6 +12,7 @@ from activities.step import (
     digests,
     is_retry,
     later,
+    must_be_awaited,
     now,
     origin,
     to_its_end,
@@ -92,6 +93,7 @@ class ModelActivities:
             fallbacks=spec.fallbacks,
             number=step.number,
         )
+        must_be_awaited(news)
         try:
             answer = await self.world.model.complete(request, news.tell)
         except ModelUnavailable as error:

@@ -42,8 +42,17 @@ class News:
 
     def __init__(self, secrets: Secrets) -> None:
         self.started = self.told = now()
+        self.beaten = asyncio.get_running_loop().time()
+        self.silent = 0.0
         self._secrets = secrets
         self._text = ""
+
+    def beat(self) -> float:
+        """For how long this step has been silent at most, in seconds."""
+        moment = asyncio.get_running_loop().time()
+        self.silent = max(self.silent, moment - self.beaten)
+        self.beaten = moment
+        return self.silent
 
     def tell(self, text: str) -> None:
         if text != self._text:
@@ -81,8 +90,23 @@ async def at_work(secrets: Secrets = NO_SECRETS) -> AsyncIterator[News]:
 async def _beat(news: News) -> None:
     while True:
         await asyncio.sleep(BEAT)
+        news.beat()
         told = {"started": news.started, "told": news.told, "text": news.so_far[-SHOWN:]}
         activity.heartbeat(told)
+
+
+def must_be_awaited(news: News) -> None:
+    """Raises ApplicationError where this attempt was silent for so long that it has been given up.
+
+    It would go on all the same, beside the attempt that has taken its place, and pay twice.
+    """
+    patience = activity.info().heartbeat_timeout
+    silent = news.beat()
+    if patience is not None and silent >= patience.total_seconds():
+        raise ApplicationError(
+            f"This worker said nothing for {silent:.1f} s, so the step was begun again elsewhere.",
+            type="GivenUp",
+        )
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:

@@ -19,6 +19,7 @@ THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?")
 class Exact(TextScorer):
     """Compares what `normalized` leaves of both; with `strict` only space at the ends is ignored.
 
+    So it is, but for case, where nothing is left of a target: "A" may be the right choice.
     The rules are those of SQuAD's evaluation (Rajpurkar et al. 2016, 6.1), with numbers by value;
     inspect_ai's scorer of this name has them too.
     """
@@ -28,11 +29,19 @@ class Exact(TextScorer):
 
     def score(self, sample: Sample, text: str) -> Score:
         """Raises Unscorable."""
-        plain = str.strip if self.strict else normalized
-        answer = plain(text)
-        # A target of which nothing is left ("-") would be met by an answer that says nothing.
-        right = answer and any(plain(target) == answer for target in targets(sample))
-        return Score(value=bool(right), answer=text.strip())
+        right = any(self._same(text, target) for target in targets(sample))
+        return Score(value=right, answer=text.strip())
+
+    def _same(self, text: str, target: str) -> bool:
+        if self.strict:
+            return text.strip() == target.strip()
+        # "A" and "-", of which nothing is left, would be met by an answer that says nothing.
+        plain = normalized if normalized(target) else _uncased
+        return plain(text) == plain(target)
+
+
+def _uncased(text: str) -> str:
+    return text.strip().casefold()
 
 
 def normalized(text: str) -> str:
