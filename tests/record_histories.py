@@ -12,7 +12,9 @@ import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from temporalio.client import WorkflowHandle
 
 from activities.world import World
 from agent.spec import AmortizedCondenser, Confirmation
@@ -20,17 +22,26 @@ from client.client import Client
 from client.connect import connect
 from client.conversation import Conversation
 from embedded.temporal import TemporalServer
+from models.model import ModelRefused
 from models.models import Models
 from storage.files import FileStore
 from tests.house import House, calls, says
 from tests.workers import worker_process
+from tests.workflows.batches import Oracle, begun, folder_of, house_of, spec, sums
 from tests.workflows.watching import notes, seen, until
 
 HISTORIES = Path(__file__).with_name("histories")
 
 ALWAYS = Confirmation(policy="always")
 
-Shape = Callable[[House], Awaitable[Conversation]]
+
+class Recorded(NamedTuple):
+    """A workflow whose history is wanted."""
+
+    handle: WorkflowHandle[Any, Any]
+
+
+Shape = Callable[[House], Awaitable[Conversation | Recorded]]
 
 
 async def charging(house: House, talk: Conversation) -> None:
@@ -214,6 +225,40 @@ async def a_call_that_was_lost(house: House) -> Conversation:
     return talk
 
 
+async def a_batch(house: House) -> Recorded:
+    """Set-up, turns, a failure that is tried again, a pause, and a hand-over to a next run."""
+    oracle = Oracle(_sum_or_refusal)
+    samples = [*sums(8), sums(9)[8].model_copy(update={"turns": ("1 + 1",), "setup": "true"})]
+    batch = spec(name="recorded", concurrency=3, retries={"times": 1, "on": ["configuration"]})
+    async with house_of(house, oracle).worker():
+        handle = await begun(house, batch, samples, long=60)
+        await handle.signal("pause")
+        await handle.signal("resume")
+        await handle.result()
+        first = house.client.temporal.get_workflow_handle(
+            handle.id, run_id=handle.first_execution_run_id
+        )
+    return Recorded(first)
+
+
+async def a_trial(house: House) -> Recorded:
+    oracle = Oracle(_sum_or_refusal)
+    [sample] = sums(1)
+    sample = sample.model_copy(update={"turns": ("1 + 1",), "files": {"one": "1"}})
+    batch = spec(name="trial", batch_limits={"cost": 1.0})
+    async with house_of(house, oracle).worker():
+        await (await begun(house, batch, [sample])).result()
+    [result] = [one async for one in folder_of(house, batch).results()]
+    return Recorded(house.client.conversation(result.attempts[0].conversation_id).handle)
+
+
+def _sum_or_refusal(question: str) -> str | ModelRefused:
+    first, _, second = question.partition(" + ")
+    if first == "2":
+        return ModelRefused("auth", "The key is wrong.")
+    return str(int(first) + int(second))
+
+
 SHAPES: dict[str, Shape] = {
     shape.__name__.replace("_", "-"): shape
     for shape in (
@@ -233,8 +278,13 @@ SHAPES: dict[str, Shape] = {
         reopened,
         continued_as_new,
         a_call_that_was_lost,
+        a_batch,
+        a_trial,
     )
 }
+
+WITH_WORKERS = (a_call_that_was_lost, a_batch, a_trial)
+"""Those that start workers of their own."""
 
 
 async def record(name: str, server: TemporalServer, folder: Path) -> None:
@@ -244,7 +294,7 @@ async def record(name: str, server: TemporalServer, folder: Path) -> None:
     )
     house = House(client, World(client.store, Models(), folder / "workspaces"), folder)
     shape = SHAPES[name]
-    if shape is a_call_that_was_lost:
+    if shape in WITH_WORKERS:
         talk = await shape(house)
     else:
         async with house.worker():

@@ -97,6 +97,7 @@ async def record(shape: Shape, server: TemporalServer, folder: Path) -> dict[str
     house = House(client, World(client.store, Models(), folder / "workspaces"), Path())
     async with house.worker():
         talk = await shape(house)
+        assert isinstance(talk, Conversation), "what is recorded here is a log"
         await asyncio.sleep(0.5)  # what is saved at rest belongs to the log
     return {
         "conversation": talk.id,

@@ -1,7 +1,6 @@
 """A batch too large for one workflow: it is run in parts, side by side, by a workflow each."""
 
 import asyncio
-from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, ChildWorkflowError, WorkflowAlreadyStartedError
@@ -96,7 +95,7 @@ class Parts(Working):
 
     def grant_more(self) -> None:
         for name, granted in self.budget.grants().items():
-            self.launch(_told(name, "grant", granted))
+            self.launch(tell(name, "grant", granted))
         running = {self.name(at) for at in self.left}
         stuck = self.budget.asking and self.budget.is_all_there_is(running)
         if stuck and self.pause_reason is None:
@@ -120,7 +119,7 @@ class Parts(Working):
         for at in self.left if changes.concurrency or changes.time else ():
             share = _share(self.concurrency, self.start.parts, at)
             own = Retune(concurrency=share, time=changes.time)
-            self.launch(_told(self.name(at), "tune", own))
+            self.launch(tell(self.name(at), "tune", own))
         raised = self.budget.raised(changes.cost, changes.tokens)
         if raised != self.budget.ledger.limit:
             self.budget.limit(raised)
@@ -151,11 +150,7 @@ class Parts(Working):
 
     def tell_all(self, name: str) -> None:
         for at in self.left:
-            self.launch(_told(self.name(at), name))
-
-
-async def _told(workflow_id: str, name: str, *value: Any) -> None:
-    await tell(workflow_id, name, *value)
+            self.launch(tell(self.name(at), name))
 
 
 def _share(whole: int, parts: int, at: int) -> int:

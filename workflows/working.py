@@ -55,15 +55,13 @@ class Working:
         )
 
 
-async def tell(workflow_id: str, name: str, *value: Any) -> bool:
-    """Signal another workflow; whether it was there to hear it."""
+async def tell(workflow_id: str, name: str, *value: Any) -> None:
+    """Signal another workflow; one that has just ended need not hear it."""
     handle = workflow.get_external_workflow_handle(workflow_id)
     try:
         await handle.signal(name, args=list(value))
     except ApplicationError:
         workflow.logger.debug("%s has ended before it heard of %s", workflow_id, name)
-        return False
-    return True
 
 
 async def cancel(workflow_id: str) -> None:

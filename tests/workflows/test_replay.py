@@ -10,6 +10,7 @@ from temporalio.workflow import NondeterminismError
 
 from client.converter import CONVERTER
 from tests.record_histories import SHAPES
+from workflows.batch import Batch
 from workflows.conversation import Conversation
 
 HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
@@ -17,7 +18,7 @@ HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 
 def replayer() -> Replayer:
     """In no hurry, unlike a worker: a busy machine says nothing about a history."""
-    return Replayer(workflows=[Conversation], data_converter=CONVERTER, debug_mode=True)
+    return Replayer(workflows=[Conversation, Batch], data_converter=CONVERTER, debug_mode=True)
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
