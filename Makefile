@@ -8,7 +8,8 @@ READY := $(VENV)/ready
 # The tests start many processes: what is compiled once need not be compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test long lint format bench bench-short bfcl bfcl-short openhands validators \
+.PHONY: run test long lint format bench bench-batch bench-short bfcl bfcl-short evals evals-short \
+	openhands validators \
 	simulate soak crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
@@ -40,6 +41,9 @@ bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
 	$(BIN)/python -m bench.long
 	$(BIN)/python -m bench.snapshots
 
+bench-batch: $(READY)  ## what a batch costs beyond the steps of its samples, its memory and its history
+	$(BIN)/python -m bench.batch
+
 bench-short: $(READY)  ## only that they run: one round says nothing about the figures
 	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100
 	$(BIN)/python -m bench.recover --rounds 1
@@ -52,6 +56,13 @@ bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker
 bfcl-short: $(VENV)/bfcl  ## the example's own tests, and 20 of the 200
 	$(BIN)/pytest -n 2 --dist worksteal tests/examples
 	$(BIN)/python -m examples.bfcl --limit 20 --kill-every 3 --workers 3
+
+evals: $(VENV)/evals/ready  ## 5,000 rows of chat sets, whose score is known beforehand
+	$(BIN)/python -m examples.evals --concurrency 32
+
+evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 500 of them, and 20 of BFCL with workers killed
+	$(BIN)/python -m examples.evals --rows 500
+	$(BIN)/python -m examples.evals.bfcl --limit 20 --kill-every 3 --workers 3
 
 openhands: $(READY)  ## what we export, read by OpenHands' own models; without a Python 3.12: not checked
 	@$(BIN)/python -m tests.exports.openhands_environment; case $$? in \
@@ -110,6 +121,10 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/evals/ready: $(READY) examples/evals/requirements.lock
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: --dest $(VENV)/evals -r examples/evals/requirements.lock
 	@touch $@
 
 $(VENV)/bfcl: $(READY) examples/bfcl/requirements.lock

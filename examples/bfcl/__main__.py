@@ -2,12 +2,9 @@
 
 import argparse
 import asyncio
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,15 +13,13 @@ if missing := [name for name in ("bfcl_eval", "mpmath") if find_spec(name) is No
 
 from embedded.errors import ProcessFailed
 from examples.bfcl.dataset import Sample, samples
+from examples.bfcl.options import add_options, count, folder, parsed
 from examples.bfcl.run import SURVIVORS, Plan, Report, Verdict, run
 
 
 def main() -> None:
     """Exit code 0 means that every sample passed."""
-    parser = _parser()
-    options = parser.parse_args()
-    if options.kill_every is not None and options.workers <= SURVIVORS:
-        parser.error("--kill-every needs --workers 2 or more: one works while another starts")
+    options = parsed(_parser(), SURVIVORS)
     plan = Plan(
         _chosen(options.ids, options.limit),
         options.concurrency,
@@ -32,55 +27,18 @@ def main() -> None:
         options.kill_every,
     )
     start = time.monotonic()
-    with _folder(options.keep) as folder:
-        report = _carried_out(plan, folder)
+    with folder(options.keep, "bfcl-") as place:
+        report = _carried_out(plan, place)
     print(_summary(report, time.monotonic() - start))
     sys.exit(1 if report.failed else 0)
 
 
-@contextmanager
-def _folder(keep: bool) -> Iterator[Path]:
-    """A folder for all that the servers write."""
-    folder = Path(tempfile.mkdtemp(prefix="bfcl-"))
-    try:
-        yield folder
-    finally:
-        if keep:
-            print(f"Logs and stored objects are in {folder}.")
-        else:
-            shutil.rmtree(folder)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.bfcl", description=__doc__)
-    parser.add_argument("--limit", type=_count, help="run only the first so many samples")
+    parser.add_argument("--limit", type=count, help="run only the first so many samples")
     parser.add_argument("--ids", nargs="+", metavar="ID", help="run these: multi_turn_base_7 or 7")
-    parser.add_argument("--concurrency", type=_count, default=16, help="conversations at a time")
-    parser.add_argument("--workers", type=_count, default=2, help="worker processes")
-    parser.add_argument(
-        "--kill-every",
-        type=_seconds,
-        metavar="SECONDS",
-        help="SIGKILL a worker, and again so long after its successor is at work",
-    )
-    parser.add_argument("--keep", action="store_true", help="keep logs and stored objects")
+    add_options(parser)
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
 
 
 def _chosen(ids: Sequence[str] | None, limit: int | None) -> list[Sample]:

@@ -1,12 +1,14 @@
-"""Whether the agent did what the sample asks for: upstream's checker, over the stored objects.
+"""Whether the agent did what the sample asks for: upstream's checker, over what was said and done.
 
-The calls are read from the log, made by upstream's own machinery on back-ends of its own, and
-held against the ground truth turn by turn: the state of every back-end and the results. The
-results in the log must be those that upstream gets. Every failure is a sentence.
+The calls are read from the log or from its messages, made by upstream's own machinery on back-ends
+of its own, and held against the ground truth turn by turn: the state of every back-end and the
+results. The results on record must be those that upstream gets. Every failure is a sentence.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from examples.bfcl import upstream
 from examples.bfcl.dataset import Sample, class_of
@@ -14,34 +16,56 @@ from examples.bfcl.objects import Objects, Stored, stored
 from examples.bfcl.script import python
 
 
+@dataclass(frozen=True)
+class Made:
+    """A tool call, and what it returned; None where no result is on record."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    result: str | None
+
+    @property
+    def python(self) -> str:
+        return python(self.tool, self.arguments)
+
+
 @dataclass
 class Turn:
-    """What one message of the user led to; `steps` has the actions of each answer of the model."""
+    """What one message of the user led to; `steps` has the calls of each answer of the model."""
 
     said: str
-    steps: dict[str, list[Stored]] = field(default_factory=dict)
+    steps: dict[str, list[Made]] = field(default_factory=dict)
     ended: bool = False
     """Whether the agent's last word was an answer without calls."""
 
     @property
-    def actions(self) -> list[Stored]:
-        return [action for step in self.steps.values() for action in step]
+    def calls(self) -> list[Made]:
+        return [call for step in self.steps.values() for call in step]
 
 
 def judge(sample: Sample, objects: Objects) -> list[str]:
     """Why the conversation does not pass; an empty list where it does."""
-    events = stored(objects)
-    turns = turns_of(events)
+    return failures(sample, turns_of(stored(objects)))
+
+
+def failures(sample: Sample, turns: Sequence[Turn]) -> list[str]:
+    """Why these turns do not pass."""
     unlike = list(_unlike(sample, turns))
     if unlike:
         return unlike
-    made = [[list(map(_call, step)) for step in turn.steps.values()] for turn in turns]
+    made = [[[call.python for call in step] for step in turn.steps.values()] for turn in turns]
     refused = upstream.check(sample.entry, made, sample.truth)
-    return [refused] if refused else list(_other_results(sample, events, turns))
+    return [refused] if refused else list(_other_results(sample, turns))
 
 
 def turns_of(events: Sequence[Stored]) -> list[Turn]:
     """The turns of a log; what comes before the first message of the user belongs to none."""
+    results = {
+        event.fields["action_id"]: _text(event.fields["observation"])
+        for event in events
+        if event.kind == "ObservationEvent"
+    }
     turns: list[Turn] = []
     for event in events:
         if event.kind == "MessageEvent" and event.fields.get("source") == "user":
@@ -49,9 +73,44 @@ def turns_of(events: Sequence[Stored]) -> list[Turn]:
         elif turns and event.kind == "MessageEvent":
             turns[-1].ended = True
         elif turns and event.kind == "ActionEvent":
-            turns[-1].steps.setdefault(event.fields["llm_response_id"], []).append(event)
+            step = turns[-1].steps.setdefault(event.fields["llm_response_id"], [])
+            step.append(_made(event, results.get(event.id)))
             turns[-1].ended = False
     return turns
+
+
+def turns_in(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
+    """The turns of a conversation in the results format."""
+    told = list(messages)
+    results = {one["tool_call_id"]: one["content"] for one in told if one["role"] == "tool"}
+    turns: list[Turn] = []
+    for at, one in enumerate(told):
+        if one["role"] == "user":
+            turns.append(Turn(one["content"]))
+        elif turns and one["role"] == "assistant":
+            calls = one["tool_calls"] or ()
+            turns[-1].ended = not calls
+            if calls:
+                turns[-1].steps[str(at)] = [
+                    _called(call, results.get(call["id"])) for call in calls
+                ]
+    return turns
+
+
+def _made(action: Stored, result: str | None) -> Made:
+    validated = action.fields.get("action") or {}
+    call_id, tool = action.fields["tool_call_id"], action.fields["tool_name"]
+    return Made(call_id, tool, validated.get("data", {}), result)
+
+
+def _called(call: Mapping[str, Any], result: str | None) -> Made:
+    """What cannot be read as arguments was refused, and is none."""
+    try:
+        arguments = json.loads(call["function"]["arguments"])
+    except ValueError:
+        arguments = None
+    given = arguments if isinstance(arguments, dict) else {}
+    return Made(call["id"], call["function"]["name"], given, result)
 
 
 def _unlike(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
@@ -63,31 +122,18 @@ def _unlike(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
             yield f"In turn {number} the user says {turn.said!r}, not {due!r}."
         if not turn.ended:
             yield f"Turn {number} has no last word of the agent."
-        for tool in (action.fields["tool_name"] for action in turn.actions):
+        for tool in (call.tool for call in turn.calls):
             if class_of(tool) not in sample.classes:
                 yield f"In turn {number} the agent calls {tool}, which it does not have."
 
 
-def _call(action: Stored) -> str:
-    validated = action.fields.get("action") or {}
-    return python(action.fields["tool_name"], validated.get("data", {}))
-
-
-def _other_results(
-    sample: Sample, events: Sequence[Stored], turns: Sequence[Turn]
-) -> Iterator[str]:
-    """Where a result in the log is not what upstream gets for the same calls in the same order."""
-    actions = [action for turn in turns for action in turn.actions]
-    answers = {
-        event.fields["action_id"]: _text(event.fields["observation"])
-        for event in events
-        if event.kind == "ObservationEvent"
-    }
-    results = upstream.execute(sample.entry, list(map(_call, actions)))
-    for action, due in zip(actions, results, strict=True):
-        if (got := answers.get(action.id)) != due:
-            call_id = action.fields["tool_call_id"]
-            yield f"Tool call {call_id} returned {got!r}; upstream gets {due!r}."
+def _other_results(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
+    """Where a result is not what upstream gets for the same calls in the same order."""
+    calls = [call for turn in turns for call in turn.calls]
+    results = upstream.execute(sample.entry, [call.python for call in calls])
+    for call, due in zip(calls, results, strict=True):
+        if call.result != due:
+            yield f"Tool call {call.id} returned {call.result!r}; upstream gets {due!r}."
 
 
 def _text(said: dict[str, list[dict[str, str]]]) -> str:

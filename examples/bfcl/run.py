@@ -1,20 +1,15 @@
 """The samples as conversations: on Temporal and S3, with a scripted model behind litellm."""
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.spec import ModelSpec, Spec
 from client.client import Client
-from client.connect import connect
 from client.conversation import Conversation
 from client.errors import ClientError
-from embedded.seaweed import Seaweed
-from embedded.temporal import TemporalServer
 from examples.bfcl.audit import audit
 from examples.bfcl.backends import SCENARIO
 from examples.bfcl.crew import Crew, steps_held_by
@@ -22,14 +17,12 @@ from examples.bfcl.dataset import Sample
 from examples.bfcl.judge import judge
 from examples.bfcl.objects import fetched
 from examples.bfcl.script import script
+from examples.bfcl.stage import stage
 from models.serve import serve
 from storage.keys import conversation_prefix
-from storage.open import open_store
-from storage.s3 import S3Access
 
-BUCKET = "bfcl"
-USER = "bfcl"
-TASK_QUEUE = "bfcl"
+NAME = "bfcl"
+"""Of the bucket, the user and the task queue."""
 
 TURN_LIMIT = 300.0
 """Seconds after which a turn counts as hanging; undisturbed it takes less than one."""
@@ -41,9 +34,6 @@ PROMPT = """\
 You help a person with the tools you have: do what is asked for, then say what you did.
 {scenario}{sample}
 """
-
-# What the caller's own settings would otherwise decide for the workers.
-FOREIGN = ("AWS_", "OPENAI_", "PERDURE_", "TEMPORAL_")
 
 
 @dataclass(frozen=True)
@@ -93,8 +83,13 @@ async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Repo
     Raises ProcessFailed (in a group) where a server or a worker ends by itself.
     """
     report = Report()
-    async with _stage(plan, folder) as (client, env, model), asyncio.TaskGroup() as watch:
-        crew = Crew(client.temporal, TASK_QUEUE, env, folder, watch)
+    scripts = {sample.id: script(sample) for sample in plan.samples}
+    async with (
+        stage(folder, NAME) as (client, env),
+        serve(scripts) as model,
+        asyncio.TaskGroup() as watch,
+    ):
+        crew = Crew(client.temporal, NAME, env, folder, watch)
         talking: set[Conversation] = set()
         try:
             for _ in range(plan.workers):
@@ -108,41 +103,6 @@ async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Repo
         finally:
             await crew.stop()
     return report
-
-
-@asynccontextmanager
-async def _stage(plan: Plan, folder: Path) -> AsyncIterator[tuple[Client, Mapping[str, str], str]]:
-    """Temporal, S3 and the scripted model: a client, a worker's environment, the model's URL."""
-    async with AsyncExitStack() as ending:
-        temporal = await TemporalServer.start(folder / "temporal", ui=False)
-        ending.push_async_callback(temporal.stop)
-        seaweed = await Seaweed.start(folder / "store")
-        ending.push_async_callback(seaweed.stop)
-        await seaweed.make_bucket(BUCKET)
-        scripts = {sample.id: script(sample) for sample in plan.samples}
-        model = await ending.enter_async_context(serve(scripts))
-        access = S3Access(seaweed.endpoint, seaweed.access_key, seaweed.secret_key, "us-east-1")
-        store = open_store(f"s3://{BUCKET}", access)
-        ending.push_async_callback(store.close)
-        client = Client(await connect(temporal.address), store, USER, TASK_QUEUE)
-        yield client, _environment(temporal, seaweed, folder), model
-
-
-def _environment(temporal: TemporalServer, seaweed: Seaweed, folder: Path) -> dict[str, str]:
-    """What a worker is told of where things are."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    return own | {
-        "AWS_ACCESS_KEY_ID": seaweed.access_key,
-        "AWS_SECRET_ACCESS_KEY": seaweed.secret_key,
-        "AWS_ENDPOINT_URL": seaweed.endpoint,
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "OPENAI_API_KEY": "the scripted model asks for none",
-        "PERDURE_DATA": str(folder),
-        "PERDURE_STORE": f"s3://{BUCKET}",
-        "PERDURE_TASK_QUEUE": TASK_QUEUE,
-        "PERDURE_USER": USER,
-        "TEMPORAL_ADDRESS": temporal.address,
-    }
 
 
 async def _hunt(
@@ -201,7 +161,7 @@ async def _verdict(
         stopped = [str(error)]
     finally:
         talking.remove(conversation)
-    objects = await fetched(client.store, conversation_prefix(USER, conversation.id))
+    objects = await fetched(client.store, conversation_prefix(NAME, conversation.id))
     wrong = [*stopped, *audit(conversation.id, objects), *judge(sample, objects)]
     events = sum("/events/" in key for key in objects)
     return Verdict(sample, wrong, events, time.monotonic() - start)

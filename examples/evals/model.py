@@ -1,0 +1,93 @@
+"""The scripted model: a server that knows by what is said to it which conversation goes on."""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+
+from models.model import NUMBER_HEADER, ModelRefused
+from models.playback import Playback
+from models.script import Failure, Script
+from models.serve import Calls, Reply, listening, refusal
+
+Messages: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class Asked:
+    """When each answer was asked for, by its script and its number, on the clock of `monotonic`."""
+
+    url: str = ""
+    times: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def answers(self) -> int:
+        return len(self.times)
+
+    @property
+    def calls(self) -> int:
+        return sum(map(len, self.times.values()))
+
+    @property
+    def again(self) -> int:
+        """How many calls were for an answer that had been asked for before."""
+        return self.calls - self.answers
+
+
+class Server:
+    def __init__(self, scripts: Mapping[str, Script], name_of: Callable[[Messages], str]) -> None:
+        """`name_of` tells from the messages which script it is that goes on."""
+        self.asked = Asked()
+        self._playbacks = {name: Playback(script) for name, script in scripts.items()}
+        self._name_of = name_of
+        self._calls = Calls()
+
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/v1/chat/completions", self.chat, methods=["POST"])])
+
+    async def chat(self, request: Request) -> Any:
+        """The next answer, or a refusal that no retry helps against."""
+        body = json.loads(await request.body())
+        name = self._name_of(body["messages"])
+        if name not in self._playbacks:
+            what = "Nobody has written what is to be said to this conversation."
+            return refusal(Failure(status=400, message=what, code="script_not_found"))
+        number = request.headers.get(NUMBER_HEADER, "")
+        try:
+            cue = self._playbacks[name].cue(
+                body["messages"], number=int(number) if number.isdecimal() else None
+            )
+        except ModelRefused as error:
+            return refusal(Failure(status=400, message=str(error), code=error.code))
+        self.asked.times[name, cue.number].append(time.monotonic())
+        include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+        return Reply(cue, self._calls, body.get("stream") is True, include_usage)
+
+
+@asynccontextmanager
+async def serve(
+    scripts: Mapping[str, Script], name_of: Callable[[Messages], str]
+) -> AsyncIterator[Asked]:
+    """Serve while inside."""
+    server = Server(scripts, name_of)
+    async with listening(server.app()) as address:
+        server.asked.url = f"{address}/v1"
+        yield server.asked
+
+
+def texts(messages: Messages, role: str) -> list[str]:
+    """What was said in this role, message by message."""
+    return [_text(one.get("content")) for one in messages if one.get("role") == role]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return str(content or "")

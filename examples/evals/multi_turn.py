@@ -1,0 +1,68 @@
+"""The multi-turn conversations of BFCL as a batch: its rows, its agent, and what scores it.
+
+Each turn is said once the one before is over. All samples share one agent, which has the tools of
+every back-end; a system message tells which scenario a sample is about.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agent.spec import ModelSpec, Spec
+from evaluation.sample import Sample
+from evaluation.score import Outcome
+from evaluation.scorers.custom import Custom
+from evaluation.spec import BatchSpec, DatasetSpec
+from examples.bfcl.backends import SCENARIO, sample_in
+from examples.bfcl.dataset import samples
+from examples.bfcl.judge import failures, turns_in
+from examples.bfcl.run import PROMPT
+from examples.evals.model import Messages, texts
+
+NAME = "bfcl-multi-turn"
+HERE = "examples.evals.multi_turn"
+
+# Upstream's checker keeps what it works on in globals, which two threads must not change at once.
+_CHECKING = threading.Lock()
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    """A row for each sample of the benchmark, in the order of publication."""
+    for one in samples().values():
+        prompt = PROMPT.format(scenario=SCENARIO, sample=one.id)
+        first, *later = one.turns
+        yield {
+            "id": one.id,
+            "input": [{"role": "system", "content": prompt}, {"role": "user", "content": first}],
+            "turns": later,
+            "metadata": {"turns": len(one.turns), "back_ends": " ".join(sorted(one.classes))},
+        }
+
+
+def batch(ids: Sequence[str], concurrency: int, model: str) -> BatchSpec:
+    """The batch of these samples; its model is at the URL `model`."""
+    classes = sorted({name for one in samples().values() for name in one.classes})
+    return BatchSpec(
+        name=NAME,
+        dataset=DatasetSpec(function=f"{HERE}:rows"),
+        agent=Spec(
+            model=ModelSpec(name="openai/scripted", api_base=model, timeout=60.0),
+            tools=tuple(f"examples.bfcl.backends:{name}" for name in classes),
+        ),
+        scorers=(Custom(function=f"{HERE}:solved"),),
+        concurrency=concurrency,
+        ids=tuple(ids),
+    )
+
+
+def solved(sample: Sample, outcome: Outcome) -> dict[str, Any]:
+    """The score of upstream's checker, and why it is 0 where it is."""
+    with _CHECKING:
+        wrong = failures(samples()[sample.id], turns_in(outcome.messages))
+    return {"value": not wrong, "explanation": "\n".join(wrong) or None}
+
+
+def asked(messages: Messages) -> str:
+    """The sample that a request is about: the name of its script."""
+    found = sample_in("\n".join(texts(messages, "system")))
+    return found.id if found else ""

@@ -1,0 +1,126 @@
+"""BFCL as a batch: its rows, how a request is known, and what the scorer makes of messages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+pytest.importorskip(
+    "bfcl_eval", reason="bfcl-eval is missing: pip install --no-deps bfcl-eval mpmath"
+)
+
+from evaluation.sample import Sample, sample_of
+from evaluation.score import Outcome
+from examples.bfcl.backends import Worker
+from examples.bfcl.dataset import samples
+from examples.bfcl.judge import judge, turns_in, turns_of
+from examples.bfcl.objects import stored
+from examples.bfcl.script import script
+from examples.evals import checks, multi_turn
+from examples.evals.engine import Plan, carried_out
+from exports.results import messages
+from storage.datasets.dataset import read_dataset
+from storage.files import FileStore
+from tests.examples.playing import Play
+
+ONE = samples()["multi_turn_base_0"]
+URL = "http://127.0.0.1:1/v1"
+
+
+@pytest_asyncio.fixture
+async def play(tmp_path: Path) -> Play:
+    store = FileStore(tmp_path)
+    return await Play(store, ONE, Worker()).whole()
+
+
+@pytest_asyncio.fixture
+async def said(play: Play) -> list[dict[str, Any]]:
+    """The conversation in the results format."""
+    return list(messages(await play.log.read(0, play.seq)))
+
+
+def row(name: str) -> Sample:
+    return sample_of(next(one for one in multi_turn.rows() if one["id"] == name))
+
+
+def scored(said: list[dict[str, Any]]) -> dict[str, Any]:
+    return multi_turn.solved(row(ONE.id), Outcome(text="", messages=tuple(said)))
+
+
+def test_every_sample_of_the_benchmark_is_a_row_that_says_its_turns_one_by_one() -> None:
+    with read_dataset(multi_turn.batch([], 1, URL)) as dataset:
+        found = {one.id: one for one in dataset}
+    assert list(found) == list(samples())
+    for name, one in samples().items():
+        assert (found[name].question, *found[name].turns) == one.turns
+
+
+def test_a_request_is_known_by_its_scenario() -> None:
+    (told, _) = next(multi_turn.rows())["input"]
+    assert multi_turn.asked([told, {"role": "user", "content": "Hello."}]) == ONE.id
+    assert multi_turn.asked([{"role": "user", "content": told["content"]}]) == ""
+
+
+async def test_messages_have_the_turns_that_the_log_has(
+    play: Play, said: list[dict[str, Any]]
+) -> None:
+    logged = turns_of(stored(await play.objects()))
+    found = turns_in(said)
+    assert [turn.said for turn in found] == list(ONE.turns)
+    assert [turn.calls for turn in found] == [turn.calls for turn in logged]
+    assert [len(turn.steps) for turn in found] == [len(turn.steps) for turn in logged]
+    assert all(turn.ended for turn in found)
+
+
+async def test_the_benchmarks_own_solution_is_right(play: Play, said: list[dict[str, Any]]) -> None:
+    assert scored(said) == {"value": True, "explanation": None}
+    assert judge(ONE, await play.objects()) == []
+
+
+async def test_a_call_that_was_not_made_is_wrong(said: list[dict[str, Any]]) -> None:
+    first = next(one for one in said if one["role"] == "assistant" and one["tool_calls"])
+    first["tool_calls"] = first["tool_calls"][1:] or None
+    assert scored(said)["value"] is False
+
+
+async def test_a_result_that_upstream_does_not_get_is_wrong(said: list[dict[str, Any]]) -> None:
+    next(one for one in said if one["role"] == "tool")["content"] = "all is well"
+    found = scored(said)
+    assert found["value"] is False
+    assert "returned 'all is well'; upstream gets" in found["explanation"]
+
+
+async def test_arguments_that_cannot_be_read_are_wrong_and_no_error(
+    said: list[dict[str, Any]],
+) -> None:
+    first = next(one for one in said if one["role"] == "assistant" and one["tool_calls"])
+    first["tool_calls"][0]["function"]["arguments"] = "{cut o"
+    assert scored(said)["value"] is False
+
+
+async def test_a_conversation_that_ended_early_is_wrong(said: list[dict[str, Any]]) -> None:
+    turns = [at for at, one in enumerate(said) if one["role"] == "user"]
+    assert "3 messages of the user, the sample 4" in scored(said[: turns[3]])["explanation"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)  # each new worker probes the store, which takes seconds of a busy machine
+async def test_a_batch_is_solved_while_workers_are_killed(tmp_path: Path) -> None:
+    ids = ["multi_turn_base_0", "multi_turn_base_109"]
+    scripts = {name: script(samples()[name]) for name in ids}
+    plan = Plan(
+        batch=lambda model: multi_turn.batch(ids, 2, model),
+        scripts=scripts,
+        name_of=multi_turn.asked,
+        warm="examples.bfcl.warm",
+        workers=2,
+        kill_every=0.1,
+    )
+    answers = sum(len(each.answers) for each in scripts.values())
+    async with carried_out(plan, tmp_path, lambda _: None) as done:
+        assert list(checks.scores(done, dict.fromkeys(ids, 1.0))) == []
+        # A slow machine may take a worker for lost that is not: then it is asked for again too.
+        assert done.asked.answers == answers
+        assert await checks.logs(done, lambda one, held: judge(samples()[one.id], held)) == []
+        assert done.kills
