@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test long lint format bench bench-batch bench-short bfcl bfcl-short evals evals-short \
-	openhands validators \
+	openhands validators batch-chaos batch-chaos-short \
 	simulate soak crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
@@ -95,6 +95,12 @@ chaos: $(READY)  ## 300 workers and 10 of Temporal's servers are killed, over a 
 
 chaos-short: $(READY)  ## 30 and 2 of them
 	$(BIN)/python -m tests.chaos --short
+
+batch-chaos: $(READY)  ## everything is killed, over and over, during a batch of 2,000 samples
+	$(BIN)/python -m tests.batch_chaos
+
+batch-chaos-short: $(READY)  ## of 150
+	$(BIN)/python -m tests.batch_chaos --short
 
 fuzz: $(READY)  ## what others wrote, as no one would write it
 	$(BIN)/python -m tests.fuzz --seconds 60

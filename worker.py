@@ -197,6 +197,7 @@ async def run(settings: Settings) -> None:
 
     Raises ClientError where Temporal, StoreError where the store cannot be used.
     """
+    keep_bytecode(settings.data / "bytecode")
     store = store_of(settings)
     await check(store, settings)
     client = await connect()
@@ -233,6 +234,16 @@ async def run(settings: Settings) -> None:
     finally:
         await world.mcp.close()
         await SESSIONS.close()
+
+
+def keep_bytecode(folder: Path) -> None:
+    """Compile our code once, also where Python is told to keep none of it, as in many containers.
+
+    Temporal's sandbox loads it anew for every workflow: half of that would be the compiling.
+    """
+    if sys.dont_write_bytecode:
+        sys.pycache_prefix = str(folder)
+        sys.dont_write_bytecode = False
 
 
 def queue_of(settings: Settings) -> str:

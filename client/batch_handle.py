@@ -1,7 +1,7 @@
 """A batch that has been started: where it stands, and what it is told."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,6 @@ from temporalio.client import (
     Client,
     WorkflowFailureError,
     WorkflowHandle,
-    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -24,7 +23,7 @@ from client.diagnosis import Care, trouble_of
 from client.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
 from client.remote import Remote, is_alive
 from client.trouble import Trouble
-from evaluation.progress import Progress, together
+from evaluation.progress import MEMO, Progress, together
 from evaluation.running import Retune
 from storage.batches import BatchFolder, Kept
 from storage.keys import is_conversation_id
@@ -189,18 +188,18 @@ class BatchHandle:
             await asyncio.sleep(AGAIN)
 
     async def _asked(self, workflow_id: str) -> Progress | None:
-        handle = self._temporal().get_workflow_handle(workflow_id)
+        """What a workflow keeps beside it for everybody; nothing before its first step."""
+        batch = workflow_id.removeprefix("batch-")
         try:
-            told: Progress = await handle.query("status", result_type=Progress, rpc_timeout=ANSWER)
-        # ValueError is how the SDK says that an operator has paused the workflow in Temporal.
-        except (RPCError, WorkflowQueryFailedError, ValueError):
+            told = await replace(self._remote(), batch=batch).described()
+        except Unreachable:
             return None
-        return told
+        return await progress_in(self._temporal(), told) if told else None
 
     async def _unanswered(self, told: DescribeWorkflowExecutionResponse) -> Progress:
         found = await self.counted()
         trouble = await trouble_of(self._remote(), told, Care(store=False, depth=0))
-        reason = trouble.sentence if trouble else "No worker answers: this is what the store has"
+        reason = trouble.sentence if trouble else "It has told nothing yet: this is in the store"
         return found.model_copy(update={"status": "running", "reason": reason})
 
     async def _of_samples(self, told: DescribeWorkflowExecutionResponse) -> Trouble | None:
@@ -269,3 +268,13 @@ def _why(error: WorkflowFailureError) -> str:
             return "its workflow was cancelled in Temporal"
         case cause:
             return f"its workflow failed: {getattr(cause, 'message', cause)}"
+
+
+async def progress_in(temporal: Client, told: DescribeWorkflowExecutionResponse) -> Progress | None:
+    """How far a batch is, as Temporal describes its workflow."""
+    kept = told.workflow_execution_info.memo.fields.get(MEMO)
+    if kept is None:
+        return None
+    [progress] = await temporal.data_converter.decode([kept], [Progress])
+    found: Progress = progress
+    return found

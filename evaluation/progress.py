@@ -12,6 +12,9 @@ from events.usage import Usage
 BatchStatus: TypeAlias = Literal["running", "paused", "finished", "stopped"]
 """`stopped`: it came to its end with samples that were never run."""
 
+MEMO = "progress"
+"""What a batch's workflow keeps it under, for whoever describes the workflow."""
+
 MOST_NAMED = 50
 """Scorers and metrics that are told of while it runs."""
 

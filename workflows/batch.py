@@ -78,10 +78,6 @@ class Batch:
         if progress is not None and isinstance(self.runner, Parts) and isinstance(told[0], int):
             self.runner.report(told[0], progress)
 
-    @workflow.query(description="How far it is: counts, scores so far, cost, why it is paused.")
-    def status(self) -> Progress:
-        return self.runner.now()
-
 
 def _read(shape: type[Shape], sent: Any) -> Shape:
     """Raises ApplicationError with a sentence: what a workflow is sent may make no sense."""

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError, ChildWorkflowError, Workflow
 from agent.trial import Allowance, AllowanceAsked
 from evaluation.budget import Budget
 from evaluation.ledger import Amount, Ledger, allowance, amount_of, reserve
-from evaluation.progress import Progress, together
+from evaluation.progress import MEMO, Progress, together
 from evaluation.running import BatchStart, Retune
 from workflows.attempts import TASK_TIMEOUT, priority_of
 from workflows.failures import why
@@ -33,6 +33,7 @@ class Parts(Working):
 
     async def work(self) -> Progress:
         """Raises ApplicationError where a part failed: once the others are done."""
+        self.show()
         failures = await asyncio.gather(*(self.part(at) for at in range(self.start.parts)))
         if told := [one for one in failures if one is not None]:
             raise ApplicationError(told[0], type="PartFailed", non_retryable=True)
@@ -60,6 +61,7 @@ class Parts(Working):
         self.left.discard(at)
         self.budget.end(self.name(at), amount_of(ended.spent))
         self.grant_more()
+        self.show()
         return None
 
     def beginning(self, at: int) -> BatchStart:
@@ -88,6 +90,11 @@ class Parts(Working):
 
     def report(self, at: int, progress: Progress) -> None:
         self.told[at] = progress
+        self.show()
+
+    def show(self) -> None:
+        told = self.now().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        workflow.upsert_memo({MEMO: told})
 
     def ask(self, asked: AllowanceAsked) -> None:
         self.budget.ask(asked)
@@ -103,16 +110,19 @@ class Parts(Working):
                 "What is left of the batch's budget is not enough to go on: "
                 f"perdure batch retune {self.start.name} --cost … (or --tokens …)"
             )
+            self.show()
 
     def hold(self) -> None:
         self.pause_reason = f"It was paused. To go on: perdure batch resume {self.start.name}"
         self.held = True
         self.tell_all("pause")
+        self.show()
 
     def resume(self) -> None:
         self.pause_reason, self.held = None, False
         self.tell_all("resume")
         self.grant_more()
+        self.show()
 
     def retune(self, changes: Retune) -> Progress:
         self.concurrency = changes.concurrency or self.concurrency
@@ -125,6 +135,7 @@ class Parts(Working):
             self.budget.limit(raised)
             self.pause_reason = self.pause_reason if self.held else None
             self.grant_more()
+        self.show()
         return self.now()
 
     def now(self) -> Progress:

@@ -54,6 +54,7 @@ class Spending(Standing):
         self.stop_clock()
         self.pause_reason, self.held, self.in_a_row = None, False, 0
         self.grant_more()
+        self.show()
 
     def retune(self, changes: Retune) -> Progress:
         self.concurrency = changes.concurrency or self.concurrency
@@ -61,6 +62,7 @@ class Spending(Standing):
         raised = self.budget.raised(changes.cost, changes.tokens)
         if raised != self.budget.ledger.limit:
             self.limit(raised)
+        self.show()
         self.news = True
         return self.now()
 

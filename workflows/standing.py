@@ -8,7 +8,7 @@ from temporalio import workflow
 
 from agent.trial import Allowance
 from evaluation.budget import Budget
-from evaluation.progress import BatchStatus, Progress
+from evaluation.progress import MEMO, BatchStatus, Progress
 from evaluation.running import BatchStart, Job, Place
 from workflows.working import Working, tell
 
@@ -33,12 +33,23 @@ class Standing(Working):
         self.place = start.place or Place(chunk=start.first)
         self.running: dict[str, Job] = dict(start.running)
         self.starting = 0
+        self.refilling = False
         self.busy = 0
         self.progress = start.progress or Progress(name=start.name, expected=start.expected or 0)
         self.since = workflow.now()
         self.out_of_time = False
         self.asked_for: Allowance | None = None
         self.reported = self.progress.finished
+
+    def show(self) -> None:
+        """Tell how far it is, in a place that is read without asking this code.
+
+        Who queries a workflow has its newest events applied before their turn, where a worker does
+        not know it any more, and what they begin may then come in another order than it is
+        replayed (sdk-core 0.5). A description of the workflow asks nobody.
+        """
+        told = self.now().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        workflow.upsert_memo({MEMO: told})
 
     def hold(self) -> None:
         """Pause, and have every conversation that runs pause too."""
@@ -50,6 +61,7 @@ class Standing(Working):
     def pause(self, reason: str) -> None:
         self.stop_clock()
         self.pause_reason = reason
+        self.show()
 
     def stop_clock(self) -> None:
         self.progress = self.progress.model_copy(update={"seconds": self.seconds()})

@@ -20,9 +20,6 @@ from workflows.failures import why
 from workflows.spending import Spending
 from workflows.working import cancel, tell
 
-AT_ONCE = 50
-"""Children that one workflow task starts: some 60 KB of what Temporal takes 4 MB of."""
-
 MOST_TOGETHER = 16
 """Free places that are waited for, so that several children are started in one workflow task."""
 
@@ -42,9 +39,9 @@ class Window(Spending):
             await self.survey()
         if self.running:
             self.launch(self.follow(list(self.running)))
+        self.show()
         while not self.is_over():
             self.news = False
-            await self.refill()
             self.begin()
             if self.is_long() and self.is_quiet():
                 workflow.continue_as_new(self.handed_over())
@@ -73,7 +70,7 @@ class Window(Spending):
 
     async def refill(self) -> None:
         """Have jobs at hand for the free places."""
-        while not (self.waiting or self.is_paused) and self.place.chunk < self.start.end:
+        while not self.waiting and self.place.chunk < self.start.end:
             start = self.start
             asked = PageAsked(
                 name=start.name,
@@ -87,17 +84,31 @@ class Window(Spending):
             page: Page = await self.did("batch.page", asked, Page)
             self.waiting.extend(page.jobs)
             self.place = page.then
+        self.refilling = False
+        self.begin()
 
     def begin(self) -> None:
-        """Start what there is room for, several at a time: each start has a price in history."""
-        draining = self.is_rescoring and self.is_long()
-        if self.is_paused or self.starting or draining or not self.has_time():
+        """Start what there is room for, several at a time: each start has a price in history.
+
+        What is started depends on what has ended, in its order, and not on how much of it a
+        workflow task brings: a query may bring a part of it earlier than it is replayed.
+        """
+        if self.is_paused or self.is_long() or not self.has_time():
             return
+        before = len(self.running)
+        self.begin_more()
+        if len(self.running) > before:
+            self.show()
+        if not (self.waiting or self.refilling) and self.place.chunk < self.start.end:
+            self.refilling = True
+            self.launch(self.refill())
+
+    def begin_more(self) -> None:
         free = self.concurrency - len(self.running)
         left = len(self.waiting) + len(self.again)
-        if free < max(1, min(self.concurrency // 8, MOST_TOGETHER, left)):
+        if free < min(self.together(), max(1, left)):
             return
-        for _ in range(min(free, left, AT_ONCE)):
+        for _ in range(min(free, left)):  # at 1.2 KB each: Temporal takes 4 MB at a time
             due = self.again if len(self.again) >= MANY or not self.waiting else self.waiting
             job, name = due[0], self.conversation(due[0])
             granted = Allowance() if self.is_rescoring else self.budget.begin(name, self.start.most)
@@ -109,6 +120,10 @@ class Window(Spending):
                 self.progress = counted(self.progress, job.counted, -1)
             job = self.running[name] = job.model_copy(update={"counted": None})
             self.launch(self.attempt(name, job, granted))
+
+    def together(self) -> int:
+        """How many places are left free before they are filled."""
+        return max(1, min(self.concurrency // 8, MOST_TOGETHER))
 
     async def attempt(self, name: str, job: Job, granted: Allowance) -> None:
         """Make an attempt, and take in what came of it."""
@@ -176,6 +191,9 @@ class Window(Spending):
         self.judge(scored)
         self.grant_more()
         self.report()
+        self.begin()
+        if self.is_paused or not (self.waiting or self.again):  # nothing more is begun, and shown
+            self.show()
         self.news = True
 
     def is_worth_another(self, job: Job, scored: Scored) -> bool:

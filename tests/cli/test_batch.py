@@ -85,7 +85,7 @@ async def test_a_batch_is_run_to_its_scores_and_comes_back_without_running_again
     )
     assert (again.code, again.json["done"], again.json["attempts"]) == (0, 3, 3)
     assert (stands.code, stands.json["scores"]) == (0, again.json["scores"])
-    assert f"{name}: 3 of 3 done; includes 0.667 ± 0.333; finished" in every.out
+    assert f"{name}: 3 of 3 done; includes 0.667 ± 0.333; " in every.out
 
 
 async def test_what_failed_is_told_by_the_exit_code_and_run_again_by_its_name(

@@ -12,7 +12,7 @@ from activities.world import World
 from agent.completion import Completion
 from agent.trial import Allowance
 from evaluation.ledger import Ledger
-from evaluation.progress import Progress
+from evaluation.progress import MEMO, Progress
 from evaluation.result import SampleResult
 from evaluation.running import BatchStart
 from evaluation.sample import Sample, sample_of
@@ -127,7 +127,9 @@ async def results(house: House, batch: BatchSpec) -> dict[str, SampleResult]:
 
 
 async def told(handle: WorkflowHandle[Any, Progress]) -> Progress:
-    progress: Progress = await handle.query("status", result_type=Progress)
+    """What it keeps beside it; before its first step nothing is known."""
+    memo = await (await handle.describe()).memo()
+    progress = Progress.model_validate(memo.get(MEMO) or {"name": "unknown"})
     adds_up(progress)
     return progress
 

@@ -1,0 +1,168 @@
+"""What a batch costs beyond its conversations: `python -m bench.batch [-o json]`.
+
+The same conversations, of three answers and two tool calls each, are run by a batch and started one
+by one by a client, with as many at a time, in turn on one server and one worker. The difference is
+the batch's own: choosing, starting, scoring and recording its samples. Then the history of batches
+by how many samples they run at a time, and with `--memory` what their worker holds in memory.
+Figures are medians over rounds; only ratios of one run mean anything on a noisy machine.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+from typing import Any
+
+from agent.spec import Spec
+from bench.batch_history import history
+from bench.batch_memory import table, watched
+from bench.batch_stage import QUESTION, Spent, Stage, staged
+
+WARM = 16
+"""Samples before the clock starts."""
+
+PARTS = ("overhead", "history", "memory")
+
+SIDES = ("alone", "batch")
+
+FIGURES = ("time_ms", "worker_cpu_ms", "temporal_cpu_ms", "client_cpu_ms")
+
+
+def per_sample(spent: Spent, samples: int) -> dict[str, float]:
+    return {
+        "time_ms": 1000 * spent.time / samples,
+        "worker_cpu_ms": 1000 * spent.worker / samples,
+        "temporal_cpu_ms": 1000 * spent.temporal / samples,
+        "client_cpu_ms": 1000 * spent.client / samples,
+    }
+
+
+async def alone(stage: Stage, samples: int, concurrency: int) -> Spent:
+    """The conversations of a batch, without the batch."""
+    spec, room = Spec.model_validate(stage.agent("steps")), asyncio.Semaphore(concurrency)
+
+    async def one() -> None:
+        async with room:
+            talk = await stage.client.start(QUESTION, spec)
+            outcome = await talk.handle.result()
+            assert outcome.status == "finished", outcome.reason
+
+    before = stage.spent()
+    await asyncio.gather(*(one() for _ in range(samples)))
+    return stage.spent() - before
+
+
+async def together(stage: Stage, samples: int, concurrency: int) -> Spent:
+    before = stage.spent()
+    batch = await stage.batch("steps", samples, concurrency)
+    progress = await batch.handle.result()
+    spent = stage.spent() - before
+    right = progress.scores["includes"].mean if progress.scored == samples else None
+    assert right == 1.0, progress
+    return spent
+
+
+async def overhead(stage: Stage, rounds: int, samples: int, concurrency: int) -> dict[str, Any]:
+    runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    await alone(stage, WARM, concurrency)
+    await together(stage, WARM, concurrency)
+    for nth in range(rounds):
+        for side in SIDES if nth % 2 == 0 else SIDES[::-1]:
+            run = alone if side == "alone" else together
+            runs[side].append(per_sample(await run(stage, samples, concurrency), samples))
+    for row in runs["alone"] + runs["batch"]:
+        row["cpu_ms"] = row["worker_cpu_ms"] + row["temporal_cpu_ms"]
+    columns = ("cpu_ms", *FIGURES)
+    return {
+        "rounds": rounds,
+        "samples": samples,
+        "concurrency": concurrency,
+        "load": os.getloadavg()[1],
+        "per_sample": {
+            side: {name: statistics.median(row[name] for row in runs[side]) for name in columns}
+            for side in SIDES
+        },
+        "overhead": {name: _more(runs, name) for name in columns if name != "client_cpu_ms"},
+    }
+
+
+def _more(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]:
+    """How much more the batch took, as a part of what its conversations take: by round."""
+    pairs = zip(runs["batch"], runs["alone"], strict=True)
+    return [batch[name] / bare[name] - 1 for batch, bare in pairs]
+
+
+async def measure(asked: argparse.Namespace) -> dict[str, Any]:
+    report: dict[str, Any] = {}
+    async with staged() as stage:
+        if "overhead" in asked.parts:
+            report["overhead"] = await overhead(
+                stage, asked.rounds, asked.samples, asked.concurrency
+            )
+        if "history" in asked.parts:
+            report["history"] = [
+                (await history(stage, asked.long, concurrency)).report()
+                for concurrency in asked.windows
+            ]
+        if "memory" in asked.parts:
+            seen = await watched(stage, asked.memory, asked.concurrency)
+            report["memory"] = table(seen)
+    return report
+
+
+def show(report: dict[str, Any]) -> None:
+    if found := report.get("overhead"):
+        _show_overhead(found)
+    for row in report.get("history", ()):
+        print(
+            f"history: {row['samples']} samples, {row['concurrency']} at a time: "
+            f"{row['events_per_sample']:.2f} events a sample in {len(row['runs'])} runs; "
+            f"of each run {', '.join(f'{one:.2f}' for one in row['of_each_run'])}"
+        )
+        for kind, events in row["by_kind"].items():
+            print(f"    {kind:52}{events:8.3f}")
+    for row in report.get("memory", ()):
+        print(
+            f"memory: {row['finished']:8} samples  worker {row['worker_mb']:7.1f} MB  "
+            f"Temporal {row['temporal_mb']:7.1f} MB  "
+            f"worker's CPU {row['cpu_ms']:7.1f} ms a sample  "
+            f"{row['per_second']:6.2f} samples a second"
+        )
+
+
+def _show_overhead(found: dict[str, Any]) -> None:
+    print(
+        f"{found['rounds']} rounds of {found['samples']} samples of three answers, "
+        f"{found['concurrency']} at a time, at a load of {found['load']:.1f}"
+    )
+    columns = list(found["per_sample"]["batch"])
+    print(f"{'a sample':12}" + "".join(f"{name:>18}" for name in columns))
+    for side, row in found["per_sample"].items():
+        print(f"{side:12}" + "".join(f"{row[name]:18.1f}" for name in columns))
+    for name, ratios in found["overhead"].items():
+        rounds = " ".join(f"{one:+.1%}" for one in ratios)
+        print(f"overhead, {name:18} {statistics.median(ratios):+.1%}   ({rounds})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.batch", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=PARTS[:2])
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--samples", type=int, default=100, help="of each side of a round")
+    parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--long", type=int, default=600, help="samples of a history")
+    parser.add_argument("--windows", type=int, nargs="+", default=[8, 16, 32])
+    parser.add_argument("--memory", type=int, default=5000, help="samples, at most 20,000")
+    asked = parser.parse_args()
+    report = asyncio.run(measure(asked))
+    if asked.output == "json":
+        json.dump(report, sys.stdout, indent=2)
+    else:
+        show(report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What the worker of a batch holds in memory, while the batch goes on."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from bench.batch_stage import Stage, cpu, memory
+
+EVERY = 0.5
+"""Seconds between two looks."""
+
+MARKS = (100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """When `finished` samples were: resident bytes, seconds of CPU of the worker, and seconds."""
+
+    finished: int
+    worker: int
+    temporal: int
+    cpu: float
+    time: float
+
+
+async def watched(stage: Stage, samples: int, concurrency: int) -> list[Seen]:
+    """A batch of short samples, looked at all along."""
+    batch = await stage.batch("word", samples, concurrency)
+    ended = asyncio.ensure_future(batch.handle.result())
+    seen = [_look(stage, 0)]
+    while not ended.done():
+        await asyncio.wait({ended}, timeout=EVERY)
+        told = await batch.asked()
+        if told is not None and told.finished > seen[-1].finished:
+            seen.append(_look(stage, told.finished))
+    assert (await ended).scored == samples, await ended
+    return seen
+
+
+def _look(stage: Stage, finished: int) -> Seen:
+    return Seen(
+        finished,
+        memory(stage.worker_pid),
+        memory(stage.temporal_pid),
+        cpu(stage.worker_pid),
+        time.perf_counter(),
+    )
+
+
+def table(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+    """What was seen when so many samples were finished; the rates are since the row before."""
+    rows = [seen[0]]
+    for mark in (*MARKS, seen[-1].finished):
+        if mark <= seen[-1].finished:
+            row = next(one for one in seen if one.finished >= mark)
+            rows += [row] if row is not rows[-1] else []
+    return [
+        {
+            "finished": now.finished,
+            "worker_mb": now.worker / 1e6,
+            "temporal_mb": now.temporal / 1e6,
+            "cpu_ms": 1000 * (now.cpu - before.cpu) / (now.finished - before.finished),
+            "per_second": (now.finished - before.finished) / (now.time - before.time),
+        }
+        for before, now in pairwise(rows)
+    ]

@@ -1,0 +1,70 @@
+"""The samples in Inspect, which is in an environment of its own."""
+
+import asyncio
+import json
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.inspect_calls import again, calls, half
+from tests.exports.validators_environment import VALIDATORS
+
+TASK = Path(__file__).with_name("inspect_task.py")
+
+
+@dataclass(frozen=True)
+class Theirs:
+    folder: Path
+    at_a_time: int
+
+    async def measured(self, samples: int) -> dict[str, float]:
+        place = self._place()
+        process = await self._start(place, "measure", place / "logs", samples)
+        told = await _ended(process)
+        assert (told["scored"], told["right"]) == (samples, True), told
+        assert len(calls(place / "calls")) == samples
+        return {
+            "time_s": told["time"],
+            "cpu_ms_a_call": 1000 * told["cpu"] / samples,
+            "written_kb_a_call": told["written"] / 1000 / samples,
+        }
+
+    async def killed(self, samples: int) -> dict[str, float]:
+        """Killed when half of the calls are made; then `eval-retry`."""
+        place = self._place()
+        process = await self._start(place, "run", place / "logs", samples)
+        await half(place / "calls", samples)
+        process.kill()
+        await process.wait()
+        made, at = len(calls(place / "calls")), time.perf_counter()
+        [log] = (place / "logs").glob("*.eval")
+        told = await _ended(await self._start(place, "retry", log))
+        took = time.perf_counter() - at
+        assert (told["scored"], told["right"]) == (samples, True), told
+        return {"calls_before": made, **again(place / "calls"), "then_time_s": took}
+
+    def _place(self) -> Path:
+        place = self.folder / uuid.uuid4().hex
+        place.mkdir(parents=True)
+        return place
+
+    async def _start(self, place: Path, *given: object) -> asyncio.subprocess.Process:
+        own = {"PATH": os.environ["PATH"], "HOME": str(place), "CALLS": str(place / "calls")}
+        command = [VALIDATORS.python, "-I", TASK, *given, self.at_a_time]
+        with (place / "told").open("ab") as told:
+            return await asyncio.create_subprocess_exec(
+                *map(str, command),
+                cwd=place,
+                env=own,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=told,
+            )
+
+
+async def _ended(process: asyncio.subprocess.Process) -> dict[str, float]:
+    output, _ = await process.communicate()
+    assert process.returncode == 0, "Inspect failed: see what it wrote to its standard error"
+    told: dict[str, float] = json.loads(output.decode().splitlines()[-1])
+    return told

@@ -1,0 +1,84 @@
+"""What was paid for, against what is on record: call by call."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.batch_chaos.crew import Blow
+from tests.batch_chaos.model import Asked, Call
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A call that came to nothing on record, and the blow that explains it; None: nothing does.
+
+    `after` is how many seconds after the answer the blow came: below 0, it came before its end.
+    """
+
+    call: Call
+    blow: Blow | None
+    after: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bill:
+    """`answered` counts answers that were sent whole, `recorded` those on record.
+
+    `twice` were sent whole and are not on record, `cut` were not sent whole. `made_up` are ids on
+    record that no answer had; `odd` says what else does not add up.
+    """
+
+    answered: int
+    recorded: int
+    twice: tuple[Lost, ...]
+    cut: tuple[Lost, ...]
+    made_up: tuple[str, ...]
+    odd: tuple[str, ...]
+
+    @property
+    def unexplained(self) -> list[Lost]:
+        return [one for one in (*self.twice, *self.cut) if one.blow is None]
+
+
+def bill(
+    calls: Sequence[Call],
+    blows: Sequence[Blow],
+    recorded: Collection[str],
+    due: Mapping[Asked, int],
+) -> Bill:
+    """`recorded` are the ids of answers on record, `due` how often each is to be there."""
+    by_asked: dict[Asked, list[Call]] = defaultdict(list)
+    for call in sorted(calls, key=lambda one: one.began):
+        by_asked[call.asked].append(call)
+    kept = set(recorded)
+    lost = [_lost(one, by_asked[one.asked], blows) for one in calls if one.id not in kept]
+    paid = {one.id for one in calls if one.answered is not None}
+    return Bill(
+        answered=len(paid),
+        recorded=len(recorded),
+        twice=tuple(one for one in lost if one.call.answered is not None),
+        cut=tuple(one for one in lost if one.call.answered is None),
+        made_up=tuple(sorted(kept - paid)),
+        odd=tuple(_odd(by_asked, kept, due)),
+    )
+
+
+def _lost(call: Call, same: Sequence[Call], blows: Sequence[Blow]) -> Lost:
+    """A blow explains it that came after the call began, and before it was made once more."""
+    again = min((one.began for one in same if one.began > call.began), default=None)
+    if again is None:
+        return Lost(call, None)
+    own = [one for one in blows if one.worker == call.worker]
+    for blow in (*own, *(one for one in blows if not one.worker)):
+        if blow.since <= again and blow.until >= call.began:
+            return Lost(call, blow, blow.since - (call.answered or call.began))
+    return Lost(call, None)
+
+
+def _odd(
+    by_asked: Mapping[Asked, Sequence[Call]], kept: set[str], due: Mapping[Asked, int]
+) -> Iterator[str]:
+    for asked in sorted({*by_asked, *due}):
+        count = sum(call.id in kept for call in by_asked.get(asked, ()))
+        if count != due.get(asked, 0):
+            yield f"{asked}: {count} answers are on record, and {due.get(asked, 0)} have to be"

@@ -1,0 +1,64 @@
+"""Workers that can be told apart by their key, and a book of what befell each of them."""
+
+import asyncio
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+from examples.bfcl.forked import work
+from tests.chaos.crew import FORKS, Crew, Member
+
+
+@dataclass(frozen=True)
+class Blow:
+    """What befell a worker, by its key; from when to when, by the monotonic clock.
+
+    Temporal has no key: its blows are everybody's. A request of a killed worker may come in late.
+    """
+
+    what: Literal["killed", "frozen", "silent", "Temporal away"]
+    worker: str
+    since: float
+    until: float
+
+
+@dataclass
+class KeyedCrew(Crew):
+    """Each worker's key for the model is the name of its log."""
+
+    blows: list[Blow] = field(default_factory=list)
+
+    async def kill_all(self, members: Iterable[Member]) -> None:
+        """At once, each with a successor."""
+        await asyncio.gather(*(self.kill(one) for one in members))
+
+    async def kill(self, member: Member) -> None:
+        if member in self._members:
+            self.blows.append(Blow("killed", key_of(member), monotonic(), math.inf))
+        await super().kill(member)
+
+    async def freeze_for(self, member: Member, seconds: float) -> None:
+        """Silent for a while, as on a machine that has other things to do."""
+        since = monotonic()
+        self.freeze(member)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            if member.frozen and member in self._members:
+                self.thaw(member)
+            self.blows.append(Blow("frozen", key_of(member), since, monotonic()))
+
+    async def _hire_on(self, machine: Path) -> None:
+        log = self.folder / f"worker-{next(self._numbers)}.log"
+        env = {**self.env, "PERDURE_DATA": str(machine), "OPENAI_API_KEY": log.stem}
+        process = FORKS.Process(target=work, args=(env, log), daemon=True)
+        await asyncio.to_thread(process.start)
+        member = Member(process, machine, log)
+        self._members[member] = asyncio.create_task(self._watch(member))
+
+
+def key_of(member: Member) -> str:
+    return member.log.stem

@@ -1,0 +1,246 @@
+"""What the batch is made of, what its model says, and so what has to come of every sample."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from evaluation.result import Attempt, Failure, SampleResult
+from evaluation.sample import Sample, conversation_id, sample_of
+from evaluation.score import Score
+from events.usage import Usage
+from models import script
+from models.script import Answer, ToolCall
+
+USER = "chaos"
+MODEL = "oracle"
+GRADER = "model_graded"
+
+Kind: TypeAlias = Literal[
+    "plain", "wrong", "looked", "charged", "filed", "turned", "endless", "refused", "filtered"
+]
+Reply: TypeAlias = Answer | script.Failure
+
+SHARES: dict[Kind, int] = {
+    "plain": 8,
+    "wrong": 4,
+    "looked": 7,
+    "charged": 7,
+    "filed": 6,
+    "turned": 5,
+    "endless": 1,
+    "refused": 1,
+    "filtered": 1,
+}
+"""Of each so many in a row, mixed."""
+
+MOST_ANSWERS = 4
+"""The limit of each sample."""
+
+GRADED = Usage(prompt_tokens=50, completion_tokens=3)
+
+REFUSED: dict[Kind, script.Failure] = {
+    "refused": script.Failure(status=401, code="invalid_api_key"),
+    "filtered": script.Failure(status=400, message="This violates our content policy."),
+}
+
+FAILED: dict[Kind, tuple[str, str]] = {
+    "refused": ("configuration", "auth"),
+    "filtered": ("agent", "content"),
+}
+"""Kind and code of the failure."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One sample. `number` counts them from 0."""
+
+    number: int
+    kind: Kind
+
+    @property
+    def id(self) -> str:
+        return f"s{self.number:04d}" if self.number % 50 else f"s{self.number:04d}/ä b"
+
+    @property
+    def word(self) -> str:
+        return f"word{self.number * 7919 % 100_003}"
+
+    @property
+    def target(self) -> str:
+        return self.word.upper() if self.kind == "filed" else self.word
+
+    @property
+    def row(self) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "id": self.id,
+            "input": f"[#{self.number}] Say the word.",
+            "target": self.target,
+            "metadata": {"kind": self.kind},
+        }
+        if self.kind == "turned":
+            row["turns"] = ["And now look."]
+        if self.kind == "filed":
+            row["files"] = {"word.txt": f"{self.word}\n"}
+            row["setup"] = "tr a-z A-Z <word.txt >loud.txt"
+        return row
+
+    @property
+    def sample(self) -> Sample:
+        return sample_of(self.row)
+
+    @property
+    def is_graded(self) -> bool:
+        return self.kind not in FAILED
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """What the model says to it, in order; in the last words, `{}` is what a tool said."""
+        chance = random.Random(f"sample {self.number}")
+        said = _said(self.kind, self.word, chance)
+        return tuple(_paced(one, nth, chance) for nth, one in enumerate(said))
+
+    @property
+    def answers(self) -> int:
+        return sum(isinstance(one, Answer) for one in self.replies)
+
+    @property
+    def answer(self) -> str | None:
+        if self.kind in FAILED or self.kind == "endless":
+            return None
+        return "No idea." if self.kind == "wrong" else self.target
+
+    @property
+    def is_right(self) -> bool:
+        return self.answer == self.target
+
+    def grade(self) -> Answer:
+        """What the grading model says: by the plan, and so whatever it is shown is checked."""
+        letter = "C" if self.is_right else "I"
+        return Answer(content=f"So it is.\nGRADE: {letter}", usage=GRADED, delay=0.1)
+
+
+def planned(count: int) -> list[Planned]:
+    """The same ones whenever so many are asked for, all kinds of them mixed."""
+    kinds = [kind for kind, share in SHARES.items() for _ in range(share)]
+    random.Random("kinds").shuffle(kinds)
+    return [Planned(number, kinds[number % len(kinds)]) for number in range(count)]
+
+
+def written(
+    folder: Path, name: str, samples: Sequence[Planned], address: str, at_a_time: int
+) -> Path:
+    """The file of the batch, with its dataset beside it."""
+    folder.mkdir(exist_ok=True)
+    rows = "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in samples)
+    (folder / "samples.jsonl").write_text(rows)
+    file = folder / "batch.toml"
+    file.write_text(
+        f'''name = "{name}"
+dataset = "samples.jsonl"
+concurrency = {at_a_time}
+
+[agent]
+system_prompt = "Do what you are told."
+tools = ["tests.chaos.tools:TOOLS", "tests.batch_chaos.tools:TOOLS"]
+
+[agent.model]
+name = "openai/{MODEL}"
+api_base = "{address}"
+timeout = 60.0
+
+[limits]
+messages = {MOST_ANSWERS}
+
+[[scorers]]
+kind = "exact"
+
+[[scorers]]
+kind = "{GRADER}"
+'''
+    )
+    return file
+
+
+def expected(one: Planned, batch: str) -> SampleResult:
+    """What has to come of a sample; how long it took is left out."""
+    sample = one.sample
+    failed = FAILED.get(one.kind)
+    replies = [reply for reply in one.replies if isinstance(reply, Answer)]
+    exact = Score(value=one.is_right)
+    graded = Score(value="C" if one.is_right else "I")
+    attempt = Attempt(
+        conversation_id=conversation_id(f"{USER}/{batch}", one.id, 0),
+        status="failed" if failed else "limited" if one.kind == "endless" else "scored",
+        scores={} if failed else {"exact": exact, GRADER: graded},
+        answer=one.answer,
+        failure=Failure(kind=failed[0], code=failed[1]) if failed else None,
+        limit="max_iterations" if one.kind == "endless" else None,
+        usage=_sum([reply.usage for reply in replies]),
+        grading=GRADED if one.is_graded else Usage(),
+        turns=one.answers,
+        tool_calls=sum(len(reply.tool_calls) for reply in replies),
+    )
+    return SampleResult(
+        id=one.id, target=sample.target, metadata=sample.metadata, attempts=(attempt,)
+    )
+
+
+def _said(kind: Kind, word: str, chance: random.Random) -> tuple[Reply, ...]:
+    say = Answer(content=word)
+    match kind:
+        case "plain":
+            return (say,)
+        case "wrong":
+            return (Answer(content="No idea."),)
+        case "looked":
+            return (_calls(_look(chance), _look(chance)), say)
+        case "charged":
+            return (_calls(_charge(chance), _look(chance)), say)
+        case "filed":
+            copy = ToolCall(name="copy", arguments={"source": "loud.txt", "target": "kept.txt"})
+            peek = ToolCall(name="peek", arguments={"path": "kept.txt"})
+            return (_calls(copy), _calls(peek), Answer(content="{}"))
+        case "turned":
+            return (Answer(content="I shall."), _calls(_look(chance)), say)
+        case "endless":
+            return tuple(_calls(_look(chance)) for _ in range(MOST_ANSWERS))
+        case "refused" | "filtered":
+            return (REFUSED[kind],)
+
+
+def _paced(reply: Reply, nth: int, chance: random.Random) -> Reply:
+    if not isinstance(reply, Answer):
+        return reply
+    return reply.model_copy(
+        update={
+            "delay": chance.uniform(0.1, 0.8),
+            "chunk_delay": chance.choice((0.0, 0.0, 0.1)),
+            "usage": Usage(prompt_tokens=100 + 10 * nth, completion_tokens=5),
+        }
+    )
+
+
+def _calls(*calls: ToolCall) -> Answer:
+    return Answer(tool_calls=calls)
+
+
+def _look(chance: random.Random) -> ToolCall:
+    seconds = round(chance.uniform(0.0, 0.5), 2)
+    return ToolCall(name="look", arguments={"number": chance.randrange(10**6), "seconds": seconds})
+
+
+def _charge(chance: random.Random) -> ToolCall:
+    seconds = round(chance.uniform(0.0, 1.0), 2)
+    return ToolCall(
+        name="charge", arguments={"amount": chance.randrange(10**6), "seconds": seconds}
+    )
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    return Usage(
+        prompt_tokens=sum(one.prompt_tokens for one in usages),
+        completion_tokens=sum(one.completion_tokens for one in usages),
+    )
