@@ -181,8 +181,13 @@ class _Judge:
 
     async def _asked(self, scorer: ModelGraded, prompt: str, number: int) -> Completion:
         model = scorer.model or self.batch.agent.model
+        graded = self.outcome.conversation_id
         request = Request(
-            model, [{"role": "user", "content": prompt}], purpose="grade", number=number
+            model,
+            [{"role": "user", "content": prompt}],
+            purpose="grade",
+            number=number,
+            key=f"{graded}/{_kept_as(scorer.called, number)}" if graded else None,
         )
         try:
             return await self.world.model.complete(request, lambda _: None)

@@ -92,6 +92,7 @@ class ModelActivities:
             [function_of(asking(one) if _asks_for_risks(spec) else one) for one in told],
             fallbacks=spec.fallbacks,
             number=step.number,
+            key=f"{log.conversation_id}/{task.base}",
         )
         must_be_awaited(news)
         try:

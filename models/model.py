@@ -32,6 +32,9 @@ PURPOSE_HEADER = "X-Perdure-Purpose"
 NUMBER_HEADER = "X-Perdure-Number"
 """How a server of one's own is told a request's `purpose` and `number`."""
 
+KEY_HEADER = "Idempotency-Key"
+"""How a server or gateway is told a request's `key` (draft-ietf-httpapi-idempotency-key-header)."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -39,7 +42,8 @@ class Request:
 
     `fallbacks` are asked in this order when the model cannot answer; `stop` are the words it stops
     before. `number` counts the answers of this purpose that the conversation has had, so that a
-    script goes on at the right one whatever was condensed away.
+    script goes on at the right one whatever was condensed away. `key` names the call, the same in
+    every attempt: a server that honours it answers a repeat without charging for it again.
     """
 
     model: ModelSpec
@@ -49,6 +53,7 @@ class Request:
     stop: Sequence[str] = ()
     purpose: Purpose = ""
     number: int | None = None
+    key: str | None = None
 
 
 Complete: TypeAlias = Callable[[Request, OnText], Awaitable[Completion]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.spec import ModelSpec
 from models.features import Features, features_of
-from models.model import NUMBER_HEADER, PURPOSE_HEADER, ModelRefused, Request
+from models.model import KEY_HEADER, NUMBER_HEADER, PURPOSE_HEADER, ModelRefused, Request
 
 KEY_VARIABLES = {
     "bedrock": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -91,14 +91,18 @@ def _is_direct(known: Mapping[str, Any], api_base: str | None) -> bool:
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """What a server of one's own, such as the scripted one, is told beside the request.
+    """What a server of one's own, a gateway or the scripted one, is told beside the request.
 
     A provider's own address is never told.
     """
     if request.model.api_base is None:
         return {}
     number = "" if request.number is None else str(request.number)
-    told = {PURPOSE_HEADER: request.purpose, NUMBER_HEADER: number}
+    told = {
+        PURPOSE_HEADER: request.purpose,
+        NUMBER_HEADER: number,
+        KEY_HEADER: request.key or "",
+    }
     return {name: value for name, value in told.items() if value}
 
 

@@ -25,7 +25,8 @@ class Bill:
     """`answered` counts answers that were sent whole, `recorded` those on record.
 
     `twice` were sent whole and are not on record, `cut` were not sent whole. `made_up` are ids on
-    record that no answer had; `odd` says what else does not add up.
+    record that no answer had; `odd` says what else does not add up. `charged` is how many a server
+    charges for that knows a repeat by its key.
     """
 
     answered: int
@@ -34,6 +35,7 @@ class Bill:
     cut: tuple[Lost, ...]
     made_up: tuple[str, ...]
     odd: tuple[str, ...]
+    charged: int = 0
 
     @property
     def unexplained(self) -> list[Lost]:
@@ -59,7 +61,8 @@ def bill(
         twice=tuple(one for one in lost if one.call.answered is not None),
         cut=tuple(one for one in lost if one.call.answered is None),
         made_up=tuple(sorted(kept - paid)),
-        odd=tuple(_odd(by_asked, kept, due)),
+        odd=(*_odd(by_asked, kept, due), *_keys(calls)),
+        charged=len({one.key or one.id for one in calls if one.answered is not None}),
     )
 
 
@@ -73,6 +76,19 @@ def _lost(call: Call, same: Sequence[Call], blows: Sequence[Blow]) -> Lost:
         if blow.since <= again and blow.until >= call.began:
             return Lost(call, blow, blow.since - (call.answered or call.began))
     return Lost(call, None)
+
+
+def _keys(calls: Sequence[Call]) -> Iterator[str]:
+    """Every call has the same key each time, and no other has it."""
+    for mine, theirs in (("asked", "key"), ("key", "asked")):
+        found: dict[object, set[object]] = defaultdict(set)
+        for call in calls:
+            found[getattr(call, mine)].add(getattr(call, theirs))
+        yield from (
+            f"{one} had more than one {theirs}: {sorted(map(str, others))}"
+            for one, others in found.items()
+            if len(others) > 1 and one
+        )
 
 
 def _odd(

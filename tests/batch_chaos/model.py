@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Send
 
 from models import wire
-from models.model import NUMBER_HEADER, PURPOSE_HEADER
+from models.model import KEY_HEADER, NUMBER_HEADER, PURPOSE_HEADER
 from models.playback import Cue, Messages
 from models.script import Answer, Failure, Script
 from models.serve import Calls, Reply, listening, refusal
@@ -53,6 +53,7 @@ class Call(Calls):
     worker: str
     began: float
     tell: Callable[["Call"], None] = field(repr=False)
+    key: str = ""
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     answered: float | None = None
 
@@ -118,7 +119,8 @@ class Oracle:
             self.refused[asked.sample] += 1
             return refusal(reply)
         worker = request.headers.get("authorization", "").removeprefix("Bearer ")
-        call = Call(asked, worker, monotonic(), self._take)
+        key = request.headers.get(KEY_HEADER, "")
+        call = Call(asked, worker, monotonic(), self._take, key)
         self.calls.append(call)
         return Told(call, Cue(SCRIPT, asked.number, reply))
 

@@ -103,6 +103,7 @@ class Report:
             "model": {
                 "answered": bill.answered,
                 "recorded": bill.recorded,
+                "charged": bill.charged,
                 "paid twice": _explained(bill.twice),
                 "cut off": _explained(bill.cut),
                 "refused": sum(self.hunt.oracle.refused.values()),
@@ -176,7 +177,8 @@ def _of_model(model: dict[str, Any]) -> list[str]:
     return [
         f"the model           answered {model['answered']:,}, recorded {model['recorded']:,}, "
         f"refused {model['refused']:,}",
-        f"paid twice          {twice['count']}; its worker was: {_counts(twice['worker'])}{soon}",
+        f"charged             {model['charged']:,} by a server that honours Idempotency-Key",
+        f"answered twice      {twice['count']}; its worker was: {_counts(twice['worker'])}{soon}",
         f"hung up on          {cut['count']}; its worker was: {_counts(cut['worker'])}",
     ]
 

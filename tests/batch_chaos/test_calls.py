@@ -69,3 +69,14 @@ def test_records_and_answers_have_to_agree() -> None:
     found = bill([call(1.0, 2.0), call(3.0, 4.0)], [], ["at 1.0", "at 3.0", "?"], {FIRST: 1})
     assert found.made_up == ("?",)
     assert len(found.odd) == 1
+
+
+def test_a_repeat_under_its_key_is_charged_once_and_another_key_is_seen() -> None:
+    first, again = call(1.0, 2.0), call(5.0, 6.0, "worker-2")
+    first.key = again.key = "one"
+    found = bill([first, again], [killed(2.1)], ["at 5.0"], {FIRST: 1})
+    assert (found.answered, found.charged, found.odd) == (2, 1, ())
+    again.key = "two"
+    found = bill([first, again], [killed(2.1)], ["at 5.0"], {FIRST: 1})
+    assert found.charged == 2
+    assert "more than one key" in found.odd[0]
