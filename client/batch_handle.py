@@ -199,7 +199,9 @@ class BatchHandle:
     async def _unanswered(self, told: DescribeWorkflowExecutionResponse) -> Progress:
         found = await self.counted()
         trouble = await trouble_of(self._remote(), told, Care(store=False, depth=0))
-        reason = trouble.sentence if trouble else "It has told nothing yet: this is in the store"
+        reason = (
+            trouble.sentence if trouble else "No worker has told anything yet: the store has this"
+        )
         return found.model_copy(update={"status": "running", "reason": reason})
 
     async def _of_samples(self, told: DescribeWorkflowExecutionResponse) -> Trouble | None:
