@@ -88,6 +88,7 @@ async def test_a_batch_is_run_to_its_scores_and_comes_back_without_running_again
     assert f"{name}: 3 of 3 done; includes 0.667 ± 0.333; " in every.out
 
 
+@pytest.mark.long
 async def test_what_failed_is_told_by_the_exit_code_and_run_again_by_its_name(
     perdure: Perdure, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ async def test_what_failed_is_told_by_the_exit_code_and_run_again_by_its_name(
     assert (whole.code, whole.json["done"], whole.json["attempts"]) == (0, 3, 5)
 
 
+@pytest.mark.long
 async def test_a_batch_that_is_left_goes_on_and_can_be_steered(
     configured: Perdure, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ async def test_a_pause_stops_the_conversations_too_and_nothing_is_lost(house: Ho
     assert set(oracle.asked.values()) == {1}
 
 
+@pytest.mark.long
 async def test_concurrency_can_be_changed_while_it_runs(house: House) -> None:
     oracle = Oracle(right)
     oracle.gate.clear()
@@ -236,6 +237,7 @@ async def test_it_is_scored_again_from_the_log(house: House) -> None:
     assert (second.scored, second.attempts) == (3, 3)
 
 
+@pytest.mark.long
 async def test_a_large_batch_is_run_in_parts(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = Oracle(right, cost=0.10)
     there = house_of(house, oracle)
@@ -253,6 +255,7 @@ async def test_a_large_batch_is_run_in_parts(house: House, monkeypatch: pytest.M
     assert set(oracle.asked.values()) == {1}
 
 
+@pytest.mark.long
 async def test_when_everything_fails_somebody_is_asked(house: House) -> None:
     oracle = Oracle(lambda _: ModelRefused("auth", "The key is wrong."))
     there, batch = house_of(house, oracle), spec(concurrency=2)

@@ -93,6 +93,7 @@ async def replays(talk: Conversation) -> None:
     await replayer.replay_workflow(await talk.handle.fetch_history())
 
 
+@pytest.mark.long
 async def test_all_workers_together_keep_to_the_rate(house: House) -> None:
     spec = house.spec(ADDING, ADDING, ADDING, says("done"))
     here = limited(house, 120, spec)
@@ -220,6 +221,7 @@ class Forgetful(FileStore):
         return await super().create(key, body)
 
 
+@pytest.mark.long
 async def test_an_answer_is_paid_for_once_though_it_is_asked_for_on_two_queues(
     house: House,
 ) -> None:

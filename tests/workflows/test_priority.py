@@ -119,6 +119,7 @@ async def ended(talks: Sequence[Conversation]) -> None:
 
 
 @pytest.mark.parametrize("urgency", [PERSON, of_batch("b")], ids=["a person", "another batch"])
+@pytest.mark.long
 async def test_who_comes_later_does_not_wait_for_the_backlog_of_a_batch(
     watched: House, watching: Watching, monkeypatch: pytest.MonkeyPatch, urgency: Priority
 ) -> None:
