@@ -60,9 +60,9 @@ bfcl-short: $(VENV)/bfcl  ## the example's own tests, and 20 of the 200
 evals: $(VENV)/evals/ready  ## 5,000 rows of chat sets, whose score is known beforehand
 	$(BIN)/python -m examples.evals --concurrency 32
 
-evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 500 of them, and 20 of BFCL with workers killed
-	$(BIN)/python -m examples.evals --rows 500
-	$(BIN)/python -m examples.evals.bfcl --limit 20 --kill-every 3 --workers 3
+evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 300 of them, and 20 of BFCL
+	$(BIN)/python -m examples.evals --rows 300
+	$(BIN)/python -m examples.evals.bfcl --limit 20
 
 openhands: $(READY)  ## what we export, read by OpenHands' own models; without a Python 3.12: not checked
 	@$(BIN)/python -m tests.exports.openhands_environment; case $$? in \
