@@ -123,6 +123,7 @@ def test_a_batch_without_results_is_a_log_too() -> None:
     assert files["header.json"]["eval"] == {"created": "1970-01-01T00:00:00Z", "task": "t"}
 
 
+@pytest.mark.long
 def test_little_is_held_of_a_sample_that_is_written() -> None:
     made, log = BatchLog(), story()
 

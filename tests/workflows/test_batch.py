@@ -51,12 +51,12 @@ async def test_runs_hand_over_to_the_next_with_samples_at_work(house: House) -> 
     oracle = Oracle(right)
     there, batch = house_of(house, oracle), spec(concurrency=4, epochs=2)
     async with there.worker():
-        handle = await begun(there, batch, sums(12), long=40)
+        handle = await begun(there, batch, sums(6), long=30)
         progress = await handle.result()
         first = await handle.describe()
 
     adds_up(progress)
-    assert (progress.scored, progress.scores["exact"].mean) == (24, 1.0)
+    assert (progress.scored, progress.scores["exact"].mean) == (12, 1.0)
     assert set(oracle.asked.values()) == {2}
     assert first.run_id != handle.first_execution_run_id
 

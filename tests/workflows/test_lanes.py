@@ -174,6 +174,7 @@ async def test_titles_and_summaries_are_asked_for_from_the_queue_of_their_own_mo
     assert (await talk.state()).title == "TITLE of 1 messages"
 
 
+@pytest.mark.long
 async def test_a_conversation_goes_on_where_nobody_takes_steps_for_its_model_any_more(
     house: House,
 ) -> None:
