@@ -48,6 +48,9 @@ class Standing(Working):
         not know it any more, and what they begin may then come in another order than it is
         replayed (sdk-core 0.5). A description of the workflow asks nobody.
         """
+        self.launch(self._shown())  # in the order of what else is begun
+
+    async def _shown(self) -> None:
         told = self.now().model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         workflow.upsert_memo({MEMO: told})
 
