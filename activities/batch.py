@@ -37,10 +37,10 @@ class BatchActivities:
     async def page(self, asked: PageAsked) -> Page:
         """The attempts that are to be made at the samples of one chunk."""
         async with at_work():
-            folder = self.world.batch(asked.user_id, asked.name)
-            samples = await folder.chunk(asked.samples, asked.place.chunk)
-            if asked.fresh:
-                found = [_fresh(sample, asked.epochs) for sample in samples]
+            folder = self.world.batch(asked.of.user_id, asked.of.name)
+            samples = await folder.chunk(asked.of.samples, asked.place.chunk)
+            if asked.of.fresh:
+                found = [_fresh(sample, asked.of.epochs) for sample in samples]
             else:
                 room = asyncio.Semaphore(AT_ONCE)
                 found = await asyncio.gather(
@@ -52,19 +52,20 @@ class BatchActivities:
     async def survey(self, asked: Surveyed) -> Progress:
         """Count what has a result already."""
         async with at_work():
-            folder = self.world.batch(asked.user_id, asked.name)
-            progress = Progress(name=asked.name)
+            whole = asked.of
+            folder = self.world.batch(whole.user_id, whole.name)
+            progress = Progress(name=whole.name)
             room = asyncio.Semaphore(AT_ONCE)
             for chunk in range(asked.first, asked.end):
-                samples = await folder.chunk(asked.samples, chunk)
-                expected = progress.expected + len(samples) * asked.epochs
+                samples = await folder.chunk(whole.samples, chunk)
+                expected = progress.expected + len(samples) * whole.epochs
                 progress = progress.model_copy(update={"expected": expected})
-                if asked.fresh:
+                if whole.fresh:
                     continue
                 for attempts in await asyncio.gather(
                     *(_results(folder, sample, room) for sample in samples)
                 ):
-                    progress = _counted(progress, attempts, asked.epochs)
+                    progress = _counted(progress, attempts, whole.epochs)
             return progress
 
     @activity.defn(name="batch.follow")
@@ -156,7 +157,7 @@ async def _left(
     async with room:
         newest = dict(await folder.attempts(sample.id))  # sorted: the last of each epoch stays
         jobs = []
-        for epoch in range(asked.epochs):
+        for epoch in range(asked.of.epochs):
             if epoch not in newest:
                 if asked.mode != "rescore":
                     jobs.append(_job(sample, epoch))

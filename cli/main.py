@@ -4,17 +4,17 @@ Only this module is imported to show the help; the module of a command is import
 """
 
 import contextlib
-import importlib
 import itertools
 import json
 import os
 import sys
 import traceback
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
+
+from cli.lazy import Lazy
 
 COMMANDS = {
     "dev": "Start a Temporal dev server, an S3 store and a worker; ^C ends them.",
@@ -53,20 +53,9 @@ COMMANDS = {
 USAGE, INTERNAL = 2, 1
 
 
-class Commands(TyperGroup):
-    """Every command by its name."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        return get_command(importlib.import_module(f"cli.commands.{cmd_name}").app)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+class Commands(Lazy):
+    modules = "cli.commands."
+    told = COMMANDS
 
 
 app = typer.Typer(

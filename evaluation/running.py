@@ -97,28 +97,30 @@ class Page(Frozen):
     then: Place
 
 
+class SampleSet(Frozen):
+    """The samples of a batch, of which nothing has a result yet where it is `fresh`."""
+
+    name: str
+    user_id: str
+    samples: str
+    epochs: int
+    fresh: bool = False
+
+
 class PageAsked(Frozen):
     """Which jobs there are from this place on, in its chunk."""
 
-    name: str
-    user_id: str
-    samples: str
+    of: SampleSet
     place: Place
-    epochs: int
     mode: Mode = "missing"
-    fresh: bool = False
 
 
 class Surveyed(Frozen):
-    """Count these chunks, and what of them has a result already, unless nothing has."""
+    """Count these chunks, and what of them has a result already."""
 
-    name: str
-    user_id: str
-    samples: str
+    of: SampleSet
     first: int
     end: int
-    epochs: int
-    fresh: bool = False
 
 
 class Followed(Frozen):

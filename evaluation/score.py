@@ -1,6 +1,7 @@
 """What one scorer says of one attempt."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -71,12 +72,12 @@ class Scorer(Frozen):
         """Look at what is too much for every reading of a spec. Raises ValueError."""
 
 
-class TextScorer(Scorer):
+class TextScorer(Scorer, ABC):
     """A scorer that needs the agent's words and nothing else."""
 
+    @abstractmethod
     def score(self, sample: Sample, text: str) -> Score:
         """Raises Unscorable."""
-        raise NotImplementedError
 
 
 Reads: TypeAlias = Literal["exit_code", "score"]

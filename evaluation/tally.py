@@ -118,7 +118,7 @@ class _Groups:
 
     def of(self, metadata: dict[str, JsonValue]) -> list[tuple[str, str]]:
         """The groups that a sample is in, by key and value."""
-        found = ((key, _name(value)) for key, value in metadata.items())
+        found = ((key, group_name(value)) for key, value in metadata.items())
         return [(key, name) for key, name in found if name is not None and self._takes(key, name)]
 
     def _takes(self, key: str, name: str) -> bool:
@@ -193,7 +193,8 @@ def _metrics(result: SampleResult) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _name(value: JsonValue) -> str | None:
+def group_name(value: JsonValue) -> str | None:
+    """What the group of samples with this value is called; lists and objects make none."""
     if value is None or isinstance(value, list | dict):
         return None
     return value if isinstance(value, str) else json.dumps(value)

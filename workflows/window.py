@@ -12,6 +12,7 @@ from evaluation.running import (
     Lost,
     Page,
     PageAsked,
+    SampleSet,
     Surveyed,
 )
 from evaluation.sample import conversation_id
@@ -53,15 +54,7 @@ class Window(Spending):
         """Learn how many there are, and what has a result already."""
         start = self.start
         if not start.fresh or start.expected is None:
-            asked = Surveyed(
-                name=start.name,
-                user_id=start.user_id,
-                samples=start.samples,
-                first=start.first,
-                end=start.end,
-                epochs=start.epochs,
-                fresh=start.fresh,
-            )
+            asked = Surveyed(of=self.sample_set(), first=start.first, end=start.end)
             self.progress = await self.did("batch.survey", asked, Progress)
             settled = {"settled": amount_of(self.progress.spent), "count": self.progress.attempts}
             self.budget.ledger = self.budget.ledger.model_copy(update=settled)
@@ -71,16 +64,7 @@ class Window(Spending):
     async def refill(self) -> None:
         """Have jobs at hand for the free places."""
         while not self.waiting and self.place.chunk < self.start.end:
-            start = self.start
-            asked = PageAsked(
-                name=start.name,
-                user_id=start.user_id,
-                samples=start.samples,
-                place=self.place,
-                epochs=start.epochs,
-                mode=start.mode,
-                fresh=start.fresh,
-            )
+            asked = PageAsked(of=self.sample_set(), place=self.place, mode=self.start.mode)
             page: Page = await self.did("batch.page", asked, Page)
             self.waiting.extend(page.jobs)
             self.place = page.then
@@ -219,6 +203,16 @@ class Window(Spending):
             await cancel(f"conv-{name}")
         self.running.clear()
         return self.now().model_copy(update={"status": "stopped", "reason": "It was cancelled."})
+
+    def sample_set(self) -> SampleSet:
+        start = self.start
+        return SampleSet(
+            name=start.name,
+            user_id=start.user_id,
+            samples=start.samples,
+            epochs=start.epochs,
+            fresh=start.fresh,
+        )
 
     def conversation(self, job: Job) -> str:
         start = self.start

@@ -1,13 +1,9 @@
 """`perdure batch`: evaluations of many samples."""
 
-import importlib
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
 
 from cli.failures import USAGE
+from cli.lazy import Lazy
 
 COMMANDS = {
     "run": "Run a batch to its end, and show how far it is; again: what is missing.",
@@ -26,20 +22,9 @@ COMMANDS = {
 }
 
 
-class Commands(TyperGroup):
-    """Every command by its name; its module is imported when it is used."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        return get_command(importlib.import_module(f"cli.commands.batch_{cmd_name}").app)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+class Commands(Lazy):
+    modules = "cli.commands.batch_"
+    told = COMMANDS
 
 
 app = typer.Typer(

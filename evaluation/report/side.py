@@ -1,12 +1,9 @@
 """One of the batches that are compared: a number for each sample, and the groups it is in."""
 
-import json
 from collections.abc import Iterable
 
-from pydantic import JsonValue
-
 from evaluation.result import SampleResult
-from evaluation.tally import MOST_GROUPS
+from evaluation.tally import MOST_GROUPS, group_name
 
 MOST_METRICS = 100
 
@@ -49,7 +46,7 @@ class Side:
 
     def _group(self, result: SampleResult) -> None:
         for key, value in result.metadata.items():
-            name = _name(value)
+            name = group_name(value)
             if name is None or key in self.too_many:
                 continue
             values = self.groups.setdefault(key, {})
@@ -64,10 +61,3 @@ def side(results: Iterable[SampleResult], scorer: str, reducer: str) -> Side:
     for result in results:
         found.add(result)
     return found
-
-
-def _name(value: JsonValue) -> str | None:
-    """As a breakdown of one batch names its groups."""
-    if value is None or isinstance(value, list | dict):
-        return None
-    return value if isinstance(value, str) else json.dumps(value)

@@ -12,7 +12,7 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 
 from tests.batch_chaos.report import Report, table
 from tests.batch_chaos.run import Plan, run
-from tests.chaos.__main__ import _folder
+from tests.chaos.folder import folder_of_its_own
 
 SHORT = {"samples": 150, "strikes": 10, "at_a_time": 24}
 FULL = {"samples": 2000, "strikes": 80, "at_a_time": 40}
@@ -38,7 +38,7 @@ def main() -> None:
     # The SDK writes its warnings to standard output, where the report is to be.
     quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
-    with _folder(options.keep) as folder:
+    with folder_of_its_own(options.keep) as folder:
         reports = asyncio.run(_both(plan, folder, alone=options.alone))
     found = [{"seed": seed, **one.as_json()} for one in reports]
     if options.json:

@@ -8,8 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from examples.bfcl.forked import work
-from tests.chaos.crew import FORKS, Crew, Member
+from tests.chaos.crew import Crew, Member
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class KeyedCrew(Crew):
         await asyncio.gather(*(self.kill(one) for one in members))
 
     async def kill(self, member: Member) -> None:
-        if member in self._members:
+        if member in self.members:
             self.blows.append(Blow("killed", key_of(member), monotonic(), math.inf))
         await super().kill(member)
 
@@ -47,17 +46,12 @@ class KeyedCrew(Crew):
         try:
             await asyncio.sleep(seconds)
         finally:
-            if member.frozen and member in self._members:
+            if member.frozen and member in self.members:
                 self.thaw(member)
             self.blows.append(Blow("frozen", key_of(member), since, monotonic()))
 
-    async def _hire_on(self, machine: Path) -> None:
-        log = self.folder / f"worker-{next(self._numbers)}.log"
-        env = {**self.env, "PERDURE_DATA": str(machine), "OPENAI_API_KEY": log.stem}
-        process = FORKS.Process(target=work, args=(env, log), daemon=True)
-        await asyncio.to_thread(process.start)
-        member = Member(process, machine, log)
-        self._members[member] = asyncio.create_task(self._watch(member))
+    def env_of(self, machine: Path, log: Path) -> dict[str, str]:
+        return {**super().env_of(machine, log), "OPENAI_API_KEY": log.stem}
 
 
 def key_of(member: Member) -> str:

@@ -4,15 +4,11 @@ import argparse
 import asyncio
 import json
 import random
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
+from tests.chaos.folder import folder_of_its_own
 from tests.chaos.report import table
 from tests.chaos.run import Plan, run
 
@@ -44,7 +40,7 @@ def main() -> None:
     # The SDK writes its warnings to standard output, where the report is to be.
     quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
-    with _folder(options.keep) as folder:
+    with folder_of_its_own(options.keep) as folder:
         report = asyncio.run(run(plan, folder, lambda line: print(line, file=sys.stderr)))
     found = report.as_json()
     print(json.dumps(found, indent=2) if options.json else table(found))
@@ -64,19 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="the report as JSON")
     parser.add_argument("--keep", action="store_true", help="keep logs and stored objects")
     return parser
-
-
-@contextmanager
-def _folder(keep: bool) -> Iterator[Path]:
-    """A folder for all that the servers write."""
-    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-    try:
-        yield folder
-    finally:
-        if keep:
-            print(f"Logs and stored objects are in {folder}.", file=sys.stderr)
-        else:
-            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Member:
 @dataclass
 class Crew:
     """`fallen` holds the last words of those that broke; `gave_up` counts, by the beginning of
-    what they said, those that could not start."""
+    what they said, those that could not start; `members` are watched."""
 
     temporal: Client
     task_queue: str
@@ -66,11 +66,11 @@ class Crew:
     chance: random.Random
     fallen: list[str] = field(default_factory=list)
     gave_up: Counter[str] = field(default_factory=Counter)
+    members: dict[Member, asyncio.Task[None]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
         self._disks = itertools.count(1)
-        self._members: dict[Member, asyncio.Task[None]] = {}
 
     async def hire(self, count: int) -> None:
         """The first ones; each disk gets the same number of them."""
@@ -87,9 +87,9 @@ class Crew:
 
     async def kill(self, member: Member) -> None:
         """SIGKILL, and a successor; one that has ended by itself has one already."""
-        if member not in self._members:
+        if member not in self.members:
             return
-        self._members.pop(member).cancel()
+        self.members.pop(member).cancel()
         member.process.kill()
         await asyncio.gather(_ended(member), self._succeed(member))
 
@@ -109,13 +109,13 @@ class Crew:
 
     async def stop(self) -> None:
         """End all of them in good order, by force those that do not."""
-        for watching in self._members.values():
+        for watching in self.members.values():
             watching.cancel()
-        for member in self._members:
+        for member in self.members:
             if member.frozen:
                 self.thaw(member)
             member.process.terminate()
-        for member in self._members:
+        for member in self.members:
             try:
                 async with asyncio.timeout(30):
                     await _ended(member)
@@ -135,17 +135,20 @@ class Crew:
             shutil.copytree(member.machine / "probed", machine / "probed")
         await self._hire_on(machine)
 
+    def env_of(self, machine: Path, log: Path) -> dict[str, str]:  # noqa: ARG002
+        """What a worker on this machine is told that writes this log."""
+        return {**self.env, "PERDURE_DATA": str(machine)}
+
     async def _hire_on(self, machine: Path) -> None:
         log = self.folder / f"worker-{next(self._numbers)}.log"
-        env = {**self.env, "PERDURE_DATA": str(machine)}
-        process = FORKS.Process(target=work, args=(env, log), daemon=True)
+        process = FORKS.Process(target=work, args=(self.env_of(machine, log), log), daemon=True)
         await asyncio.to_thread(process.start)
         member = Member(process, machine, log)
-        self._members[member] = asyncio.create_task(self._watch(member))
+        self.members[member] = asyncio.create_task(self._watch(member))
 
     async def _watch(self, member: Member) -> None:
         await _ended(member)
-        del self._members[member]
+        del self.members[member]
         last = member.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
         if last and last[-1].startswith(FORESEEN):
             self.gave_up[last[-1].removeprefix(FORESEEN)[:REASON]] += 1
@@ -157,7 +160,7 @@ class Crew:
 
     async def _at_work(self) -> list[Member]:
         asking = await asking_for_steps(self.temporal, self.task_queue)
-        return [one for one in self._members if one.pid in asking and not one.frozen]
+        return [one for one in self.members if one.pid in asking and not one.frozen]
 
 
 async def _ended(member: Member) -> None:

@@ -17,6 +17,7 @@ from models.script import Answer, Script
 from models.serve import serve
 from storage.s3 import S3Access, S3Store
 from tests.cli.command import Perdure, clean_environment, line_with
+from tests.cli.past_batch import Within, ran
 
 BUCKET = "cli-tests"
 
@@ -87,3 +88,19 @@ def script(tmp_path: Path) -> Callable[..., str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a batch that has run."""
+    folder = tmp_path_factory.mktemp("past")
+    ran(folder)
+    return folder
+
+
+@pytest.fixture
+def within(
+    past: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Within:
+    """The command within this process, with nothing but that batch."""
+    return Within(past, monkeypatch, capsys)

@@ -15,32 +15,18 @@ from tests.cli.past_batch import LOST, NAME, Within, alone, ran
 TEN, FIRST_NINE, NINE = (conversation_id(NAME, *one) for one in (("10", 0), ("9", 0), ("9", 0, 1)))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("past")
-    ran(folder)
-    return folder
-
-
-@pytest.fixture
-def perdure(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Within:
-    return Within(folder, monkeypatch, capsys)
-
-
 def asked(ended: Ended) -> list[str]:
     """What the conversations of a file in the results format were asked."""
     return [doc["messages"][1]["content"] for doc in ended.lines]
 
 
 def test_a_line_each_in_the_order_of_the_samples_and_what_is_lost_is_named(
-    perdure: Within,
+    within: Within,
 ) -> None:
     told, every, mixed = (
-        perdure("batch", "export", NAME, "--format", "results"),
-        perdure("batch", "export", NAME, "--format", "results", "--all-attempts"),
-        perdure("export", FIRST_NINE, NAME, "--format", "results"),
+        within("batch", "export", NAME, "--format", "results"),
+        within("batch", "export", NAME, "--format", "results", "--all-attempts"),
+        within("export", FIRST_NINE, NAME, "--format", "results"),
     )
     assert [one.code for one in (told, every, mixed)] == [1, 1, 1]
     assert asked(told) == ["10, try 0", "9, try 1"]
@@ -49,18 +35,18 @@ def test_a_line_each_in_the_order_of_the_samples_and_what_is_lost_is_named(
     assert told.err.startswith(f"{LOST} has no log and is left out: 'lost', epoch 0, attempt 0.")
 
 
-def test_a_folder_gets_each_conversation(perdure: Within, tmp_path: Path) -> None:
+def test_a_folder_gets_each_conversation(within: Within, tmp_path: Path) -> None:
     pages, theirs = tmp_path / "pages", tmp_path / "theirs"
-    perdure("export", NAME, "--format", "html", "--output", f"{pages}")
-    perdure("export", NAME, "--format", "openhands", "--output", f"{theirs}")
+    within("export", NAME, "--format", "html", "--output", f"{pages}")
+    within("export", NAME, "--format", "openhands", "--output", f"{theirs}")
     assert {one.name for one in pages.iterdir()} == {f"{TEN}.html", f"{NINE}.html"}
     names = {one.replace("-", "") for one in (TEN, NINE)}
     assert {one.name for one in theirs.iterdir()} == names
 
 
-async def test_inspect_gets_one_log_with_every_sample(folder: Path, tmp_path: Path) -> None:
+async def test_inspect_gets_one_log_with_every_sample(past: Path, tmp_path: Path) -> None:
     place = tmp_path / "sums.eval"
-    told = await alone(folder)("export", NAME, "--format", "inspect", "--output", f"{place}")
+    told = await alone(past)("export", NAME, "--format", "inspect", "--output", f"{place}")
     assert told.code == 1
     assert f"{LOST} of 'lost' is a sample without messages: It has no log." in told.err
     files = opened(place)
@@ -99,13 +85,13 @@ def test_a_damaged_conversation_is_named_and_all_others_are_exported(
     assert len(files["samples/9_epoch_1.json"]["messages"]) == 3
 
 
-def test_what_cannot_be_asked_for_is_said_in_a_sentence(perdure: Within, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_for_is_said_in_a_sentence(within: Within, tmp_path: Path) -> None:
     place = tmp_path / "x"
     unknown, neither, twice, page = (
-        perdure("export", "nope", TEN, "--format", "raw", "--output", f"{place}"),
-        perdure("export", "a/b", "--format", "raw"),
-        perdure("batch", "export", NAME, "--format", "inspect", "--all-attempts"),
-        perdure("batch", "export", NAME, "--format", "html"),
+        within("export", "nope", TEN, "--format", "raw", "--output", f"{place}"),
+        within("export", "a/b", "--format", "raw"),
+        within("batch", "export", NAME, "--format", "inspect", "--all-attempts"),
+        within("batch", "export", NAME, "--format", "html"),
     )
     assert [one.code for one in (unknown, neither, twice, page)] == [3, 2, 2, 2]
     assert "There is no conversation and no batch 'nope'.\nThere are sums." in unknown.err

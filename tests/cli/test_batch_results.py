@@ -5,35 +5,20 @@ import io
 from pathlib import Path
 
 import pyarrow.parquet
-import pytest
 
 from cli.results_shown import lines_of
 from evaluation.spec import batch_of
 from evaluation.tally import summary
-from tests.cli.past_batch import LOST, NAME, TABLE, Within, alone, ran
+from tests.cli.past_batch import LOST, NAME, TABLE, Within, alone
 from tests.evaluation.results import attempt, result
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("past")
-    ran(folder)
-    return folder
-
-
-@pytest.fixture
-def perdure(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Within:
-    return Within(folder, monkeypatch, capsys)
-
-
 def test_the_summary_says_what_came_of_it_and_the_exit_code_that_some_is_missing(
-    perdure: Within,
+    within: Within,
 ) -> None:
     told, asked = (
-        perdure("batch", "results", NAME),
-        perdure("batch", "results", NAME, "--format", "json", "--failed"),
+        within("batch", "results", NAME),
+        within("batch", "results", NAME, "--format", "json", "--failed"),
     )
     assert (told.code, told.err, asked.code, asked.err) == (1, "", 1, "")
     assert "4 expected = 2 scored + 1 failed + 1 without a result" in told.out
@@ -44,12 +29,12 @@ def test_the_summary_says_what_came_of_it_and_the_exit_code_that_some_is_missing
     assert (failed["sample"], failed["conversation_id"]) == ("lost", LOST)
 
 
-def test_a_table_has_every_attempt(perdure: Within, tmp_path: Path) -> None:
+def test_a_table_has_every_attempt(within: Within, tmp_path: Path) -> None:
     place = tmp_path / "new" / "sums.parquet"
     told, made, only = (
-        perdure("batch", "results", NAME, "--format", "csv"),
-        perdure("batch", "results", NAME, "--format", "parquet", "--output", f"{place}"),
-        perdure("batch", "results", NAME, "--format", "csv", "--failed"),
+        within("batch", "results", NAME, "--format", "csv"),
+        within("batch", "results", NAME, "--format", "parquet", "--output", f"{place}"),
+        within("batch", "results", NAME, "--format", "csv", "--failed"),
     )
     assert [one.code for one in (told, made, only)] == [1, 1, 1]
     rows = list(csv.DictReader(io.StringIO(told.out, newline="")))
@@ -65,11 +50,11 @@ def test_a_table_has_every_attempt(perdure: Within, tmp_path: Path) -> None:
     assert [(row["sample"], row["failure_code"]) for row in failed] == [("lost", "workflow_failed")]
 
 
-def test_what_is_not_there_is_said_with_what_is(perdure: Within, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_with_what_is(within: Within, tmp_path: Path) -> None:
     unknown, impossible, unwritable = (
-        perdure("batch", "results", "nope", "--format", "json"),
-        perdure("batch", "results", "a/b"),
-        perdure("batch", "results", NAME, "--output", f"{tmp_path}"),
+        within("batch", "results", "nope", "--format", "json"),
+        within("batch", "results", "a/b"),
+        within("batch", "results", NAME, "--output", f"{tmp_path}"),
     )
     assert (unknown.code, impossible.code, unwritable.code) == (3, 2, 2)
     assert unknown.error == {
@@ -81,9 +66,9 @@ def test_what_is_not_there_is_said_with_what_is(perdure: Within, tmp_path: Path)
     assert "cannot be written" in unwritable.err
 
 
-async def test_parquet_goes_into_a_pipe(folder: Path) -> None:
+async def test_parquet_goes_into_a_pipe(past: Path) -> None:
     command = ("batch", "results", NAME, "--format", "parquet")
-    async with alone(folder).started(*command) as process:
+    async with alone(past).started(*command) as process:
         out, _ = await process.communicate()
     assert process.returncode == 1
     assert pyarrow.parquet.read_table(io.BytesIO(out)).num_rows == 4
