@@ -102,7 +102,7 @@ class LogActivities:
             await keep_state(log, task.step.state, closing=True)
             if self.world.save_llm_messages:
                 await save_messages(log, task.step.state)
-            self.world.mcp.forget(task.conversation_id)
+            self.world.forget(log, task.step.state.next_seq)
 
     async def _open(self, log: EventLog, step: Open) -> State:
         """A retry finds what the attempt before it wrote, and adopts it from its first event on."""

@@ -108,7 +108,9 @@ class SampleActivities:
             ):
                 return scored_of(held.attempts[0])
             attempt = await self._attempt(one, state)
-            return scored_of(await one.folder.record(sample, attempt))
+            recorded = await one.folder.record(sample, attempt)
+            self.world.forget(one.log, state.next_seq)
+            return scored_of(recorded)
 
     @activity.defn(name="sample.rescore")
     async def rescore(self, task: Rescoring) -> Scored:
@@ -122,8 +124,10 @@ class SampleActivities:
             folder = self.world.batch(task.user_id, trial.batch)
             batch, sample = await told(folder, trial)
             one = Attempting(trial, batch, sample, folder, log)
-            attempt = await self._attempt(one, await state_of(log))
+            state = await state_of(log)
+            attempt = await self._attempt(one, state)
             await folder.rescore(sample, attempt)
+            self.world.forget(log, state.next_seq)
             return scored_of(attempt)
 
     async def _attempting(

@@ -7,6 +7,7 @@ from agent.ranges import Ranges, between
 from agent.spec import CondenserSpec, NoCondenser
 from agent.transcript import Transcript
 from events.entry import Entry
+from storage.cache import weight
 from storage.log import EventLog
 
 
@@ -19,7 +20,8 @@ class _Kept:
 
 
 class Transcripts:
-    """The newest transcripts of this worker, at most `limit` bytes of stored events in all."""
+    """The newest transcripts of this worker, at most about `limit` bytes of memory in all,
+    but for the newest one."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -44,10 +46,14 @@ class Transcripts:
         kept.transcript.view.enter(entries)
         kept.transcript.condenser = condenser or NoCondenser()
         kept.read = upto
-        kept.size += sum(len(entry.body) for entry in entries)
+        kept.size += sum(map(weight, entries))
         self._kept[log.conversation_id] = kept
         self._shrink()
         return kept.transcript
+
+    def forget(self, conversation_id: str) -> None:
+        """Make room at once: its next step is far off."""
+        self._kept.pop(conversation_id, None)
 
     def _shrink(self) -> None:
         size = sum(kept.size for kept in self._kept.values())

@@ -31,7 +31,7 @@ from tools.secrets.registry import Secrets
 from tools.tool import Tool
 
 CACHE = 32 * 1024 * 1024
-"""Bytes of stored events that a worker keeps parsed, and as many in the prompts it has rendered."""
+"""Bytes of memory for stored events that a worker keeps parsed, and as many for its transcripts."""
 
 SNAPSHOT_ENTRIES = 30_000
 """Files, links and folders that are known of the snapshots used last: about 18 MB."""
@@ -70,6 +70,12 @@ class World:
             return MaskedLog(self.store, *where, self.secrets)
         except ValueError as error:
             raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+
+    def forget(self, log: EventLog, before: int) -> None:
+        """Keep nothing more of a conversation that has ended, of the slots before this one."""
+        self.mcp.forget(log.conversation_id)
+        self.transcripts.forget(log.conversation_id)
+        self.entries.forget(log.user_id, log.conversation_id, before)
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
         """Raises ApplicationError where there can be no such batch."""

@@ -43,13 +43,21 @@ class EntryCache:
 
     def put(self, slot: Slot, entry: Entry) -> None:
         if slot in self._entries:
-            self.size -= _weight(self._entries.pop(slot))
+            self.size -= weight(self._entries.pop(slot))
         self._entries[slot] = entry
-        self.size += _weight(entry)
+        self.size += weight(entry)
         while self.size > self.max_bytes:
             _, oldest = self._entries.popitem(last=False)
-            self.size -= _weight(oldest)
+            self.size -= weight(oldest)
+
+    def forget(self, user_id: str, conversation_id: str, before: int) -> None:
+        """Make room at once: the slots of a conversation before this one are not needed soon."""
+        self._lineages.pop((user_id, conversation_id), None)
+        for seq in range(before):
+            found = self._entries.pop((user_id, conversation_id, seq), None)
+            self.size -= weight(found) if found is not None else 0
 
 
-def _weight(entry: Entry) -> int:
+def weight(entry: Entry) -> int:
+    """About how many bytes of memory it takes."""
     return OVERHEAD + TIMES * len(entry.body)

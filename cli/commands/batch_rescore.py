@@ -25,9 +25,8 @@ def rescore(
 ) -> None:
     """Score again what there is, from the logs, without running an agent.
 
-    A scorer that looks into the workspace needs the files that its agent left, where they were kept.
-    The exit code is as that of
-    `perdure batch run`.
+    A scorer that looks into the workspace needs the files that its agent left, where they were
+    kept. The exit code is as that of `perdure batch run`.
     """
     perform(
         again(name, "rescore", detach, output)

@@ -71,6 +71,26 @@ async def test_the_oldest_are_forgotten_beyond_the_limit(store: CountingStore) -
     assert store.reads == before + 1
 
 
+async def test_the_limit_is_one_of_memory(store: CountingStore) -> None:
+    """Many small events take far more of it than their bytes."""
+    first, second = await talk(store, *"abcdefgh"), await talk(store, *"abcdefgh")
+    transcripts = Transcripts(40_000)
+    await transcripts.of(first, 8)
+    await transcripts.of(second, 8)
+    before = store.reads
+    await transcripts.of(first, 8)
+    assert store.reads == before + 8
+
+
+async def test_a_conversation_that_has_ended_makes_room(store: CountingStore) -> None:
+    transcripts, log = Transcripts(1_000_000), await talk(store, *"abc")
+    await transcripts.of(log, 3)
+    transcripts.forget(log.conversation_id)
+    before = store.reads
+    assert said((await transcripts.of(log, 3)).messages()) == ["a", "b", "c"]
+    assert store.reads == before + 3
+
+
 async def test_what_is_forgotten_is_not_read(store: CountingStore) -> None:
     transcripts, log = Transcripts(1_000_000), await talk(store, *"abcdefgh")
     before = store.reads

@@ -60,3 +60,15 @@ def test_the_bound_is_one_of_memory() -> None:
     tracemalloc.stop()
     assert cache.size <= cache.max_bytes
     assert used < 1.3 * cache.max_bytes
+
+
+def test_a_conversation_that_is_forgotten_leaves_its_room_to_others() -> None:
+    cache = EntryCache(1_000_000)
+    cache.put(slot(0, "another"), made(0))
+    alone = cache.size
+    for seq in range(3):
+        cache.put(slot(seq), made(seq))
+    cache.forget("ada", "c", 3)
+    assert [cache.get(slot(seq)) for seq in range(3)] == [None, None, None]
+    assert cache.get(slot(0, "another")) is not None
+    assert cache.size == alone

@@ -47,6 +47,14 @@ async def test_every_sample_is_tried_scored_and_stored_once(house: House) -> Non
     assert progress.spent.cost == sum(one.attempts[0].usage.cost for one in found.values())
 
 
+async def test_a_worker_keeps_nothing_of_samples_that_are_done(house: House) -> None:
+    there = house_of(house, Oracle(right))
+    async with there.worker():
+        progress = await (await begun(there, spec(concurrency=4), sums(5))).result()
+    assert progress.scored == 5
+    assert there.world.entries.size == 0
+
+
 async def test_runs_hand_over_to_the_next_with_samples_at_work(house: House) -> None:
     oracle = Oracle(right)
     there, batch = house_of(house, oracle), spec(concurrency=4, epochs=2)
