@@ -82,7 +82,9 @@ def task_failed(failed: Failure, times: int) -> Trouble:
         case Spell.MISFIT:
             told = (
                 f"The code of its workers does not fit its history {tried}: {why} It goes on when "
-                "a worker runs the version that it began with, or one that can replay it."
+                "a worker runs the version that it began with, or one that can replay it; where no "
+                "other was deployed, terminate the workflow in Temporal: `perdure resume` then "
+                "opens the conversation from its log."
             )
         case Spell.TOO_LARGE:
             told = (
