@@ -1,6 +1,7 @@
 """What the worker of a batch holds in memory, while the batch goes on."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from bench.batch_stage import Stage, cpu, memory
 
 EVERY = 0.5
 """Seconds between two looks."""
+
+TELLING = 1_000
+"""Samples after which it is told."""
 
 MARKS = (100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
@@ -27,7 +31,7 @@ class Seen:
 
 
 async def watched(stage: Stage, samples: int, concurrency: int) -> list[Seen]:
-    """A batch of short samples, looked at all along."""
+    """A batch of short samples, looked at all along; it takes long, and tells how far it is."""
     batch = await stage.batch("word", samples, concurrency)
     ended = asyncio.ensure_future(batch.handle.result())
     seen = [_look(stage, 0)]
@@ -36,6 +40,8 @@ async def watched(stage: Stage, samples: int, concurrency: int) -> list[Seen]:
         told = await batch.asked()
         if told is not None and told.finished > seen[-1].finished:
             seen.append(_look(stage, told.finished))
+            if seen[-1].finished // TELLING > seen[-2].finished // TELLING:
+                print(f"{told.finished} samples: {seen[-1].worker / 1e6:.0f} MB", file=sys.stderr)
     assert (await ended).scored == samples, await ended
     return seen
 
