@@ -72,7 +72,7 @@ class LogActivities:
             spec = await spec_at(log, step.spec) if step.spec else NO_SPEC
             writer = Writer(log, task.base)
             await self._write(writer, step.items, step.refusal, spec, step.skills)
-            return digests(writer.entries)
+            return digests(await writer.all())
 
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[Digest]:
@@ -128,7 +128,7 @@ class LogActivities:
         await self._write(writer, items, refusal(state, items), spec, skills)
         if sample is not None and step.trial is not None and not step.trial.setup:
             await say(self.world, writer, sample, 0, spec, skills)
-        return await _delegating(log, fold(state, digests(writer.entries)))
+        return await _delegating(log, fold(state, digests(await writer.all())))
 
     async def _begin(self, writer: Writer, step: Open, run: str, new: bool) -> None:
         value: dict[str, Any] = {"run_id": run, "sandbox": described(self.world.sandbox)}

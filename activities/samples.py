@@ -62,6 +62,7 @@ class SampleActivities:
             one = await self._attempting(task, task.step.trial)
             spec = await spec_at(one.log, task.step.spec)
             if is_retry() and (held := await one.log.find(task.base)) is not None:
+                await restored(self.world, one.log, spec, held.seq)  # it may have been elsewhere
                 return digests(await self._asked(one, held, spec))
             place = self.world.workspace(spec, task.conversation_id)
             walls = self.world.sandbox
@@ -89,7 +90,7 @@ class SampleActivities:
             spec = await spec_at(one.log, task.step.spec)
             writer = Writer(one.log, task.base)
             await say(self.world, writer, one.sample, task.step.turn, spec, task.step.skills)
-            return digests(writer.entries)
+            return digests(await writer.all())
 
     @activity.defn(name="sample.finish")
     async def finish(self, task: Task[Finish]) -> Scored:
@@ -159,7 +160,7 @@ class SampleActivities:
         writer = Writer(one.log, last.seq + 1)
         if isinstance(last.event, ConversationStateUpdateEvent):
             await say(self.world, writer, one.sample, 0, spec, None)
-        return [last, *writer.entries]
+        return [last, *await writer.all()]
 
     async def _attempt(self, one: Attempting, state: State) -> Attempt:
         """What came of it, with its scores; what could not be scored is a failure."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from activities.step import origin
+from activities.step import is_retry, origin
 from events.entry import Entry
 from events.event import Event
 from events.usage import Usage
@@ -34,7 +34,7 @@ async def write_alone(
 
 
 class Writer:
-    """What it wrote, or found written by an earlier attempt, is in `entries`, without a hole.
+    """What it wrote, or found written by an earlier attempt, is in `all`, without a hole.
 
     An attempt may have less to say than the one before it, or more: a skill is gone, an action was
     answered meanwhile. So no part is told by its place among the others.
@@ -43,9 +43,25 @@ class Writer:
     def __init__(self, log: EventLog, base: int) -> None:
         self.log = log
         self.base = base
-        self.entries: list[Entry] = []
+        self._entries: list[Entry] = []
 
     async def write(self, part: str, event: Event) -> None:
-        at = self.entries[-1].seq + 1 if self.entries else self.base
+        at = self._entries[-1].seq + 1 if self._entries else self.base
         written = await self.log.append([event], base=at, origin=origin(part), shared=True)
-        self.entries += written
+        self._entries += written
+
+    async def all(self) -> list[Entry]:
+        """What this step has written, with what an earlier attempt had to say beyond that.
+
+        Who is not told of it would go on before it, and do once more what is done after it.
+        """
+        mine = origin()
+        while is_retry():
+            end = self._entries[-1].seq + 1 if self._entries else self.base
+            held = await self.log.find(end)
+            if held is None or held.origin.run != mine.run:
+                break
+            if held.origin.activity.partition(" ")[0] != mine.activity:
+                break
+            self._entries.append(held)
+        return self._entries

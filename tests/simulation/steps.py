@@ -117,12 +117,12 @@ class Steps:
             await writer.write("prompt", PROMPT)
         items = [item for item in step.items if not knows(state, item)]
         await _write(writer, items, refusal(state, items))
-        return fold(state, [digest(entry) for entry in writer.entries])
+        return fold(state, [digest(entry) for entry in await writer.all()])
 
     async def append(self, task: Task[Record]) -> list[Digest]:
         writer = Writer(self.world.log(task), task.base)
         await _write(writer, task.step.items, task.step.refusal)
-        return [digest(entry) for entry in writer.entries]
+        return [digest(entry) for entry in await writer.all()]
 
     async def prepare(self, task: Task[Prepare]) -> list[Digest]:
         written = await write_alone(self.world.log(task), [PROMPT], task.base)
