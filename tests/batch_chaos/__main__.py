@@ -38,8 +38,9 @@ def main() -> None:
     # The SDK writes its warnings to standard output, where the report is to be.
     quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
-    with folder_of_its_own(options.keep) as folder:
-        reports = asyncio.run(_both(plan, folder, alone=options.alone))
+    with folder_of_its_own(options.keep) as evidence:
+        reports = asyncio.run(_both(plan, evidence.path, alone=options.alone))
+        evidence.keep |= any(one.breaches for one in reports)
     found = [{"seed": seed, **one.as_json()} for one in reports]
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))

@@ -67,10 +67,12 @@ def bill(
 
 
 def _lost(call: Call, same: Sequence[Call], blows: Sequence[Blow]) -> Lost:
-    """A blow explains it that came after the call began, and before it was made once more."""
-    again = min((one.began for one in same if one.began > call.began), default=None)
-    if again is None:
-        return Lost(call, None)
+    """A blow explains it that came after the call began, and before it was made once more.
+
+    The last one of its kind was made beside another that is on record, by a worker that had been
+    given up: that befell it before.
+    """
+    again = min((one.began for one in same if one.began > call.began), default=call.began)
     own = [one for one in blows if one.worker == call.worker]
     for blow in (*own, *(one for one in blows if not one.worker)):
         if blow.since <= again and blow.until >= call.began:

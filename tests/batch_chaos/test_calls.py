@@ -59,6 +59,14 @@ def test_a_call_that_was_hung_up_on_has_to_be_explained_too() -> None:
     assert (len(found.cut), len(found.unexplained), found.answered) == (1, 0, 1)
 
 
+def test_a_late_call_beside_the_one_on_record_has_to_be_of_a_worker_that_was_given_up() -> None:
+    calls = [call(1.0, 2.0, "worker-2"), call(1.5, None)]
+    assert len(bill(calls, [], ["at 1.0"], {FIRST: 1}).unexplained) == 1
+    assert bill(calls, [killed(1.9)], ["at 1.0"], {FIRST: 1}).unexplained
+    silent = Blow("silent", "worker-1", 1.5, 1.5)
+    assert not bill(calls, [silent], ["at 1.0"], {FIRST: 1}).unexplained
+
+
 def test_an_answer_that_was_never_asked_for_again_is_lost() -> None:
     found = bill([call(1.0, 2.0)], [killed(2.1)], [], {FIRST: 1})
     assert found.unexplained

@@ -40,8 +40,9 @@ def main() -> None:
     # The SDK writes its warnings to standard output, where the report is to be.
     quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
-    with folder_of_its_own(options.keep) as folder:
-        report = asyncio.run(run(plan, folder, lambda line: print(line, file=sys.stderr)))
+    with folder_of_its_own(options.keep) as evidence:
+        report = asyncio.run(run(plan, evidence.path, lambda line: print(line, file=sys.stderr)))
+        evidence.keep |= bool(report.violations)
     found = report.as_json()
     print(json.dumps(found, indent=2) if options.json else table(found))
     sys.exit(1 if report.violations else 0)
