@@ -72,6 +72,7 @@ async def test_a_store_that_refuses_is_told_before_anything_is_started(
     refused(no_url, 2, "invalid", "ftp://somewhere", "s3://bucket/prefix", "PERDURE_STORE")
 
 
+@pytest.mark.long
 async def test_a_store_without_conditional_put_is_found_out(configured: Perdure) -> None:
     with unconditional_server() as server:
         unsafe = configured.where(AWS_ENDPOINT_URL_S3=server.endpoint)
@@ -111,6 +112,7 @@ async def test_a_conversation_that_is_not_there_is_not_found(configured: Perdure
     refused(await configured("show", "../../etc", "-ojson"), 2, "invalid", "use a UUID")
 
 
+@pytest.mark.long
 async def test_a_closed_conversation_takes_no_message(perdure: Perdure, script: Script) -> None:
     path = script({"content": "one"})
     ran = await perdure("run", "Go.", *scripted(path), "-ojson")

@@ -51,6 +51,7 @@ async def test_many_are_a_line_each(past: Past) -> None:
     assert [doc["messages"][1]["content"] for doc in both.lines] == ["One.", "Two."]
 
 
+@pytest.mark.long
 async def test_a_folder_gets_a_file_each_or_a_folder_once(past: Past, tmp_path: Path) -> None:
     logs, theirs = tmp_path / "logs", tmp_path / "theirs"
     to_theirs = ("export", past.one, "--format", "openhands", "--output", f"{theirs}")

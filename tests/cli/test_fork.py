@@ -27,6 +27,7 @@ async def past(perdure: Perdure, tmp_path_factory: pytest.TempPathFactory) -> st
     return name
 
 
+@pytest.mark.long
 async def test_a_fork_says_what_is_not_done_again_and_goes_on(perdure: Perdure, past: str) -> None:
     shown = await perdure("show", past, "--kind", "ActionEvent", "-ojsonl")
     at, call = shown.lines[0]["seq"], shown.lines[0]["tool_call_id"]

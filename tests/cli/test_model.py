@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from agent.spec import ModelSpec
 from models.model import Request
 from models.models import Models
@@ -13,6 +15,7 @@ from tests.cli.command import Perdure, calls, interrupted, line_with
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "script.json"
 
 
+@pytest.mark.long
 async def test_a_model_or_a_key_that_is_refused_ends_the_turn_with_what_to_do(
     perdure: Perdure,
 ) -> None:
@@ -53,6 +56,7 @@ async def test_a_script_with_several_parts_asks_which(perdure: Perdure, tmp_path
     assert (done.code, done.json["result"]["model"]) == (0, "openai/second")
 
 
+@pytest.mark.long
 async def test_a_script_can_be_served_by_itself(perdure: Perdure) -> None:
     async with perdure.started("model", "serve", str(DEMO), "-ojsonl") as server:
         served = json.loads(await line_with(server.stdout, "base_url"))

@@ -95,6 +95,7 @@ async def test_nobody_minds_a_reader_who_leaves_early(past: Past) -> None:
     assert b"Traceback" not in said
 
 
+@pytest.mark.long
 async def test_the_doctor_finds_all_in_order_or_says_what_to_mend(perdure: Perdure) -> None:
     well, alone = await asyncio.gather(
         perdure("doctor", "-ojsonl"),

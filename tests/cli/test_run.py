@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from client.ids import new_conversation_id
 from storage.s3 import S3Store
 from tests.cli.command import Perdure, calls, interrupted, line_with, scripted, until_recorded
@@ -60,6 +62,7 @@ async def test_the_same_id_again_is_a_conflict_that_names_send(
     assert (sent.code, sent.lines[-1]["result"]["turn"]) == (0, 2)
 
 
+@pytest.mark.long
 async def test_an_agent_that_fails_is_told_by_the_exit_code(
     perdure: Perdure, script: Script
 ) -> None:
@@ -80,6 +83,7 @@ async def test_an_agent_that_fails_is_told_by_the_exit_code(
     assert len(shown.lines) == 1, "the message is not lost"
 
 
+@pytest.mark.long
 async def test_waiting_ends_and_the_work_goes_on(
     configured: Perdure, script: Script, store: S3Store
 ) -> None:

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Callable
 from uuid import uuid4
 
+import pytest
+
 from tests.cli.command import Perdure, calls, scripted
 
 Script = Callable[..., str]
 
 
+@pytest.mark.long
 async def test_what_waits_is_shown_and_answered_by_name(perdure: Perdure, script: Script) -> None:
     both = calls("terminal", command="echo one")
     both["tool_calls"] += calls("terminal", command="rm -rf two")["tool_calls"]

@@ -54,6 +54,7 @@ def screen(written: str) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["run", "chat"])
 async def test_words_are_shown_while_they_grow_and_then_once(
     perdure: Perdure, script: Script, command: str

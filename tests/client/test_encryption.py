@@ -120,6 +120,7 @@ def say() -> Canaries:
     return Canaries()
 
 
+@pytest.mark.long
 async def test_without_a_key_all_is_found_in_temporals_files(
     temporal_server: TemporalServer, tmp_path: Path, say: Canaries
 ) -> None:

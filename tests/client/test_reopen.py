@@ -35,6 +35,7 @@ def by_name(there: LeftBehind, told: dict[str, Reopened]) -> dict[str, str]:
     return {name: told[getattr(there, name).id].outcome for name in OUTCOMES}
 
 
+@pytest.mark.long
 async def test_every_conversation_goes_on_from_its_log_and_no_zombie_writes_into_it(
     house: House, temporal_server: TemporalServer
 ) -> None:

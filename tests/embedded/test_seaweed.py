@@ -50,6 +50,7 @@ async def test_a_name_that_s3_does_not_take_is_refused(seaweed: Seaweed, name: s
         await seaweed.make_bucket(name)
 
 
+@pytest.mark.long
 async def test_objects_and_keys_are_found_again_after_a_restart(tmp_path: Path) -> None:
     first = await Seaweed.start(tmp_path)
     await first.make_bucket("kept")
@@ -64,6 +65,7 @@ async def test_objects_and_keys_are_found_again_after_a_restart(tmp_path: Path) 
     assert (tmp_path / "s3.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 async def test_objects_outlive_a_server_that_was_killed(tmp_path: Path) -> None:
     first = await Seaweed.start(tmp_path)
     await first.make_bucket("kept")

@@ -86,6 +86,7 @@ async def test_a_running_stack_is_found_and_a_stopped_one_is_not(tmp_path: Path)
     assert [name for name, pid in pids.items() if alive(pid)] == ["supervisor"]
 
 
+@pytest.mark.long
 async def test_what_it_keeps_is_found_again_at_the_next_start(tmp_path: Path) -> None:
     first = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
     client = await Client.connect(first.info.temporal)
@@ -163,6 +164,7 @@ async def test_the_loss_of_a_server_is_reported(tmp_path: Path) -> None:
     await stack.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [(), ("thread",)], ids=["main-thread", "other-thread"])
 async def test_what_a_killed_stack_leaves_is_ended_and_what_it_kept_is_found(
     tmp_path: Path, how: tuple[str, ...]

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agent.completion import Completion
 from agent.spec import ModelSpec
 from models.model import Request
@@ -46,6 +48,7 @@ def test_litellm_is_not_loaded_before_it_is_asked() -> None:
     assert ran.stdout == "False False\n"
 
 
+@pytest.mark.long
 def test_asking_litellm_prints_nothing() -> None:
     ran = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

@@ -126,6 +126,7 @@ async def test_an_object_that_was_put_into_another_slot_is_damaged(store: Store)
         await log.at(1)
 
 
+@pytest.mark.long
 async def test_a_reader_beside_a_writer_sees_no_hole(store: Store) -> None:
     log = log_in(store)
     writing = asyncio.create_task(filled(log, MANY))

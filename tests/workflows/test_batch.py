@@ -55,6 +55,7 @@ async def test_a_worker_keeps_nothing_of_samples_that_are_done(house: House) -> 
     assert there.world.entries.size == 0
 
 
+@pytest.mark.long
 async def test_runs_hand_over_to_the_next_with_samples_at_work(house: House) -> None:
     oracle = Oracle(right)
     there, batch = house_of(house, oracle), spec(concurrency=4, epochs=2)

@@ -68,6 +68,7 @@ async def test_a_call_that_does_no_harm_is_made_again(
     assert "AgentErrorEvent" not in kinds(await entries(talk))
 
 
+@pytest.mark.long
 async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_observation(
     house: House, environment: Environment
 ) -> None:

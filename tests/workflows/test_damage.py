@@ -16,6 +16,8 @@ from tests.cli.command import Perdure, clean_environment
 from tests.house import House, calls, says
 from tests.workflows.watching import entries
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def perdure(house: House, temporal_server: TemporalServer) -> Perdure:

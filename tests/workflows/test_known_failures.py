@@ -28,6 +28,8 @@ from tests.house import House, calls, kinds, says
 from tests.workers import worker_process
 from tests.workflows.watching import entries, events, growing, notes, seen, until, workspace
 
+pytestmark = pytest.mark.long
+
 ALWAYS = Confirmation(policy="always")
 
 

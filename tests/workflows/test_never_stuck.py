@@ -21,6 +21,8 @@ from tests.workflows.watching import seen, until
 from workflows.conversation import Conversation as RealConversation
 from workflows.sandbox import Sandbox
 
+pytestmark = pytest.mark.long
+
 ALWAYS = Confirmation(policy="always")
 
 

@@ -22,6 +22,8 @@ from tests.house import House, calls, says
 from tests.workflows.troubles import LONGEST, told, well
 from tests.workflows.watching import events, growing, observed
 
+pytestmark = pytest.mark.long
+
 T = TypeVar("T")
 
 

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import temporalio.client
 
 from client.client import Client
@@ -38,6 +39,7 @@ async def kept(talk: Conversation) -> list[Files]:
     return [entry.files for entry in await entries(talk) if entry.files]
 
 
+@pytest.mark.long
 async def test_another_machine_goes_on_with_the_files(house: House) -> None:
     here, there = await at(house, "here"), await at(house, "there")
     spec = here.spec(
