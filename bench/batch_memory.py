@@ -33,7 +33,7 @@ class Seen:
 async def watched(stage: Stage, samples: int, concurrency: int) -> list[Seen]:
     """A batch of short samples, looked at all along; it takes long, and tells how far it is."""
     batch = await stage.batch("word", samples, concurrency)
-    ended = asyncio.ensure_future(batch.handle.result())
+    ended = asyncio.ensure_future(batch.finished())
     seen = [_look(stage, 0)]
     while not ended.done():
         await asyncio.wait({ended}, timeout=EVERY)
