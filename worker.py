@@ -27,7 +27,8 @@ from activities.samples import SampleActivities
 from activities.title import TitleActivities
 from activities.tool import ToolActivities
 from activities.world import World
-from cli.failures import FORESEEN, failure_of
+from cli.ending import end
+from cli.failures import FORESEEN, OK, failure_of
 from client.client import Client
 from client.connect import connect
 from client.store import store_of
@@ -286,7 +287,8 @@ def main() -> None:
     except FORESEEN as error:
         failure = failure_of(error)
         print(f"perdure worker: {failure.message} {failure.hint}".rstrip(), file=sys.stderr)
-        sys.exit(failure.exit_code)
+        end(failure.exit_code)
+    end(OK)
 
 
 if __name__ == "__main__":

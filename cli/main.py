@@ -3,10 +3,8 @@
 Only this module is imported to show the help; the module of a command is imported when it is used.
 """
 
-import contextlib
 import itertools
 import json
-import os
 import sys
 import traceback
 from typing import Annotated, NoReturn
@@ -14,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.main import get_command
 
+from cli.ending import end
 from cli.lazy import Lazy
 
 COMMANDS = {
@@ -84,7 +83,7 @@ def perdure(
 def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):  # models write characters that no terminal has
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    leave(outcome(sys.argv[1:]))
+    end(outcome(sys.argv[1:]))
 
 
 def outcome(arguments: list[str]) -> int:
@@ -97,18 +96,6 @@ def outcome(arguments: list[str]) -> int:
         return error.code if isinstance(error.code, int) else INTERNAL
     except Exception as error:
         return unforeseen(error, arguments)
-
-
-def leave(code: int) -> NoReturn:
-    """End with this code, and at once.
-
-    A thread of Temporal's client that comes back to an interpreter which is being taken down
-    aborts the process: on a busy machine 2 commands of 60 ended with a SIGABRT for their code.
-    """
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 def misused(error: typer.TyperException, arguments: list[str]) -> int:
