@@ -59,8 +59,8 @@ def screen(written: str) -> str:
 async def test_words_are_shown_while_they_grow_and_then_once(
     perdure: Perdure, script: Script, command: str
 ) -> None:
-    slow = {"content": "one two three four five", "chunk_delay": 0.2}
-    path = script(slow | calls("terminal", command="echo begun; sleep 0.8; echo over"), "Done.")
+    slow = {"content": "one two three four five", "chunk_delay": 0.5}
+    path = script(slow | calls("terminal", command="echo begun; sleep 2; echo over"), "Done.")
     task, typed = (["Count."], b"") if command == "run" else ([], b"Count.\n/quit\n")
     written = await on_a_terminal(perdure, [command, *task, *scripted(path)], typed)
     assert re.search(r"agent +one two [^f]*\x1b\[0m", written), "it was seen to grow"

@@ -9,8 +9,12 @@ from temporalio.api.workflowservice.v1 import (
 
 from client.live import Growing, growing
 from tests.house import House, calls, says
+from tests.workflows.watching import workspace
 
 SAID = "one two three four five six seven eight nine ten"
+
+HELD = calls(("terminal", {"command": "echo here; until [ -e go ]; do sleep 0.02; done"}))
+"""Is at work until somebody lets it go, however busy the machine is."""
 
 
 async def test_words_grow_and_another_attempt_begins_them_again(house: House) -> None:
@@ -34,14 +38,14 @@ async def test_words_grow_and_another_attempt_begins_them_again(house: House) ->
 
 
 async def test_events_name_the_step_that_they_come_of(house: House) -> None:
-    slow = calls(("terminal", {"command": "echo here; sleep 0.8"}))
-    spec = house.spec(slow, says("Done."), tools=("terminal",))
+    spec = house.spec(HELD, says("Done."), tools=("terminal",))
     async with house.worker():
         conversation = await house.client.start("Go.", spec)
         async for steps in conversation.live():
             said = [one for one in steps if one.kind == "tool.call" and "here" in one.text]
             if said:
                 break
+        (workspace(house, conversation) / "go").touch()
         await conversation.finished()
     entries = await conversation.log.read(0, await conversation.log.end())
     [answer] = [one for one in entries if one.event.kind == "ObservationEvent"]
@@ -53,9 +57,9 @@ async def test_a_workflow_that_an_operator_pauses_in_temporal_can_still_be_looke
     house: House,
 ) -> None:
     temporal = house.client.temporal
-    slow = {"content": SAID, "chunk_delay": 0.1}
+    spec = house.spec(HELD, says("Done."), tools=("terminal",))
     async with house.worker():
-        conversation = await house.client.start("Count.", house.spec(slow))
+        conversation = await house.client.start("Go.", spec)
         async for steps in conversation.live():
             if any(one.text for one in steps):
                 break
@@ -65,7 +69,8 @@ async def test_a_workflow_that_an_operator_pauses_in_temporal_can_still_be_looke
         )
         assert await conversation.exists()
         assert (await conversation.status()).status == "running"
-        assert [one.kind for one in await growing(conversation.remote)] == ["llm.chat"]
+        assert [one.kind for one in await growing(conversation.remote)] == ["tool.call"]
+        (workspace(house, conversation) / "go").touch()
         await temporal.workflow_service.unpause_workflow_execution(
             UnpauseWorkflowExecutionRequest(**which, request_id="unpause")
         )

@@ -17,7 +17,7 @@ from events.messages import MessageEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from storage.state import state_of
 from tests.house import House, calls, kinds, says
-from tests.workflows.watching import entries
+from tests.workflows.watching import entries, workspace
 
 ONE_STEP = (calls(("add", {"a": 2, "b": 3})), says("five"))
 
@@ -171,11 +171,12 @@ async def test_a_tool_that_nobody_has_ends_the_turn_with_a_sentence(house: House
 
 
 async def test_a_pause_takes_effect_between_steps_and_resume_goes_on(house: House) -> None:
-    spec = house.spec(calls(("look", {"seconds": 0.5})), says("done"))
+    spec = house.spec(calls(("meet", {"name": "tool", "other": "go"})), says("done"))
     async with house.worker():
         talk = await house.client.start("go", spec)
         await until(talk, "running", next_seq=5)
         await talk.pause()
+        (workspace(house, talk) / "go").touch()
         await until(talk, "paused")
         paused = await entries(talk)
         await talk.send("still there?", message_id="while-paused")

@@ -1,7 +1,6 @@
 """What other systems got wrong under crashes, damage and insistence; each as a test."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from storage.errors import Damaged
 from storage.keys import conversation_prefix, event_id, event_key
 from storage.reader import LogReader
 from tests.cli.command import Perdure, clean_environment
-from tests.house import House, calls, kinds, says
+from tests.house import House, calls, hurry, kinds, says
 from tests.workers import worker_process
 from tests.workflows.watching import entries, events, growing, notes, seen, until, workspace
 
@@ -92,7 +91,7 @@ async def test_a_message_that_came_during_a_lost_call_of_the_model_is_seen_by_it
         await growing(talk, "llm.chat", "Let")
         await talk.send("and be quick", message_id="m")
         one.kill()
-        soon(Path(spec.model.name.removeprefix("scripted:")))
+        hurry(spec)
         async with house.worker():
             await talk.finished("m")
     log = await entries(talk)
@@ -108,11 +107,6 @@ async def test_a_message_that_came_during_a_lost_call_of_the_model_is_seen_by_it
         "go",
         "and be quick",
     ]
-
-
-def soon(script: Path) -> None:
-    """The model does not let anybody wait any more."""
-    script.write_text(script.read_text().replace('"chunk_delay": 60', '"chunk_delay": 0'))
 
 
 async def test_a_call_that_was_done_is_not_made_again_when_its_sibling_is_lost(

@@ -15,7 +15,7 @@ from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
 from events.messages import MessageEvent
 from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from tests.house import House, calls, kinds, says
-from tests.workflows.watching import entries, events, growing, notes, told, until
+from tests.workflows.watching import entries, events, growing, notes, told, until, workspace
 
 ALWAYS = Confirmation(policy="always")
 
@@ -173,11 +173,12 @@ async def test_an_action_that_waits_goes_on_waiting_in_the_next_run(
 
 
 async def test_a_pause_goes_on_in_the_next_run_until_somebody_resumes(house: House) -> None:
-    spec = house.spec(calls(("look", {"seconds": 0.5})), says("done"))
+    spec = house.spec(calls(("meet", {"name": "tool", "other": "go"})), says("done"))
     async with house.worker():
         talk = await house.client.start("go", spec)
         await growing(talk, "tool.call")
         await talk.pause()
+        (workspace(house, talk) / "go").touch()
         await until(talk, "paused")
         await continued(talk)
         assert (await talk.status()).status == "paused"

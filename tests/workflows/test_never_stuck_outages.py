@@ -76,7 +76,7 @@ async def test_a_store_that_is_away_is_told_until_it_is_back(
 async def test_a_store_that_goes_away_under_a_tool_is_told(house: House, store: Away) -> None:
     """Its result waits inside of the step, which does not fail."""
     async with house.worker():
-        spec = house.spec(calls(("charge", {"amount": 1, "seconds": 1})), says("done"))
+        spec = house.spec(calls(("charge", {"amount": 1, "seconds": 3})), says("done"))
         talk = await house.client.start("hi", spec)
         await growing(talk, "tool.call", "charged")
         store.away = True

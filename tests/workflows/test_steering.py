@@ -17,7 +17,7 @@ from events.tools import (
     ObservationEvent,
     UserRejectObservation,
 )
-from tests.house import House, calls, says
+from tests.house import House, calls, hurry, says
 from tests.workflows.watching import entries, events, growing, notes, seen, until
 
 ALWAYS = Confirmation(policy="always")
@@ -48,15 +48,17 @@ async def test_an_interrupt_stops_a_tool_and_keeps_what_it_had_so_far(house: Hou
 
 
 async def test_an_interrupt_stops_the_model_and_keeps_what_it_had_said(house: House) -> None:
-    slow = {"content": "one two three four five six seven eight", "chunk_delay": 0.3}
+    slow = {"content": "one two three", "chunk_delay": 60}
     async with house.worker():
-        talk = await house.client.start("count", house.spec(slow, says("again")))
+        spec = house.spec(slow, says("again"))
+        talk = await house.client.start("count", spec)
         await growing(talk, "llm.chat", "one")
         await talk.handle.signal("interrupt")
         await until(talk, "idle")
         [partial] = [e for e in await events(talk, MessageEvent) if e.source == "agent"]
         assert partial.sender == "interrupted"
         assert partial.llm_message.content[0].text.startswith("one")
+        hurry(spec)
         await talk.resume()
         state = await talk.finished()
         await until(talk, "finished")
