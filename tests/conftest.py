@@ -5,7 +5,8 @@ import os
 # Before anything imports litellm, which would else fetch its prices from the network.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from embedded.seaweed import Seaweed
 from embedded.temporal import TemporalServer
+from workflows.sandbox import Sandbox
 
 # A noisy machine says nothing about a property: examples may take as long as they take.
 settings.register_profile(
@@ -37,3 +39,21 @@ async def seaweed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sea
     store = await Seaweed.start(tmp_path_factory.mktemp("seaweed"))
     yield store
     await store.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checked_once() -> Iterator[None]:
+    """A worker has the sandbox load its workflows when it is built, to check them: 0.25 s of CPU.
+
+    Here a process builds hundreds, of the same workflows.
+    """
+    check, checked = Sandbox.prepare_workflow, set[type]()
+
+    def check_once(sandbox: Sandbox, workflow: Any) -> None:
+        if workflow.cls not in checked:
+            check(sandbox, workflow)
+            checked.add(workflow.cls)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Sandbox, "prepare_workflow", check_once)
+        yield
