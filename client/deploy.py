@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from temporalio.api.deployment.v1 import WorkerDeploymentInfo
+from temporalio.api.deployment.v1 import (
+    RoutingConfig,
+    WorkerDeploymentInfo,
+    WorkerDeploymentVersion,
+)
 from temporalio.api.enums.v1 import (
     RoutingConfigUpdateState,
     TaskQueueType,
@@ -15,7 +19,9 @@ from temporalio.api.enums.v1 import (
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
     DescribeWorkerDeploymentRequest,
+    DescribeWorkerDeploymentVersionRequest,
     SetWorkerDeploymentCurrentVersionRequest,
     SetWorkerDeploymentRampingVersionRequest,
 )
@@ -28,6 +34,13 @@ WAIT = 30.0
 """Seconds for a version's workers to be known, and for all to know which version is current."""
 
 EVERY = 0.1
+
+LOST = 5.0
+"""Seconds after which Temporal may have lost the news that all queues know which one it is.
+
+It does now and then (temporalio/temporal#11842): its deployment then says for ever that it is at
+it, while the queues go by it. So they are asked themselves.
+"""
 
 SILENT = timedelta(seconds=90)
 """How long ago a worker may have asked for work: it asks again every minute."""
@@ -89,9 +102,10 @@ async def deploy(
     refusal = await _refusal(temporal, task_queue, build_id, percent)
     try:
         async with asyncio.timeout(wait):
-            while refusal or await _is_spreading(temporal, task_queue):
+            while refusal:
                 await asyncio.sleep(EVERY)
-                refusal = refusal and await _refusal(temporal, task_queue, build_id, percent)
+                refusal = await _refusal(temporal, task_queue, build_id, percent)
+            await _spread(temporal, task_queue, build_id)
     except TimeoutError as error:
         if refusal:
             hint = f"Start one with PERDURE_BUILD_ID={build_id}; `perdure deploy` lists versions."
@@ -128,9 +142,37 @@ async def _refusal(temporal: Client, queue: str, build_id: str, percent: float |
     return ""
 
 
-async def _is_spreading(temporal: Client, task_queue: str) -> bool:
-    info = await _deployment(temporal, task_queue)
-    return info.routing_config_update_state == SPREADING
+async def _spread(temporal: Client, task_queue: str, build_id: str) -> None:
+    """Wait until all know which version is current."""
+    loop = asyncio.get_running_loop()
+    lost = loop.time() + LOST
+    while True:
+        info = await _deployment(temporal, task_queue)
+        if info.routing_config_update_state != SPREADING:
+            break
+        if loop.time() > lost and await _known(temporal, task_queue, build_id, info.routing_config):
+            break
+        await asyncio.sleep(EVERY)
+
+
+async def _known(temporal: Client, task_queue: str, build_id: str, routing: RoutingConfig) -> bool:
+    """Whether every queue of the version goes by this routing."""
+    which = WorkerDeploymentVersion(deployment_name=task_queue, build_id=build_id)
+    request = DescribeWorkerDeploymentVersionRequest(
+        namespace=temporal.namespace, deployment_version=which
+    )
+    try:
+        told = await temporal.workflow_service.describe_worker_deployment_version(request)
+    except RPCError as error:
+        raise _unreachable(error) from error
+    queues = told.worker_deployment_version_info.task_queue_infos
+    found = [(await _queue(temporal, one.name, one.type)).versioning_info for one in queues]
+    return all(
+        one.current_deployment_version == routing.current_deployment_version
+        and one.ramping_deployment_version == routing.ramping_deployment_version
+        and one.ramping_version_percentage == routing.ramping_version_percentage
+        for one in found
+    )
 
 
 async def _deployment(temporal: Client, task_queue: str) -> WorkerDeploymentInfo:
@@ -149,21 +191,25 @@ async def _deployment(temporal: Client, task_queue: str) -> WorkerDeploymentInfo
 
 async def _workers(temporal: Client, task_queue: str) -> defaultdict[str, set[str]]:
     """The workers of each version that have lately asked for conversations to go on with."""
-    request = DescribeTaskQueueRequest(
-        namespace=temporal.namespace,
-        task_queue=TaskQueue(name=task_queue),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-    )
-    try:
-        answer = await temporal.workflow_service.describe_task_queue(request)
-    except RPCError as error:
-        raise _unreachable(error) from error
+    answer = await _queue(temporal, task_queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW)
     since = datetime.now(UTC) - SILENT
     workers: defaultdict[str, set[str]] = defaultdict(set)
     for one in answer.pollers:
         if one.last_access_time.ToDatetime(tzinfo=UTC) > since:
             workers[one.deployment_options.build_id].add(one.identity)
     return workers
+
+
+async def _queue(
+    temporal: Client, name: str, kind: TaskQueueType.ValueType
+) -> DescribeTaskQueueResponse:
+    request = DescribeTaskQueueRequest(
+        namespace=temporal.namespace, task_queue=TaskQueue(name=name), task_queue_type=kind
+    )
+    try:
+        return await temporal.workflow_service.describe_task_queue(request)
+    except RPCError as error:
+        raise _unreachable(error) from error
 
 
 def _status(status: Any) -> str:

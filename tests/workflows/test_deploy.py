@@ -5,10 +5,11 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.deployment.v1 import WorkerDeploymentInfo, WorkerDeploymentVersion
 from temporalio.api.enums.v1 import ResetReapplyType
 from temporalio.api.workflow.v1 import (
     PostResetOperation,
@@ -20,11 +21,12 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer, Worker
 from temporalio.workflow import NondeterminismError
 
+import client.deploy
 from client.connect import connect
 from client.conversation import Conversation as Talk
 from client.converter import CONVERTER
 from client.deploy import deploy, versions
-from client.errors import Invalid
+from client.errors import Invalid, TimedOut
 from embedded.temporal import TemporalServer
 from events.messages import MessageEvent
 from tests.cli.command import Perdure
@@ -242,3 +244,29 @@ async def test_a_version_is_tried_with_some_and_one_without_workers_is_refused(
         }
         assert (known["1"].percent, known["2"].percent) == (None, 25)
         assert all(len(one.workers) == 1 for one in known.values())
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_queues_are_asked_themselves_where_temporal_does_not_tell_that_they_know(
+    house: House, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """As where it has lost that news, and as where they do not go by it."""
+    temporal, queue = house.client.temporal, house.client.task_queue
+    ask = client.deploy._deployment
+
+    async def spreading(*which: Any) -> WorkerDeploymentInfo:
+        info = await ask(*which)
+        info.routing_config_update_state = client.deploy.SPREADING
+        if not known:
+            info.routing_config.ramping_version_percentage = 26
+        return info
+
+    monkeypatch.setattr("client.deploy.LOST", 0.5)
+    async with version(house, "1"), version(house, "2"):
+        await deploy(temporal, queue, "1", wait=LONGEST)
+        monkeypatch.setattr("client.deploy._deployment", spreading)
+        if known:
+            await deploy(temporal, queue, "2", percent=25, wait=LONGEST)
+        else:
+            with pytest.raises(TimedOut, match="not yet in force everywhere after 3 s"):
+                await deploy(temporal, queue, "2", percent=25, wait=3)
