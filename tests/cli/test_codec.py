@@ -41,6 +41,7 @@ async def test_payloads_are_decrypted_for_as_long_as_the_command_runs(configured
     assert (taken.code, taken.error["code"]) == (4, "conflict")
 
 
+@pytest.mark.long
 async def test_without_a_key_or_with_half_a_key_nothing_is_served(configured: Perdure) -> None:
     none = await configured("codec", "serve", "-ojson")
     assert (none.code, "nothing is encrypted" in none.error["message"]) == (2, True)

@@ -98,6 +98,7 @@ async def test_a_result_that_is_not_the_recorded_one_is_named(
     assert "The result of terminal at seq 5 is not the recorded one." in done.err
 
 
+@pytest.mark.long
 async def test_a_purge_asks_first_and_leaves_nothing(
     perdure: Perdure, past: str, store: S3Store
 ) -> None:

@@ -26,6 +26,7 @@ from tests.workers import worker_process
 from tests.workflows.watching import seen
 
 
+@pytest.mark.long
 async def test_a_conversation_gets_a_workflow_again_but_not_two(
     perdure: Perdure, script: Callable[..., str]
 ) -> None:

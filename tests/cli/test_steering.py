@@ -41,6 +41,7 @@ async def test_what_waits_is_shown_and_answered_by_name(perdure: Perdure, script
     assert (again.code, again.error["code"]) == (4, "conflict")
 
 
+@pytest.mark.long
 async def test_limits_are_raised_and_what_is_noted_is_shown(
     perdure: Perdure, script: Script
 ) -> None:

@@ -133,6 +133,7 @@ async def test_without_a_key_all_is_found_in_temporals_files(
     assert say.within(told(history)) >= lasting
 
 
+@pytest.mark.long
 async def test_with_a_key_nothing_is_found_and_all_goes_on(
     temporal_server: TemporalServer, tmp_path: Path, say: Canaries
 ) -> None:

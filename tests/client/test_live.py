@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from temporalio.api.workflowservice.v1 import (
     PauseWorkflowExecutionRequest,
     UnpauseWorkflowExecutionRequest,
@@ -17,6 +18,7 @@ HELD = calls(("terminal", {"command": "echo here; until [ -e go ]; do sleep 0.02
 """Is at work until somebody lets it go, however busy the machine is."""
 
 
+@pytest.mark.long
 async def test_words_grow_and_another_attempt_begins_them_again(house: House) -> None:
     breaks_off = {"content": SAID, "chunk_delay": 0.1, "failures": [{"disconnect": True}]}
     looks: list[Growing] = []

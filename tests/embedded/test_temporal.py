@@ -2,6 +2,7 @@ import sqlite3
 from pathlib import Path
 
 import httpx
+import pytest
 from temporalio.client import Client
 
 from embedded.probe import http_status
@@ -9,6 +10,7 @@ from embedded.temporal import TemporalServer
 from tests.embedded.processes import alive
 
 
+@pytest.mark.long
 async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None:
     first = await TemporalServer.start(tmp_path, ui=False)
     client = await Client.connect(first.address)

@@ -44,6 +44,7 @@ def write(path: str) -> dict[str, Any]:
     return calls(("file_editor", {"command": "create", "path": path, "file_text": "a = 1\n"}))
 
 
+@pytest.mark.long
 async def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_used_again(
     house: House,
 ) -> None:

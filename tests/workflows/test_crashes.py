@@ -51,6 +51,7 @@ async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
     assert state.status == "finished"
 
 
+@pytest.mark.long
 async def test_a_call_that_does_no_harm_is_made_again(
     house: House, environment: Environment
 ) -> None:

@@ -246,6 +246,7 @@ async def test_a_version_is_tried_with_some_and_one_without_workers_is_refused(
         assert all(len(one.workers) == 1 for one in known.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("known", [True, False])
 async def test_queues_are_asked_themselves_where_temporal_does_not_tell_that_they_know(
     house: House, monkeypatch: pytest.MonkeyPatch, known: bool
