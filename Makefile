@@ -20,7 +20,7 @@ else
 endif
 
 test: $(READY) lint  ## everything that must be clean on every commit
-	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 4 --dist worksteal
 
 long: $(READY)  ## the tests that take their time
 	$(BIN)/pytest -m long -n 2 --dist worksteal

@@ -58,6 +58,7 @@ async def test_with_nothing_set_and_nothing_running_it_says_how_to_start(tmp_pat
     }
 
 
+@pytest.mark.long
 async def test_a_store_that_refuses_is_told_before_anything_is_started(
     configured: Perdure, script: Script
 ) -> None:
@@ -84,6 +85,7 @@ async def test_a_store_without_conditional_put_is_found_out(configured: Perdure)
     assert "ignores If-None-Match" in worker.err
 
 
+@pytest.mark.long
 async def test_a_message_that_cannot_be_recorded_is_refused_before_it_is_sent(
     configured: Perdure,
 ) -> None:
@@ -98,6 +100,7 @@ async def test_a_message_that_cannot_be_recorded_is_refused_before_it_is_sent(
         refused(await configured(*args, "-ojson", stdin=stdin), 2, "invalid", said)
 
 
+@pytest.mark.long
 async def test_a_conversation_that_is_not_there_is_not_found(configured: Perdure) -> None:
     commands = (
         ("show", NOBODY),

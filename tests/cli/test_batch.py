@@ -162,6 +162,7 @@ def test_what_the_command_line_and_its_file_tell_is_refused_at_once(
     assert said in f"{error['message']} {error['hint']}"
 
 
+@pytest.mark.long
 async def test_what_is_not_there_is_not_found(configured: Perdure, tmp_path: Path) -> None:
     file, name = written(tmp_path, [*ROWS, {"id": "d", "inptu": "?"}])
     refused(

@@ -98,6 +98,7 @@ async def test_what_cannot_be_compared_is_told_in_a_sentence(
     assert sentence in f"{wrong.value} {wrong.value.hint}"
 
 
+@pytest.mark.long
 async def test_what_is_wrong_is_told_to_programs_too(past: Past) -> None:
     page, program = await asyncio.gather(
         past.perdure("batch", "compare", "before", "after", "--output", "json"),

@@ -5,6 +5,8 @@ import re
 import signal
 from collections.abc import Callable
 
+import pytest
+
 from tests.cli.command import Perdure, calls, line_with, scripted
 
 Script = Callable[..., str]
@@ -32,6 +34,7 @@ async def test_each_line_is_a_message_and_the_last_turn_tells_the_exit_code(
     assert newest.json[0]["id"] == name
 
 
+@pytest.mark.long
 async def test_what_waits_is_asked_for_one_by_one(perdure: Perdure, script: Script) -> None:
     both = calls("terminal", command="echo one")
     both["tool_calls"] += calls("terminal", command="echo two")["tool_calls"]
@@ -68,6 +71,7 @@ async def test_one_break_interrupts_the_turn_and_two_leave_the_conversation(
     assert (chat.returncode, b"perdure chat --resume" in err) == (0, True)
 
 
+@pytest.mark.long
 async def test_what_makes_no_sense_is_refused_before_anything_is_started(
     configured: Perdure, script: Script
 ) -> None:

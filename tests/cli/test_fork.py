@@ -58,6 +58,7 @@ async def test_an_aside_is_printed_alone(perdure: Perdure, past: str) -> None:
     assert fields.json["answer"] == "ANSWER of 6 messages"
 
 
+@pytest.mark.long
 async def test_a_recording_is_done_again_and_goes_on_live(
     perdure: Perdure, past: str, tmp_path: Path
 ) -> None:

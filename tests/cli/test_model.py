@@ -36,6 +36,7 @@ async def test_a_model_or_a_key_that_is_refused_ends_the_turn_with_what_to_do(
         assert "sk-not-the-right-key" not in shown.out + done.out
 
 
+@pytest.mark.long
 async def test_a_script_is_played_over_http_for_as_long_as_the_command_runs(
     perdure: Perdure, script: Callable[..., str]
 ) -> None:
@@ -46,6 +47,7 @@ async def test_a_script_is_played_over_http_for_as_long_as_the_command_runs(
     assert "while this command runs" in done.err
 
 
+@pytest.mark.long
 async def test_a_script_with_several_parts_asks_which(perdure: Perdure, tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     one = {"answers": [{"content": "Here."}]}

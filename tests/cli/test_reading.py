@@ -47,6 +47,7 @@ async def test_a_person_is_shown_who_did_what_in_a_few_lines(past: Past) -> None
     assert "(1,000 tokens, $0.2500, " in shown.out
 
 
+@pytest.mark.long
 async def test_programs_get_the_events_as_they_are_stored(past: Past) -> None:
     whole, part, kind = await asyncio.gather(
         past.alone("show", past.name, "-ojson"),
@@ -58,12 +59,14 @@ async def test_programs_get_the_events_as_they_are_stored(past: Past) -> None:
     assert [one["tool_name"] for one in kind.lines] == ["terminal", "terminal"]
 
 
+@pytest.mark.long
 async def test_a_kind_that_is_not_there_is_told_with_those_that_are(past: Past) -> None:
     shown = await past.alone("show", past.name, "--kind", "Observation")
     assert (shown.code, shown.out) == (0, "")
     assert "ActionEvent" in shown.err
 
 
+@pytest.mark.long
 async def test_a_list_tells_what_each_is_about(past: Past) -> None:
     listed, text = await asyncio.gather(
         past.alone("ls", "--limit", "99", "-ojson"), past.alone("ls", "--limit", "99")
@@ -75,6 +78,7 @@ async def test_a_list_tells_what_each_is_about(past: Past) -> None:
     assert "Count to forty, please." in text.out
 
 
+@pytest.mark.long
 async def test_where_it_stands_is_told_by_the_workflow_or_by_the_log(
     past: Past, perdure: Perdure
 ) -> None:
@@ -109,6 +113,7 @@ async def test_the_doctor_finds_all_in_order_or_says_what_to_mend(perdure: Perdu
     assert "OPENAI_API_KEY is not set" in alone.out
 
 
+@pytest.mark.long
 async def test_a_kept_state_that_cannot_be_read_keeps_nothing_from_the_list(
     past: Past, store: S3Store
 ) -> None:
@@ -122,6 +127,7 @@ async def test_a_kept_state_that_cannot_be_read_keeps_nothing_from_the_list(
     assert (one["title"], one["events"]) == ("Count to forty, please.", 9)
 
 
+@pytest.mark.long
 async def test_an_object_that_is_damaged_or_gone_is_named_and_the_rest_is_shown(
     past: Past, store: S3Store
 ) -> None:

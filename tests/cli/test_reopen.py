@@ -44,6 +44,7 @@ async def test_a_conversation_gets_a_workflow_again_but_not_two(
     assert again.out == f"{name}  running already  waiting_for_confirmation\n"
 
 
+@pytest.mark.long
 async def test_what_cannot_be_reopened_is_said(configured: Perdure, store: S3Store) -> None:
     name, user = new_conversation_id(), f"user-{uuid.uuid4()}"
     await store.create(conversation_prefix(user, name) + event_key(name, 0), b"{")

@@ -49,6 +49,7 @@ async def test_a_person_reads_what_happened_and_how_to_see_more(
     assert "s3://cli-tests/users/local/conversations/" in done.err
 
 
+@pytest.mark.long
 async def test_the_same_id_again_is_a_conflict_that_names_send(
     perdure: Perdure, script: Script
 ) -> None:
@@ -105,6 +106,7 @@ async def test_waiting_ends_and_the_work_goes_on(
     assert "And this." in done.out, "what was sent while nobody worked is not lost"
 
 
+@pytest.mark.long
 async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     perdure: Perdure, script: Script
 ) -> None:
@@ -120,6 +122,7 @@ async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     assert (watched.code, "Slept." in watched.out) == (0, True)
 
 
+@pytest.mark.long
 async def test_a_detached_run_prints_the_id_alone(
     perdure: Perdure, script: Script, store: S3Store
 ) -> None:

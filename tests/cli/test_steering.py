@@ -70,6 +70,7 @@ async def test_limits_are_raised_and_what_is_noted_is_shown(
     assert (done.json["title"], done.json["tags"]) == ("A new title", ["a", "b"])
 
 
+@pytest.mark.long
 async def test_a_namespace_is_told_of_our_search_attributes(configured: Perdure) -> None:
     nowhere = configured.where(TEMPORAL_NAMESPACE=f"no-{uuid4()}")
     set_up, refused = await asyncio.gather(

@@ -71,6 +71,7 @@ async def test_words_are_shown_while_they_grow_and_then_once(
     assert "  output  " not in left
 
 
+@pytest.mark.long
 async def test_a_watch_on_a_terminal_needs_no_temporal(perdure: Perdure, script: Script) -> None:
     ran = await perdure("run", "Say it.", *scripted(script("Said.")), "-ojson")
     name = ran.json["result"]["conversation_id"]

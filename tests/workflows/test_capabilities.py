@@ -168,6 +168,7 @@ def asking(house: House, url: str, **fields: Any) -> Spec:
     return spec.model_copy(update={"model": ModelSpec(name="openai/plain", api_base=url, **fields)})
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Item .* is using the `ReadOnly` qualifier")
 async def test_a_model_without_tools_calls_them_in_its_text_and_sees_the_results(
     house: House, provider: str

@@ -123,6 +123,7 @@ async def _progress(talk: Conversation, end: int, finished: "asyncio.Future[Stat
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_a_conversation_outlives_its_workflow(house: House, environment: Environment) -> None:
     """Whatever ended the workflow, the next message opens the conversation from its log."""
     spec = house.spec(
@@ -146,6 +147,7 @@ async def test_a_conversation_outlives_its_workflow(house: House, environment: E
     assert state.status == "finished"
 
 
+@pytest.mark.long
 def test_a_worker_that_is_asked_to_stop_ends_by_itself(
     environment: Environment, house: House
 ) -> None:
