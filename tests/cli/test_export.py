@@ -45,6 +45,7 @@ async def written(store: S3Store, name: str, words: str) -> None:
     await EventLog(store, "local", name).append(told, base=0, origin=ORIGIN)
 
 
+@pytest.mark.long
 async def test_many_are_a_line_each(past: Past) -> None:
     both = await past.alone("export", past.one, past.other, "--format", "results")
     assert (both.code, both.err) == (0, "")

@@ -145,6 +145,7 @@ async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
     assert not alive(second)
 
 
+@pytest.mark.long
 async def test_a_worker_that_keeps_dying_is_started_again_and_again(tmp_path: Path) -> None:
     lines: list[str] = []
     hopeless = [sys.executable, "-c", "raise SystemExit(7)"]

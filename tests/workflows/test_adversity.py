@@ -70,6 +70,7 @@ async def failed_tasks(talk: Conversation) -> list[str]:
     return [one.failure.message for one in failed if one.HasField("failure")]
 
 
+@pytest.mark.long
 async def test_what_makes_no_sense_stops_no_conversation(
     house: House, anybody: temporalio.client.Client
 ) -> None:

@@ -47,6 +47,7 @@ async def test_every_sample_is_tried_scored_and_stored_once(house: House) -> Non
     assert progress.spent.cost == sum(one.attempts[0].usage.cost for one in found.values())
 
 
+@pytest.mark.long
 async def test_a_worker_keeps_nothing_of_samples_that_are_done(house: House) -> None:
     there = house_of(house, Oracle(right))
     async with there.worker():
@@ -151,6 +152,7 @@ async def test_concurrency_can_be_changed_while_it_runs(house: House) -> None:
     assert progress.concurrency == 4
 
 
+@pytest.mark.long
 async def test_a_budget_that_is_used_up_pauses_and_asks(house: House) -> None:
     oracle = Oracle(right, cost=0.10)
     there = house_of(house, oracle)

@@ -129,6 +129,7 @@ async def test_actions_that_wait_for_a_person_wait_in_the_fork_as_well(house: Ho
     assert (await state_of(talk.log)).status == "waiting_for_confirmation"
 
 
+@pytest.mark.long
 async def test_every_prefix_of_a_conversation_can_go_on(house: House) -> None:
     """But for the first event: there is no agent before the second."""
     async with house.worker():

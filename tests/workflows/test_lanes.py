@@ -116,6 +116,7 @@ async def test_all_workers_together_keep_to_the_rate(house: House) -> None:
     assert max(mine + others) - began > (12 - 4) / 2
 
 
+@pytest.mark.long
 async def test_a_step_on_the_common_queue_is_sent_to_the_models_own_once(house: House) -> None:
     spec = house.spec(ADDING, ADDING, says("done"))
     house = limited(house, FREQUENT, spec)

@@ -2,6 +2,7 @@
 
 import sys
 
+import pytest
 from temporalio.api.workflowservice.v1 import (
     PauseWorkflowExecutionRequest,
     UnpauseWorkflowExecutionRequest,
@@ -47,6 +48,7 @@ async def test_a_tool_that_hangs_is_told_by_its_name(house: House) -> None:
         await well(talk)
 
 
+@pytest.mark.long
 async def test_a_server_that_does_not_start_is_told_until_it_does(house: House) -> None:
     begin = house.folder / "begin"
     waiting = f"until [ -e {begin} ]; do sleep 0.1; done; exec {SERVER}"
@@ -59,6 +61,7 @@ async def test_a_server_that_does_not_start_is_told_until_it_does(house: House) 
         await well(talk)
 
 
+@pytest.mark.long
 async def test_a_servers_tool_that_hangs_is_told_by_its_name(house: House) -> None:
     async with house.worker():
         spec = house.spec(calls(("test__wait", {"seconds": 600})), mcp=(started(),))
