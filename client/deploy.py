@@ -142,22 +142,19 @@ async def _refusal(temporal: Client, queue: str, build_id: str, percent: float |
     return ""
 
 
-async def _spread(temporal: Client, task_queue: str, build_id: str) -> None:
+async def _spread(temporal: Client, queue: str, build_id: str) -> None:
     """Wait until all know which version is current."""
     loop = asyncio.get_running_loop()
     lost = loop.time() + LOST
-    while True:
-        info = await _deployment(temporal, task_queue)
-        if info.routing_config_update_state != SPREADING:
-            break
-        if loop.time() > lost and await _known(temporal, task_queue, build_id, info.routing_config):
+    while (info := await _deployment(temporal, queue)).routing_config_update_state == SPREADING:
+        if loop.time() > lost and await _known(temporal, queue, build_id, info.routing_config):
             break
         await asyncio.sleep(EVERY)
 
 
-async def _known(temporal: Client, task_queue: str, build_id: str, routing: RoutingConfig) -> bool:
-    """Whether every queue of the version goes by this routing."""
-    which = WorkerDeploymentVersion(deployment_name=task_queue, build_id=build_id)
+async def _known(temporal: Client, queue: str, build_id: str, routing: RoutingConfig) -> bool:
+    """Whether the version has queues, and each goes by this routing."""
+    which = WorkerDeploymentVersion(deployment_name=queue, build_id=build_id)
     request = DescribeWorkerDeploymentVersionRequest(
         namespace=temporal.namespace, deployment_version=which
     )
@@ -167,7 +164,7 @@ async def _known(temporal: Client, task_queue: str, build_id: str, routing: Rout
         raise _unreachable(error) from error
     queues = told.worker_deployment_version_info.task_queue_infos
     found = [(await _queue(temporal, one.name, one.type)).versioning_info for one in queues]
-    return all(
+    return bool(found) and all(
         one.current_deployment_version == routing.current_deployment_version
         and one.ramping_deployment_version == routing.ramping_deployment_version
         and one.ramping_version_percentage == routing.ramping_version_percentage

@@ -56,7 +56,6 @@ async def test_broken_code_is_told_and_kept_until_a_mended_version_runs(
     assert len([one for one in warned if talk.id in one and "does not go on" in one]) == 1
 
 
-@pytest.mark.long
 async def test_code_that_does_not_fit_the_history_is_told_until_the_right_version_runs(
     house: House, temporal_server: TemporalServer
 ) -> None:
@@ -78,7 +77,6 @@ async def test_code_that_does_not_fit_the_history_is_told_until_the_right_versio
         await well(talk)
 
 
-@pytest.mark.long
 async def test_what_is_too_large_for_temporal_is_told(
     house: House, temporal_server: TemporalServer
 ) -> None:
@@ -112,7 +110,6 @@ async def test_a_step_that_the_worker_does_not_know_is_told_until_one_comes_that
         await well(talk)
 
 
-@pytest.mark.long
 async def test_that_no_worker_is_there_is_told_until_one_comes(house: House) -> None:
     talk = await house.client.start("hi", house.spec(says("one")))
     await told(talk, "No worker has taken it up", "perdure worker")
@@ -121,7 +118,6 @@ async def test_that_no_worker_is_there_is_told_until_one_comes(house: House) -> 
         await well(talk)
 
 
-@pytest.mark.long
 async def test_a_worker_tells_in_its_log_what_does_not_go_on(
     house: House, temporal_server: TemporalServer
 ) -> None:

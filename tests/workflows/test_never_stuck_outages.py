@@ -72,7 +72,6 @@ async def test_a_store_that_is_away_is_told_until_it_is_back(
     assert shown.count("The store in") == 1
 
 
-@pytest.mark.long
 async def test_a_store_that_goes_away_under_a_tool_is_told(house: House, store: Away) -> None:
     """Its result waits inside of the step, which does not fail."""
     async with house.worker():
