@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test long lint format bench bench-batch bench-short bfcl bfcl-short evals evals-short \
 	openhands validators batch-chaos batch-chaos-short \
-	simulate soak crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short lock clean
+	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -79,45 +79,51 @@ validators: $(READY)  ## our exports, read by atif, mistral-common and inspect_a
 	esac
 
 simulate: $(READY)  ## 10,000 schedules of the log's own code, with everything going wrong
-	$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
+	$(BIN)/python -m reliability.simulation --schedules 10000 --processes 2
 
 soak: $(READY)  ## a million of them
-	$(BIN)/python -m tests.simulation --schedules 1000000 --processes 2
+	$(BIN)/python -m reliability.simulation --schedules 1000000 --processes 2
 
 crashes: $(READY)  ## a worker is lost at every store call, tool and step of a conversation
-	$(BIN)/python -m tests.crashes
+	$(BIN)/python -m reliability.crashes
 
 crashes-short: $(READY)  ## at every ninth of them
-	$(BIN)/python -m tests.crashes --every 9
+	$(BIN)/python -m reliability.crashes --every 9
 
 chaos: $(READY)  ## 300 workers and 10 of Temporal's servers are killed, over a network that fails
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m reliability.chaos
 
 chaos-short: $(READY)  ## 30 and 2 of them
-	$(BIN)/python -m tests.chaos --short
+	$(BIN)/python -m reliability.chaos --short
 
 batch-chaos: $(READY)  ## everything is killed, over and over, during a batch of 2,000 samples
-	$(BIN)/python -m tests.batch_chaos
+	$(BIN)/python -m reliability.batch_chaos
 
 batch-chaos-short: $(READY)  ## of 150
-	$(BIN)/python -m tests.batch_chaos --short
+	$(BIN)/python -m reliability.batch_chaos --short
+
+mutants: $(READY)  ## plant 150 faults in the product: the tests of their rooms catch nine of ten
+	$(BIN)/python -m reliability.mutants
 
 fuzz: $(READY)  ## what others wrote, as no one would write it
-	$(BIN)/python -m tests.fuzz --seconds 60
+	$(BIN)/python -m reliability.fuzz --seconds 60
 
 sandbox: $(READY)  ## what gets out of the sandboxes that work on this machine: nothing
 	$(BIN)/python -m tests.sandbox
 
 damage-short: $(READY)  ## of 1,000
-	$(BIN)/python -m tests.damage --events 1000 --full 50 --files 5
+	$(BIN)/python -m reliability.damage --events 1000 --full 50 --files 5
 
 damage: $(READY)  ## every event of 10,000 damaged in every way, and named each time
-	$(BIN)/python -m tests.damage
+	$(BIN)/python -m reliability.damage
+
+wheel: $(READY)  ## the wheel in an empty environment, beside packages and folders of the same names
+	$(BIN)/python -m reliability.wheel
 
 lock: $(READY)  ## pin what pyproject.toml asks for; the lock names packages and hashes only
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--no-annotate --no-header --group dev pyproject.toml --output-file requirements.lock
+		--no-annotate --no-header --group dev --extra all pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV)

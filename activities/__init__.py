@@ -1,1 +1,1 @@
-"""The steps of a conversation: each works in the world, and logs what came of it once."""
+"""Activities: the steps of a conversation, each of which records its result exactly once."""

@@ -1,55 +1,57 @@
-"""The step that asks the agent something beside its task."""
+"""The activity that asks the agent a question beside its task."""
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.step import at_work, final, later
-from activities.transcripts import Transcripts
-from activities.world import World, spec_at
-from agent.ask import ASIDE, Aside, Ask
-from agent.steps import Task
-from events.content import text_of
-from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
-from storage.log import EventLog
-from storage.state import state_at
+from perdure.activities.support.resources import Resources, load_spec
+from perdure.activities.support.step import heartbeating, non_retryable, retry_later
+from perdure.activities.support.transcript_cache import TranscriptCache
+from perdure.agent.loop.ask import QUESTION_PROMPT, Ask, AskResponse
+from perdure.agent.loop.steps import Task
+from perdure.events.content import join_text
+from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state_at
 
-NO_WORDS = "The model answered with tool calls and no words: put the question another way."
+EMPTY_ANSWER = "The model answered with tool calls and no words: put the question another way."
 
 
 class AskActivities:
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
 
     @activity.defn(name="llm.ask")
-    async def ask(self, task: Task[Ask]) -> Aside:
-        """Show the model the conversation as it would see it next, and the question behind it.
+    async def ask(self, task: Task[Ask]) -> AskResponse:
+        """Send the model the conversation as it would see it next, followed by the question.
 
-        Nothing is written. The tools are named, as some providers want those that were called,
-        and what the model calls is not done.
+        Nothing is written. The tools are sent, as some providers want those that were called, but
+        calls in the answer are not made.
         """
-        async with at_work(self.world.secrets) as news:
-            request = await self._request(self.world.log(task), task)
+        async with heartbeating(self.resources.secrets) as progress:
+            request = await self._request(self.resources.log(task), task)
             try:
-                answer = await self.world.model.complete(request, news.tell)
+                answer = await self.resources.model.complete(request, progress.report)
             except ModelUnavailable as error:
-                raise later(error) from error
+                raise retry_later(error) from error
             except (ModelRefused, ContextOverflow) as error:
-                raise final(error) from error
-            text = text_of(answer.message.content)
+                raise non_retryable(error) from error
+            text = join_text(answer.message.content)
             if not text.strip():
-                raise ApplicationError(NO_WORDS, type="NoWords", non_retryable=True)
-            return Aside(text=self.world.secrets.mask(text), usage=answer.usage)
+                raise ApplicationError(EMPTY_ANSWER, type="NoWords", non_retryable=True)
+            return AskResponse(text=self.resources.secrets.mask(text), usage=answer.usage)
 
     async def _request(self, log: EventLog, task: Task[Ask]) -> Request:
-        state = await state_at(log, task.base)
+        state = await read_state_at(log, task.base)
         if state.spec is None:
-            what = f"The conversation {log.conversation_id} has no agent yet: ask again later."
-            raise ApplicationError(what, type="NoAgent", non_retryable=True)
-        spec = await spec_at(log, state.spec_seq)
-        # Not the worker's: the conversation's own step may be reading on there at this moment.
-        transcript = await Transcripts(0).of(log, task.base, state.forgotten, spec.condenser)
-        asked = self.world.secrets.mask(task.step.question)
-        question = {"role": "user", "content": ASIDE.format(question=asked)}
+            reason = f"The conversation {log.conversation_id} has no agent yet: ask again later."
+            raise ApplicationError(reason, type="NoAgent", non_retryable=True)
+        spec = await load_spec(log, state.spec_seq)
+        # Not the worker's cache: the conversation's own step may extend its transcript right now.
+        transcript = await TranscriptCache(0).load(
+            log, task.base, state.forgotten_seqs, spec.condenser
+        )
+        masked_question = self.resources.secrets.mask(task.step.question)
+        question = {"role": "user", "content": QUESTION_PROMPT.format(question=masked_question)}
         return Request(
             spec.model,
             [*transcript.messages(), question],

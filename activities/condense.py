@@ -1,201 +1,267 @@
-"""The step that makes the view smaller."""
+"""The activity that condenses the view."""
 
 import asyncio
 from collections.abc import Sequence
 
 from temporalio import activity
 
-from activities.step import at_work, digests, is_retry, later, now, origin, was_stopped
-from activities.transcripts import live
-from activities.world import World, spec_at
-from activities.writer import MOST
-from agent.completion import Completion
-from agent.condense.material import Material
-from agent.condense.plan import Plan, plan_of, rest_of
-from agent.condense.prompt import first_part, prompt, told
-from agent.spec import ModelSpec, NoCondenser, Spec, SummaryCondenser
-from agent.steps import Condense, Task
-from events.content import text_of
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.digest import Digest
-from events.entry import Entry
-from events.event import Event
-from events.usage import Usage
-from models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
-from storage.errors import Superseded
-from storage.log import EventLog
+from perdure.activities.support.resources import Resources, load_spec
+from perdure.activities.support.step import (
+    heartbeating,
+    is_retry,
+    now,
+    origin,
+    retry_later,
+    summarize_all,
+    was_cancel_requested,
+)
+from perdure.activities.support.transcript_cache import read_unforgotten
+from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES
+from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.steps import Condense, Task
+from perdure.agent.spec import Agent, CustomCondenser, ModelSpec, NoCondenser, SummaryCondenser
+from perdure.agent.view.condense.condensation import CondensationInput
+from perdure.agent.view.condense.plan import (
+    BadPlan,
+    CondensationPlan,
+    CondenseReason,
+    Planner,
+    TokensById,
+    custom_condensers,
+    plan_condensation,
+    plan_remainder,
+)
+from perdure.agent.view.condense.prompt import build_summary_prompt, plan_first_part, render_event
+from perdure.agent.view.view import View
+from perdure.events.content import join_text
+from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.entry import Entry
+from perdure.events.event import Event
+from perdure.events.summary import EventSummary
+from perdure.events.usage import Usage
+from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.references import BadReference, load_named
+from perdure.storage.errors import Superseded
+from perdure.storage.log.event_log import EventLog
 
-MOST_TRIES = 3
-"""Overflows in a row that are met: then what is left is too long by itself."""
+MAX_OVERFLOW_RETRIES = 3
+"""Overflows in a row that are condensed; after them the rest is too long by itself."""
 
-SHRINKINGS = 5
-"""How often a summary is asked for again, of half as much text, when the text is too long."""
+MAX_SHORTENINGS = 5
+"""Requests for a summary, each of half as much text, while the text is too long."""
 
-WINDOW = 128_000
-"""Tokens of a context window that nobody has told of."""
+DEFAULT_CONTEXT_TOKENS = 128_000
+"""Tokens of a context window whose size is unknown."""
 
-FILLED = 3
-"""Characters for each token of the window: a token has four, about, and the answer takes room."""
+CHARS_PER_TOKEN = 3
+"""Characters per token of the window: about four, less room for the answer."""
+
+
+CONDENSER_GROUP = "perdure.condensers"
+"""The entry points of the planning functions of other packages."""
+
+
+class CondenserFailed(Exception):
+    """A custom condenser raised an error, or returned no plan."""
 
 
 class CondenseActivities:
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
 
     @activity.defn(name="llm.condense")
-    async def condense(self, task: Task[Condense]) -> list[Digest]:
-        """Forget what the condenser of the agent would, and record what took its place.
+    async def condense(self, task: Task[Condense]) -> list[EventSummary]:
+        """Condense the view as the agent's condenser plans, and record the condensation.
 
-        Nothing, where only the size asked for it and nothing can go; whoever else asked is told
-        so by an event.
+        If nothing can be removed, an event says so, unless only the view's size asked for it.
         """
-        async with at_work():
-            log = self.world.log(task)
-            spec = await spec_at(log, task.step.spec)
-            self.world.lanes.admit(task.step, spec)
-            work = _Work(self.world, log, task, spec)
+        async with heartbeating():
+            log = self.resources.log(task)
+            spec = await load_spec(log, task.step.spec_seq)
+            self.resources.model_queues.admit(task.step, spec)
+            work = _CondenseStep(self.resources, log, task, spec)
             try:
                 await work.condense()
             except ContextOverflow:
                 await work.give_up()
             except Superseded:  # by a late step of this run: the workflow decides again
-                work.written += await log.read(task.base + len(work.written), MOST)
+                work.entries += await log.read(task.base + len(work.entries), MAX_ADOPTED_ENTRIES)
+            except (BadPlan, BadReference, CondenserFailed) as error:
+                detail = f"The condenser cannot be used: {error}. Configure another, and resume."
+                await work.write(
+                    ConversationErrorEvent(timestamp=now(), code="condenser_failed", detail=detail)
+                )
             except ModelRefused as error:
                 await work.write(
                     ConversationErrorEvent(timestamp=now(), code=error.code, detail=str(error))
                 )
             except asyncio.CancelledError:
-                if not (was_stopped() and work.written):
+                if not (was_cancel_requested() and work.entries):
                     raise
-            return digests(work.written)
+            return summarize_all(work.entries)
 
 
-class _Work:
-    """One step, and what it has written so far."""
+class _CondenseStep:
+    """A running condensation, with the entries that it has written so far."""
 
-    def __init__(self, world: World, log: EventLog, task: Task[Condense], spec: Spec) -> None:
-        self.world = world
+    def __init__(
+        self, resources: Resources, log: EventLog, task: Task[Condense], spec: Agent
+    ) -> None:
+        self.resources = resources
         self.log = log
         self.task = task
         self.spec = spec
-        self.written: list[Entry] = []
+        self.entries: list[Entry] = []
 
     async def condense(self) -> None:
         step = self.task.step
-        material = Material(await live(self.log, 0, self.task.base, step.forgotten))
+        material = CondensationInput(
+            await read_unforgotten(self.log, 0, self.task.base, step.forgotten_seqs)
+        )
         plan = None
-        if step.asked != "overflow" or step.tries <= MOST_TRIES:
-            plan = plan_of(
-                material.view, self.spec.condenser, material.sizes, step.asked, step.tries
-            )
+        if step.reason != "overflow" or step.overflows <= MAX_OVERFLOW_RETRIES:
+            # A custom condenser may take its time: heartbeats go on.
+            plan = await asyncio.to_thread(self._plan, material)
         if plan is None:
             await self.give_up()
         elif isinstance(plan.condenser, SummaryCondenser):
             await self.summarise(material, plan, plan.condenser)
         else:
-            await self.write(material.condensation(plan, now()))
+            await self.write(material.make_condensation(plan, now()))
 
-    async def summarise(self, material: Material, plan: Plan, condenser: SummaryCondenser) -> None:
-        """Have a model summarise what is planned, in parts where it is too much for one prompt.
+    def _plan(self, material: CondensationInput) -> CondensationPlan | None:
+        condenser, step = self.spec.condenser, self.task.step
+        planners = {it.function: _load_planner(it) for it in custom_condensers(condenser)}
+        return plan_condensation(
+            material.view, condenser, material.tokens, step.reason, step.overflows, planners
+        )
 
-        The summary of a part is on record before the next is asked for, and goes into the next.
-        Which events make a part depends on nothing but log and spec, so that a retry goes on with
-        the summaries that are paid for.
+    async def summarise(
+        self, material: CondensationInput, plan: CondensationPlan, condenser: SummaryCondenser
+    ) -> None:
+        """Have a model summarise the plan's events, in parts if one prompt cannot hold them.
+
+        The summary of a part is recorded before the next is requested, and goes into the next.
+        Parts depend only on log and spec, so that a retry reuses summaries that are paid for.
         """
         model = condenser.model or self.spec.model
-        room = FILLED * (model.max_input_tokens or WINDOW)
+        room = CHARS_PER_TOKEN * (model.max_input_tokens or DEFAULT_CONTEXT_TOKENS)
         behind = len(material.view.events) - plan.end
-        rest: Plan | None = plan
+        rest: CondensationPlan | None = plan
         while rest is not None:
-            part = first_part(material.view, rest, room)
-            texts = [told(event) for event in material.forgotten(part)]
-            answer = await self.answer(texts, room, model, alone=condenser.model is not None)
-            made = material.condensation(part, answer.received, summary_in(answer), answer.id)
-            entry = await self.write(made, answer.usage)
-            material = Material((*material.entries, entry))
-            rest = rest_of(material.view, plan, behind)
+            part = plan_first_part(material.view, rest, room)
+            texts = [render_event(event) for event in material.select_forgotten(part)]
+            answer = await self.recorded_summary(
+                texts, room, model, alone=condenser.model is not None
+            )
+            condensation = material.make_condensation(
+                part, answer.received, summary_text(answer), answer.id
+            )
+            entry = await self.write(condensation, answer.usage)
+            material = CondensationInput((*material.entries, entry))
+            rest = plan_remainder(material.view, plan, behind)
 
-    async def answer(
+    async def recorded_summary(
         self, texts: Sequence[str], room: int, model: ModelSpec, *, alone: bool
     ) -> Completion:
-        """The summary of these texts: asked for once, however often this is tried."""
-        seq = self.task.base + len(self.written)
-        recorded = await self.log.recorded(seq) if is_retry() else None
+        """Return the summary of these texts, requested once however often the step is retried."""
+        seq = self.task.base + len(self.entries)
+        recorded = await self.log.read_response(seq) if is_retry() else None
         if recorded is not None:
             return recorded
         try:
-            answer = await self.ask(texts, room, model, alone=alone)
+            answer = await self.request_summary(texts, room, model, alone=alone)
         except ModelUnavailable as error:
-            raise later(error) from error
-        if not summary_in(answer).strip():
-            what = f"{answer.model} gave an empty summary: have another model make it."
-            raise ModelRefused("content", what)
-        return await self.log.record(seq, answer, origin(self.part))
+            raise retry_later(error) from error
+        if not summary_text(answer).strip():
+            reason = f"{answer.model} gave an empty summary: have another model make it."
+            raise ModelRefused("content", reason)
+        return await self.log.record_response(seq, answer, origin(self.part_name))
 
-    async def ask(
+    async def request_summary(
         self, texts: Sequence[str], room: int, model: ModelSpec, *, alone: bool
     ) -> Completion:
         room = min(room, sum(map(len, texts)))
-        for _ in range(SHRINKINGS):
+        for _ in range(MAX_SHORTENINGS):
             request = Request(
                 model,
-                [{"role": "user", "content": prompt(texts, room)}],
+                [{"role": "user", "content": build_summary_prompt(texts, room)}],
                 fallbacks=() if alone else self.spec.fallbacks,
                 purpose="condense",
             )
             try:
-                return await self.world.model.complete(request, _unheard)
+                return await self.resources.model.complete(request, _ignore_text)
             except ContextOverflow:
                 room //= 2
         raise ContextOverflow(f"{model.name} has no room for what is to be summarised.")
 
     async def give_up(self) -> None:
-        """Tell whoever asked that there is nothing to be done; what was done says enough."""
-        if self.written:
+        """Record that nothing can be condensed, unless the step has written something."""
+        if self.entries:
             return
-        match self.task.step.asked:
+        match self.task.step.reason:
             case "user":
                 await self.write(
                     ConversationStateUpdateEvent(
-                        timestamp=now(), key="not_condensed", value=_refusal(self.spec)
+                        timestamp=now(), key="not_condensed", value=_not_condensed_reason(self.spec)
                     )
                 )
             case "overflow":
                 await self.write(
                     ConversationErrorEvent(
-                        timestamp=now(), code="context_overflow", detail=_overflow(self.spec)
+                        timestamp=now(), code="context_overflow", detail=_overflow_detail(self.spec)
                     )
                 )
             case "size":
                 pass
 
     async def write(self, event: Event, usage: Usage | None = None) -> Entry:
-        at = self.task.base + len(self.written)
-        [entry] = await self.log.append([event], base=at, origin=origin(self.part), usage=usage)
-        self.written.append(entry)
+        base = self.task.base + len(self.entries)
+        [entry] = await self.log.append(
+            [event], base=base, origin=origin(self.part_name), usage=usage
+        )
+        self.entries.append(entry)
         return entry
 
     @property
-    def part(self) -> str:
-        """The name of what is written next."""
-        return f"part {len(self.written)}" if self.written else ""
+    def part_name(self) -> str:
+        """The name of the part that is written next."""
+        return f"part {len(self.entries)}" if self.entries else ""
 
 
-def summary_in(answer: Completion) -> str:
-    return text_of(answer.message.content)
+def _load_planner(condenser: CustomCondenser) -> Planner:
+    """Load the function of a custom condenser. Raises BadReference."""
+    function = load_named(CONDENSER_GROUP, condenser.function)
+
+    def plan(view: View, tokens: TokensById, reason: CondenseReason) -> CondensationPlan | None:
+        try:
+            found: CondensationPlan | None = function(view, tokens, reason, **condenser.options)
+        except Exception as error:
+            # Another's code may raise anything; the person gets one sentence.
+            sentence = f"{condenser.function!r} raised {type(error).__name__}: {error}"
+            raise CondenserFailed(sentence) from error
+        if not isinstance(found, CondensationPlan | None):
+            raise CondenserFailed(f"{condenser.function!r} returned a {type(found).__name__}")
+        return found
+
+    return plan
 
 
-def _unheard(text: str) -> None:
-    """Whoever watches the conversation waits for the agent's words: a summary is not one."""
+def summary_text(answer: Completion) -> str:
+    return join_text(answer.message.content)
 
 
-def _refusal(spec: Spec) -> str:
+def _ignore_text(text: str) -> None:
+    """Ignore the text of a summary, as watchers wait for the agent's own text."""
+
+
+def _not_condensed_reason(spec: Agent) -> str:
     if isinstance(spec.condenser, NoCondenser):
         return "This conversation has no condenser: configure one, and ask again."
     return "There is nothing to condense yet: the agent still sees little more than its task."
 
 
-def _overflow(spec: Spec) -> str:
+def _overflow_detail(spec: Agent) -> str:
     name = spec.model.name
     if isinstance(spec.condenser, NoCondenser):
         return (

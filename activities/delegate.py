@@ -1,116 +1,121 @@
-"""The steps by which one conversation has another do something."""
+"""The activities by which one conversation delegates a task to another."""
 
 from typing import Any
 from uuid import UUID, uuid5
 
 from temporalio import activity
 
-from activities.outcomes import last_words
-from activities.step import at_work, digests, now, origin
-from activities.workspace import keeps, recorded
-from activities.world import World, action_at, spec_at
-from agent.inbox import Said
-from agent.spec import Spec
-from agent.start import Errand, Start
-from agent.state import DELEGATE, State
-from agent.steps import Delegate, Parent, Report, Task
-from events.actions import MCPToolAction
-from events.content import TextContent
-from events.digest import Digest
-from events.entry import Entry
-from events.files import Files
-from events.observations import MCPToolObservation
-from events.tools import ActionEvent, ObservationEvent
-from storage.log import EventLog
-from storage.state import state_of
+from perdure.activities.support.resources import Resources, load_action, load_spec
+from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.workspace.snapshots import keeps_files, record_with_files
+from perdure.agent.loop.inbox import UserMessage
+from perdure.agent.loop.start import Delegation, Start
+from perdure.agent.loop.state import DELEGATE_TOOL, State
+from perdure.agent.loop.steps import Delegate, Parent, Report, Task
+from perdure.agent.spec import Agent
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import TextContent
+from perdure.events.entry import Entry
+from perdure.events.files import Files
+from perdure.events.observations import MCPToolObservation
+from perdure.events.summary import EventSummary
+from perdure.events.tools import ActionEvent, ObservationEvent
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import last_agent_text, read_state
 
 
 class DelegateActivities:
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
 
     @activity.defn(name="agent.delegate")
-    async def delegate(self, task: Task[Delegate]) -> Errand:
-        """The start of the other conversation: told by the action, so that a repeat is the same.
+    async def delegate(self, task: Task[Delegate]) -> Delegation:
+        """Build the start of the child conversation; it depends on the action only.
 
-        One that was begun before, for a workflow that was lost, goes on from its log; it begins
-        with the `state` in which its turn is over, where it is.
+        A child that a lost workflow had started goes on from its log. If its turn is over, the
+        start has its `state`.
         """
-        async with at_work():
-            log = self.world.log(task)
-            action = await action_at(log, task.step.action)
-            if (settled := await log.settled(action.id, task.base)) is not None:
-                return Errand(answered=tuple(digests(settled)))
-            child = child_id(task.conversation_id, task.step.action)
-            return Errand(start=await self._start(task, action, child))
+        async with heartbeating():
+            log = self.resources.log(task)
+            action = await load_action(log, task.step.action_seq)
+            if (answered := await log.find_answer(action.id, task.base)) is not None:
+                return Delegation(results=tuple(summarize_all(answered)))
+            child = child_id(task.conversation_id, task.step.action_seq)
+            return Delegation(start=await self._start(task, action, child))
 
     @activity.defn(name="agent.report")
-    async def report(self, task: Task[Report]) -> list[Digest]:
-        """Answer the action with what the other conversation came to, and its bill."""
-        async with at_work():
-            log = self.world.log(task)
-            action = await action_at(log, task.step.action)
-            other = self._log_of(task, task.step.child)
-            state = await state_of(other)
-            told = await _report(other, state, task.step)
-            bill = state.spent.model_copy(update={"purpose": DELEGATE})
-            answer = _observed(action, told, failed=state.status != "finished")
+    async def report(self, task: Task[Report]) -> list[EventSummary]:
+        """Answer the action with the outcome of the child conversation and its cost."""
+        async with heartbeating():
+            log = self.resources.log(task)
+            action = await load_action(log, task.step.action_seq)
+            child = self._log_of(task, task.step.child)
+            state = await read_state(child)
+            text = await _report_text(child, state, task.step)
+            usage = state.usage.model_copy(update={"purpose": DELEGATE_TOOL})
+            answer = _observation(action, text, failed=state.status != "finished")
 
             async def append(files: Files | None) -> list[Entry]:
                 return await log.append(
-                    [answer], base=task.base, origin=origin(), shared=True, usage=bill, files=files
+                    [answer], base=task.base, origin=origin(), shared=True, usage=usage, files=files
                 )
 
-            spec = await spec_at(log, task.step.spec)
-            entries = await recorded(self.world, log, spec, task.step.files, append, changed=True)
-            return digests(entries)
+            spec = await load_spec(log, task.step.spec_seq)
+            entries = await record_with_files(
+                self.resources, log, spec, task.step.files_seq, append, changed=True
+            )
+            return summarize_all(entries)
 
     async def _start(self, task: Task[Delegate], action: ActionEvent, child: str) -> Start:
-        state = await state_of(self._log_of(task, child))
-        spec = await spec_at(self.world.log(task), task.step.spec)
-        workspace = self.world.workspace(spec, task.conversation_id)
+        state = await read_state(self._log_of(task, child))
+        spec = await load_spec(self.resources.log(task), task.step.spec_seq)
+        workspace = self.resources.workspace(spec, task.conversation_id)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
         arguments = action.action.data
-        asked = Said(text=arguments["task"], sender=DELEGATE, message_id=f"{DELEGATE} {child}")
+        message = UserMessage(
+            text=arguments["task"], sender=DELEGATE_TOOL, message_id=f"{DELEGATE_TOOL} {child}"
+        )
         return Start(
             conversation_id=child,
             user_id=task.user_id,
-            spec=_for_child(spec, arguments, task.step.budget, str(workspace)),
+            spec=_child_spec(spec, arguments, task.step.budget, str(workspace)),
             parent=Parent(
                 conversation_id=task.conversation_id,
-                action=task.step.action,
-                home=self.world.home if keeps(self.world, spec) else None,
+                action_seq=task.step.action_seq,
+                home=self.resources.home if keeps_files(self.resources, spec) else None,
             ),
-            state=state if _is_over(state) else None,
-            inbox=() if state.turn else (asked,),
+            state=state if _is_turn_over(state) else None,
+            inbox=() if state.turn else (message,),
         )
 
     def _log_of(self, task: Task[Any], conversation_id: str) -> EventLog:
-        return EventLog(self.world.store, task.user_id, conversation_id, self.world.entries)
+        return EventLog(self.resources.store, task.user_id, conversation_id, self.resources.entries)
 
 
 def child_id(conversation_id: str, action: int) -> str:
-    """The id of the conversation that does what the action in a slot asks for."""
-    return str(uuid5(UUID(conversation_id), f"{DELEGATE} {action}"))
+    """Return the id of the conversation that runs the task of the action in a slot."""
+    return str(uuid5(UUID(conversation_id), f"{DELEGATE_TOOL} {action}"))
 
 
-def _is_over(state: State) -> bool:
-    """Whether the one turn of a conversation on behalf of another is over."""
+def _is_turn_over(state: State) -> bool:
+    """Tell whether the only turn of a delegated conversation is over."""
     if state.turn == 0:
         return state.status == "closed"
     return state.status not in ("running", "paused", "waiting_for_confirmation")
 
 
-def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, workspace: str) -> Spec:
-    """The same agent in the same place, with no more to spend than its parent has left."""
-    budgets = [one for one in (budget, arguments.get("max_budget")) if one is not None]
+def _child_spec(
+    spec: Agent, arguments: dict[str, Any], budget: float | None, workspace: str
+) -> Agent:
+    """Return the parent's spec and workspace, limited to what its budget has left."""
+    budgets = [limit for limit in (budget, arguments.get("max_budget")) if limit is not None]
     limits = {
         "max_budget": min(budgets, default=None),
         "max_iterations": arguments.get("max_iterations", spec.limits.max_iterations),
     }
     return spec.model_copy(
         update={
-            "tools": tuple(name for name in spec.tools if name != DELEGATE),
+            "tools": tuple(name for name in spec.tools if name != DELEGATE_TOOL),
             "limits": spec.limits.model_copy(update=limits),
             "workspace": workspace,
             "title_model": None,
@@ -118,19 +123,19 @@ def _for_child(spec: Spec, arguments: dict[str, Any], budget: float | None, work
     )
 
 
-async def _report(log: EventLog, state: State, step: Report) -> str:
-    ended = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
-    head = f"Conversation {step.child}: {step.failure or ended}, ${state.spent.cost:.4f}."
-    return f"{head}\n{await last_words(log, state.next_seq)}".rstrip()
+async def _report_text(log: EventLog, state: State, step: Report) -> str:
+    status = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
+    head = f"Conversation {step.child}: {step.failure or status}, ${state.usage.cost:.4f}."
+    return f"{head}\n{await last_agent_text(log, state.next_seq)}".rstrip()
 
 
-def _observed(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:
+def _observation(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:
     return ObservationEvent(
         timestamp=now(),
         action_id=action.id,
         tool_name=action.tool_name,
         tool_call_id=action.tool_call_id,
         observation=MCPToolObservation(
-            tool_name=DELEGATE, content=(TextContent(text=text),), is_error=failed
+            tool_name=DELEGATE_TOOL, content=(TextContent(text=text),), is_error=failed
         ),
     )

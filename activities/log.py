@@ -1,4 +1,4 @@
-"""Steps that write down what the workflow already knows."""
+"""Activities that record in the log what the workflow already knows."""
 
 import contextlib
 import json
@@ -8,112 +8,114 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.batch_folders import told
-from activities.delegate import child_id
-from activities.items import event_of, rejection, updated
-from activities.llm_messages import save_messages
-from activities.masking import masked
-from activities.recall import on_message
-from activities.saying import say, spec_of
-from activities.step import at_work, digests, now, origin
-from activities.world import World, action_at, spec_at
-from activities.writer import Writer, write_alone
-from agent.decide import refusal
-from agent.evolve import fold
-from agent.inbox import Configured, Item, Noted, Rejected, Said
-from agent.prompt import dynamic_context, static_prompt
-from agent.spec import ModelSpec, Spec
-from agent.state import DELEGATE, State, knows
-from agent.steps import Open, Prepare, Record, Refusal, Save, Stop, Task
-from events.content import TextContent
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.digest import Digest
-from events.event import Event
-from events.messages import SystemPromptEvent
-from sandbox.sandbox import described
-from storage.conversations import exists
-from storage.errors import Fenced
-from storage.log import EventLog
-from storage.scopes import share
-from storage.sealing import seal
-from storage.state import state_of
-from storage.verify import must_be_whole
-from tools.catalog import CatalogError
+from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
+from perdure.activities.delegate import child_id
+from perdure.activities.support.batch_cache import load_batch_and_sample
+from perdure.activities.support.inbox_events import rejection, state_update, to_event
+from perdure.activities.support.llm_messages import save_messages
+from perdure.activities.support.resources import Resources, load_action, load_spec
+from perdure.activities.support.save_state import save_state
+from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.support.writer import Writer, append_exclusive
+from perdure.activities.workspace.recall import recall_for_message
+from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
+from perdure.agent.loop.decide import refuse_pending
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.inbox import InboxItem, Rejection, SpecChange, StateNote, UserMessage
+from perdure.agent.loop.state import DELEGATE_TOOL, State, is_recorded
+from perdure.agent.loop.steps import Close, Open, Prepare, Record, Refusal, SaveState, Task
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.events.content import TextContent
+from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.event import Event
+from perdure.events.messages import SystemPromptEvent
+from perdure.events.summary import EventSummary
+from perdure.sandbox.sandbox import describe
+from perdure.secrets.masking import mask_value
+from perdure.storage.conversations import conversation_exists
+from perdure.storage.errors import Fenced
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state
+from perdure.storage.log.verify import check_integrity
+from perdure.storage.noted_values import save_shared_values
+from perdure.tools.catalog import CatalogError
 
-OPENINGS = 5
-"""How often an opening starts over because the run before was still writing."""
+MAX_OPEN_TRIES = 5
+"""Tries to open a log while the previous run still writes."""
 
-NO_SPEC = Spec(model=ModelSpec(name="none"))
+PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
 
 
 class LogActivities:
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
 
     @activity.defn(name="log.open")
     async def open(self, task: Task[Open]) -> State:
-        """Fold what the log holds, and take it over: older runs are fenced from here on."""
-        async with at_work():
-            log = self.world.log(task)
-            await must_be_whole(log)
-            for _ in range(OPENINGS - 1):
+        """Fold the log and take it over: older runs are fenced from here on."""
+        async with heartbeating():
+            log = self.resources.log(task)
+            await check_integrity(log)
+            for _ in range(MAX_OPEN_TRIES - 1):
                 try:
                     return await self._open(log, task.step)
                 except Fenced:
-                    if await _taken_over(log):
+                    if await _was_taken_over(log):
                         raise
             return await self._open(log, task.step)
 
     @activity.defn(name="log.append")
-    async def append(self, task: Task[Record]) -> list[Digest]:
-        """Record what was waiting in the inbox."""
-        async with at_work():
-            step, log = task.step, self.world.log(task)
-            spec = await spec_at(log, step.spec) if step.spec else NO_SPEC
+    async def append(self, task: Task[Record]) -> list[EventSummary]:
+        """Record the items that waited in the inbox."""
+        async with heartbeating():
+            step, log = task.step, self.resources.log(task)
+            spec = await load_spec(log, step.spec_seq) if step.spec_seq else PLACEHOLDER_SPEC
             writer = Writer(log, task.base)
-            await self._write(writer, step.items, step.refusal, spec, step.skills)
-            return digests(await writer.all())
+            await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
+            return summarize_all(await writer.entries())
 
     @activity.defn(name="agent.prepare")
-    async def prepare(self, task: Task[Prepare]) -> list[Digest]:
-        """Tell the agent who it is; a tool that is not there ends the turn with a sentence."""
-        async with at_work():
-            log = self.world.log(task)
+    async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
+        """Record the system prompt; a missing tool ends the turn with an error."""
+        async with heartbeating():
+            log = self.resources.log(task)
             event: Event
             try:
-                event = await self._prompt(log, await spec_at(log, task.step.spec), now())
+                event = await self._system_prompt(
+                    log, await load_spec(log, task.step.spec_seq), now()
+                )
             except CatalogError as error:
                 event = ConversationErrorEvent(
                     timestamp=now(), code="tool_not_found", detail=str(error)
                 )
-            return digests(await write_alone(log, [event], task.base))
+            return summarize_all(await append_exclusive(log, [event], task.base))
 
     @activity.defn(name="conversation.save")
-    async def save(self, task: Task[Save]) -> None:
-        """Keep the state beside the log."""
-        async with at_work():
-            await keep_state(self.world.log(task), task.step.state)
+    async def save(self, task: Task[SaveState]) -> None:
+        """Save the state beside the log."""
+        async with heartbeating():
+            await save_state(self.resources.log(task), task.step.state)
 
     @activity.defn(name="conversation.close")
-    async def close(self, task: Task[Stop]) -> None:
-        """Keep the final state beside the log, and what was said."""
-        async with at_work():
-            log = self.world.log(task)
-            await keep_state(log, task.step.state, closing=True)
-            if self.world.save_llm_messages:
+    async def close(self, task: Task[Close]) -> None:
+        """Save the final state and the messages beside the log."""
+        async with heartbeating():
+            log = self.resources.log(task)
+            await save_state(log, task.step.state, closing=True)
+            if self.resources.save_llm_messages:
                 await save_messages(log, task.step.state)
-            self.world.forget(log, task.step.state.next_seq)
+            self.resources.evict(log, task.step.state.next_seq)
 
     async def _open(self, log: EventLog, step: Open) -> State:
-        """A retry finds what the attempt before it wrote, and adopts it from its first event on."""
+        """Write the opening events; a retry adopts those that an earlier attempt wrote."""
         run = origin().run
-        state = await state_of(log, before_run=run)
+        state = await read_state(log, before_run=run)
         new = state.spec is None
         sample = None
-        if new and step.trial is not None:
-            folder = self.world.batch(log.user_id, step.trial.batch)
-            batch, sample = await told(folder, step.trial)
-            step = step.model_copy(update={"spec": spec_of(batch, sample)})
+        if new and step.attempt is not None:
+            folder = self.resources.batch(log.user_id, step.attempt.batch)
+            batch, sample = await load_batch_and_sample(folder, step.attempt)
+            step = step.model_copy(update={"spec": build_sample_spec(batch, sample)})
         if new and step.spec is None:
             raise ApplicationError(
                 f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
@@ -121,102 +123,101 @@ class LogActivities:
                 non_retryable=True,
             )
         writer = Writer(log, state.next_seq)
-        await self._begin(writer, step, run, new)
-        items = [item for item in step.items if not knows(state, item)]
-        spec = (step.spec if new else state.spec) or NO_SPEC
-        skills = None if state.first is None else state.skills
-        await self._write(writer, items, refusal(state, items), spec, skills)
-        if sample is not None and step.trial is not None and not step.trial.setup:
-            await say(self.world, writer, sample, 0, spec, skills)
-        return await _delegating(log, fold(state, digests(await writer.all())))
+        await self._write_opening(writer, step, run, state)
+        items = [item for item in step.items if not is_recorded(state, item)]
+        spec = (step.spec if new else state.spec) or PLACEHOLDER_SPEC
+        skills = None if state.first_user_seq is None else state.shown_skills
+        await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
+        if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
+            await write_turn(self.resources, writer, sample, 0, spec, skills)
+        return fold(state, summarize_all(await writer.entries()))
 
-    async def _begin(self, writer: Writer, step: Open, run: str, new: bool) -> None:
-        value: dict[str, Any] = {"run_id": run, "sandbox": described(self.world.sandbox)}
+    async def _write_opening(self, writer: Writer, step: Open, run: str, before: State) -> None:
+        value: dict[str, Any] = {"run_id": run, "sandbox": describe(self.resources.sandbox)}
         if step.parent:
-            value["parent"] = step.parent.model_dump(exclude_none=True)
-        if step.trial:
-            value["trial"] = step.trial.model_dump(include={"batch", "epoch", "number"})
-        await writer.write("opened", updated(now(), "opened", value))
-        if not new or step.spec is None:
+            parent = step.parent.model_dump(exclude={"action_seq"}, exclude_none=True)
+            value["parent"] = {**parent, "action": step.parent.action_seq}
+        if step.attempt:
+            value["trial"] = step.attempt.model_dump(include={"batch", "epoch", "number"})
+        if resumed := await _find_delegations(writer.log, before):
+            value["resumed"] = resumed
+        await writer.write("opened", state_update(now(), "opened", value))
+        if before.spec is not None or step.spec is None:
             return
-        kept = json.loads(step.spec.model_dump_json(exclude_none=True))
-        await writer.write("spec", updated(now(), "spec", kept))
-        if step.spec.mcp:  # servers take their time: `agent.prepare` asks what they offer
+        values = json.loads(step.spec.model_dump_json(exclude_none=True))
+        await writer.write("spec", state_update(now(), "spec", values))
+        if step.spec.mcp:  # servers are slow: `agent.prepare` lists their tools
             return
-        with contextlib.suppress(CatalogError):  # `agent.prepare` says so, to the one who waits
-            await writer.write("prompt", await self._prompt(writer.log, step.spec, now()))
+        with contextlib.suppress(CatalogError):  # `agent.prepare` records the error
+            await writer.write("prompt", await self._system_prompt(writer.log, step.spec, now()))
 
-    async def _prompt(self, log: EventLog, spec: Spec, at: str) -> SystemPromptEvent:
-        context = dynamic_context(spec)
-        tools = await self.world.tools(spec, log.conversation_id)
+    async def _system_prompt(self, log: EventLog, spec: Agent, at: str) -> SystemPromptEvent:
+        context = build_dynamic_context(spec)
+        tools = await self.resources.tools(spec, log.conversation_id)
         return SystemPromptEvent(
             timestamp=at,
-            system_prompt=TextContent(text=static_prompt(spec)),
+            system_prompt=TextContent(text=build_static_prompt(spec)),
             tools=tuple(tool.definition for tool in tools),
             dynamic_context=TextContent(text=context) if context else None,
         )
 
-    async def _write(
+    async def _write_items(
         self,
         writer: Writer,
-        items: Sequence[Item],
+        items: Sequence[InboxItem],
         refused: Refusal | None,
-        spec: Spec,
+        spec: Agent,
         skills: tuple[str, ...] | None,
     ) -> None:
-        """Write down what was asked for, with what messages of people call up behind each."""
+        """Record items; a message is followed by what it recalls."""
         if refused is not None:
             await _reject(writer, refused)
         for nth, item in enumerate(items):
-            if isinstance(item, Rejected):
-                await _reject(writer, Refusal(actions=item.actions, reason=item.reason))
+            if isinstance(item, Rejection):
+                await _reject(writer, Refusal(action_seqs=item.actions, reason=item.reason))
                 continue
-            await writer.write(f"item {nth}", event_of(item, now(), spec))
-            if isinstance(item, Configured) and "secrets" in item.changes:
-                then = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
-                with contextlib.suppress(CatalogError):  # then it goes by what it was told
-                    prompt = await self._prompt(writer.log, then, now())
+            await writer.write(f"item {nth}", to_event(item, now(), spec))
+            if isinstance(item, SpecChange) and "secrets" in item.changes:
+                changed = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
+                with contextlib.suppress(CatalogError):  # then the old prompt stays in force
+                    prompt = await self._system_prompt(writer.log, changed, now())
                     await writer.write(f"prompt {nth}", prompt)
-            if isinstance(item, Noted) and item.key == "state":
-                value = masked(item.value, self.world.secrets.mask)
-                await share(writer.log.store, writer.log.user_id, value)
-            if isinstance(item, Said):
-                place = self.world.workspace(spec, writer.log.conversation_id)
-                recalled = await on_message(skills is None, item.text, spec, place, skills or ())
+            if isinstance(item, StateNote) and item.key == "state":
+                value = mask_value(item.value, self.resources.secrets.mask)
+                await save_shared_values(writer.log.store, writer.log.user_id, value)
+            if isinstance(item, UserMessage):
+                workspace = self.resources.workspace(spec, writer.log.conversation_id)
+                recalled = await recall_for_message(
+                    skills is None, item.text, spec, workspace, skills or ()
+                )
                 skills = (*(skills or ()), *(recalled.skills if recalled else ()))
                 if recalled is not None:
                     await writer.write(f"recall {nth}", recalled)
 
 
-async def keep_state(log: EventLog, state: State, closing: bool = False) -> None:
-    """Keep the state, and what a damaged slot is told by."""
-    await log.save_state(state.model_dump_json().encode())
-    await seal(log, state.next_seq, closing)
-
-
 async def _reject(writer: Writer, refused: Refusal) -> None:
-    """Answer actions that will not happen; one that was answered meanwhile stays as it is."""
-    for seq in refused.actions:
-        action = await action_at(writer.log, seq)
+    """Answer rejected actions; an action that was answered meanwhile stays as it is."""
+    for seq in refused.action_seqs:
+        action = await load_action(writer.log, seq)
         await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
 
 
-async def _delegating(log: EventLog, state: State) -> State:
-    """The state in which no action is lost whose conversation has a log: that one is gone on with.
+async def _find_delegations(log: EventLog, state: State) -> list[int]:
+    """Return the slots of the delegations whose conversation has a log, and is not lost.
 
     A fork has none of the conversations that were delegated before it.
     """
-    pending = []
-    for one in state.pending:
-        lost = one.tool_name == DELEGATE and one.lost is not None
-        if lost and await exists(log.store, log.user_id, child_id(log.conversation_id, one.seq)):
-            one = one.model_copy(update={"lost": None})
-        pending.append(one)
-    return state.model_copy(update={"pending": tuple(pending)})
+    calls = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
+    children = [child_id(log.conversation_id, seq) for seq in calls]
+    return [
+        seq
+        for seq, child in zip(calls, children, strict=True)
+        if await conversation_exists(log.store, log.user_id, child)
+    ]
 
 
-async def _taken_over(log: EventLog) -> bool:
-    """Whether another run has opened the conversation since this one tried."""
-    [newest] = await log.newest(1)
+async def _was_taken_over(log: EventLog) -> bool:
+    """Tell whether another run has opened the conversation since this one tried."""
+    [newest] = await log.read_newest(1)
     event = newest.event
     return isinstance(event, ConversationStateUpdateEvent) and event.key == "opened"

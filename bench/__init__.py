@@ -1,1 +1,1 @@
-"""What things cost: each figure beside the floor measured in the same run."""
+"""Benchmarks; each figure stands beside a floor measured in the same run."""

@@ -1,4 +1,4 @@
-"""What a batch costs beyond its conversations: `python -m bench.batch [-o json]`.
+"""The cost of a batch beyond its conversations: `python -m bench.batch [-o json]`.
 
 The same conversations, of three answers and two tool calls each, are run by a batch and started one
 by one by a client, with as many at a time, in turn on one server and one worker. The difference is
@@ -15,12 +15,12 @@ import statistics
 import sys
 from typing import Any
 
-from agent.spec import Spec
-from bench.batch_history import history
-from bench.batch_memory import table, watched
-from bench.batch_stage import QUESTION, Spent, Stage, staged
+from bench.batch_history import measure_history
+from bench.batch_memory import make_table, measure_memory
+from bench.batch_stage import QUESTION, BatchEnvironment, Spent, batch_environment
+from perdure.agent.spec import Agent
 
-WARM = 16
+WARM_UP_SAMPLES = 16
 """Samples before the clock starts."""
 
 PARTS = ("overhead", "history", "memory")
@@ -39,9 +39,9 @@ def per_sample(spent: Spent, samples: int) -> dict[str, float]:
     }
 
 
-async def alone(stage: Stage, samples: int, concurrency: int) -> Spent:
+async def run_conversations(stage: BatchEnvironment, samples: int, concurrency: int) -> Spent:
     """The conversations of a batch, without the batch."""
-    spec, room = Spec.model_validate(stage.agent("steps")), asyncio.Semaphore(concurrency)
+    spec, room = Agent.model_validate(stage.agent("steps")), asyncio.Semaphore(concurrency)
 
     async def one() -> None:
         async with room:
@@ -54,7 +54,7 @@ async def alone(stage: Stage, samples: int, concurrency: int) -> Spent:
     return stage.spent() - before
 
 
-async def together(stage: Stage, samples: int, concurrency: int) -> Spent:
+async def run_batch(stage: BatchEnvironment, samples: int, concurrency: int) -> Spent:
     before = stage.spent()
     batch = await stage.batch("steps", samples, concurrency)
     progress = await batch.handle.result()
@@ -64,13 +64,15 @@ async def together(stage: Stage, samples: int, concurrency: int) -> Spent:
     return spent
 
 
-async def overhead(stage: Stage, rounds: int, samples: int, concurrency: int) -> dict[str, Any]:
+async def overhead(
+    stage: BatchEnvironment, rounds: int, samples: int, concurrency: int
+) -> dict[str, Any]:
     runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
-    await alone(stage, WARM, concurrency)
-    await together(stage, WARM, concurrency)
+    await run_conversations(stage, WARM_UP_SAMPLES, concurrency)
+    await run_batch(stage, WARM_UP_SAMPLES, concurrency)
     for nth in range(rounds):
         for side in SIDES if nth % 2 == 0 else SIDES[::-1]:
-            run = alone if side == "alone" else together
+            run = run_conversations if side == "alone" else run_batch
             runs[side].append(per_sample(await run(stage, samples, concurrency), samples))
     for row in runs["alone"] + runs["batch"]:
         row["cpu_ms"] = row["worker_cpu_ms"] + row["temporal_cpu_ms"]
@@ -84,11 +86,11 @@ async def overhead(stage: Stage, rounds: int, samples: int, concurrency: int) ->
             side: {name: statistics.median(row[name] for row in runs[side]) for name in columns}
             for side in SIDES
         },
-        "overhead": {name: _more(runs, name) for name in columns if name != "client_cpu_ms"},
+        "overhead": {name: overheads(runs, name) for name in columns if name != "client_cpu_ms"},
     }
 
 
-def _more(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]:
+def overheads(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]:
     """How much more the batch took, as a part of what its conversations take: by round."""
     pairs = zip(runs["batch"], runs["alone"], strict=True)
     return [batch[name] / bare[name] - 1 for batch, bare in pairs]
@@ -96,19 +98,19 @@ def _more(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]:
 
 async def measure(asked: argparse.Namespace) -> dict[str, Any]:
     report: dict[str, Any] = {}
-    async with staged() as stage:
+    async with batch_environment() as stage:
         if "overhead" in asked.parts:
             report["overhead"] = await overhead(
                 stage, asked.rounds, asked.samples, asked.concurrency
             )
         if "history" in asked.parts:
             report["history"] = [
-                (await history(stage, asked.long, concurrency)).report()
+                (await measure_history(stage, asked.long, concurrency)).report()
                 for concurrency in asked.windows
             ]
         if "memory" in asked.parts:
-            seen = await watched(stage, asked.memory, asked.concurrency)
-            report["memory"] = table(seen)
+            seen = await measure_memory(stage, asked.memory, asked.concurrency)
+            report["memory"] = make_table(seen)
     return report
 
 

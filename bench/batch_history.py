@@ -1,4 +1,4 @@
-"""How long the history of a batch becomes, by the sample, over all runs of its workflow."""
+"""The length of a batch's history per sample, over all runs of its workflow."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 
-from bench.batch_stage import Stage
+from bench.batch_stage import BatchEnvironment
 
 
 @dataclass
@@ -34,7 +34,7 @@ class History:
         }
 
 
-async def history(stage: Stage, samples: int, concurrency: int) -> History:
+async def measure_history(stage: BatchEnvironment, samples: int, concurrency: int) -> History:
     """That of a batch of short samples."""
     batch = await stage.batch("word", samples, concurrency)
     progress = await batch.handle.result()
@@ -44,11 +44,11 @@ async def history(stage: Stage, samples: int, concurrency: int) -> History:
     run = described.raw_description.workflow_execution_info.first_run_id
     while run:
         temporal = stage.client.temporal
-        run = await _take(temporal.get_workflow_handle(batch.workflow_id, run_id=run), found)
+        run = await count_events(temporal.get_workflow_handle(batch.workflow_id, run_id=run), found)
     return found
 
 
-async def _take(handle: WorkflowHandle[Any, Any], found: History) -> str:
+async def count_events(handle: WorkflowHandle[Any, Any], found: History) -> str:
     """Count the events of this run; the id of the next one, if there is one."""
     events, begun, then = 0, 0, ""
     async for event in handle.fetch_history_events():

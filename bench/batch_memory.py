@@ -1,4 +1,4 @@
-"""What the worker of a batch holds in memory, while the batch goes on."""
+"""The memory of a batch's worker while the batch runs."""
 
 import asyncio
 import sys
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bench.batch_stage import Stage, cpu, memory
+from bench.batch_stage import BatchEnvironment
+from bench.processes import cpu_seconds, memory_bytes
 
-EVERY = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between two looks."""
 
-TELLING = 1_000
+REPORT_INTERVAL = 1_000
 """Samples after which it is told."""
 
 MARKS = (100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
 
 @dataclass(frozen=True)
-class Seen:
+class MemorySample:
     """When `finished` samples were: resident bytes, seconds of CPU of the worker, and seconds."""
 
     finished: int
@@ -30,33 +31,35 @@ class Seen:
     time: float
 
 
-async def watched(stage: Stage, samples: int, concurrency: int) -> list[Seen]:
+async def measure_memory(
+    stage: BatchEnvironment, samples: int, concurrency: int
+) -> list[MemorySample]:
     """A batch of short samples, looked at all along; it takes long, and tells how far it is."""
     batch = await stage.batch("word", samples, concurrency)
-    ended = asyncio.ensure_future(batch.finished())
-    seen = [_look(stage, 0)]
+    ended = asyncio.ensure_future(batch.wait_until_finished())
+    seen = [take_sample(stage, 0)]
     while not ended.done():
-        await asyncio.wait({ended}, timeout=EVERY)
-        told = await batch.asked()
+        await asyncio.wait({ended}, timeout=POLL_INTERVAL)
+        told = await batch.query_progress()
         if told is not None and told.finished > seen[-1].finished:
-            seen.append(_look(stage, told.finished))
-            if seen[-1].finished // TELLING > seen[-2].finished // TELLING:
+            seen.append(take_sample(stage, told.finished))
+            if seen[-1].finished // REPORT_INTERVAL > seen[-2].finished // REPORT_INTERVAL:
                 print(f"{told.finished} samples: {seen[-1].worker / 1e6:.0f} MB", file=sys.stderr)
     assert (await ended).scored == samples, await ended
     return seen
 
 
-def _look(stage: Stage, finished: int) -> Seen:
-    return Seen(
+def take_sample(stage: BatchEnvironment, finished: int) -> MemorySample:
+    return MemorySample(
         finished,
-        memory(stage.worker_pid),
-        memory(stage.temporal_pid),
-        cpu(stage.worker_pid),
+        memory_bytes(stage.worker_pid),
+        memory_bytes(stage.temporal_pid),
+        cpu_seconds(stage.worker_pid),
         time.perf_counter(),
     )
 
 
-def table(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+def make_table(seen: Sequence[MemorySample]) -> list[dict[str, Any]]:
     """What was seen when so many samples were finished; the rates are since the row before."""
     rows = [seen[0]]
     for mark in (*MARKS, seen[-1].finished):

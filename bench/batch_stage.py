@@ -1,28 +1,25 @@
-"""Where batches are measured: a server, a store of files, and a worker in a process of its own."""
+"""The environment of batch benchmarks: a server, a file store, and a worker process."""
 
-import asyncio
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from client.batch import Batches
-from client.batch_handle import BatchHandle
-from client.client import Client
-from client.connect import connect
-from embedded.temporal import TemporalServer
-from evaluation.spec import batch_of
-from storage.files import FileStore
-
-ROOT = Path(__file__).parents[1]
+from bench.processes import cpu_seconds, start_process, wait_until_polling
+from perdure.client.batch.batches import Batches
+from perdure.client.batch.handle import BatchHandle
+from perdure.client.client import Client
+from perdure.embedded.temporal import TemporalServer
+from perdure.evaluation.spec import parse_batch
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
 
 TOOL = "bench.tools:add"
 
@@ -39,8 +36,6 @@ WORD: dict[str, Any] = {"answers": [{"content": "The sum is 7."}]}
 """A single answer."""
 
 SCRIPTS = {"steps": STEPS, "word": WORD}
-
-NOTHING: Mapping[str, str] = {}
 
 QUESTION = "What is 3 + 4? Add it up."
 
@@ -63,24 +58,8 @@ class Spent:
         )
 
 
-def cpu(pid: int) -> float:
-    """Seconds of CPU that a process has used; source: proc(5), fields 14 and 15 of `stat`."""
-    fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def memory(pid: int) -> int:
-    """Resident bytes of a process; source: proc(5), field 24 of `stat`."""
-    return int(_stat(pid)[21]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields behind the name, from the third on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-
-
 @dataclass(frozen=True)
-class Stage:
+class BatchEnvironment:
     folder: Path
     client: Client
     temporal_pid: int
@@ -89,9 +68,9 @@ class Stage:
     def spent(self) -> Spent:
         return Spent(
             time.perf_counter(),
-            cpu(self.worker_pid),
-            cpu(self.temporal_pid),
-            cpu(os.getpid()),
+            cpu_seconds(self.worker_pid),
+            cpu_seconds(self.temporal_pid),
+            cpu_seconds(os.getpid()),
         )
 
     def agent(self, script: str) -> dict[str, Any]:
@@ -117,62 +96,34 @@ class Stage:
             "scorers": ["includes"],
             "concurrency": concurrency,
         }
-        return await Batches.of(self.client).run(batch_of(table))
+        return await Batches.from_client(self.client).run(parse_batch(table))
 
 
 @contextlib.asynccontextmanager
-async def staged(scripts: Mapping[str, Any] = SCRIPTS) -> AsyncIterator[Stage]:
+async def batch_environment(
+    scripts: Mapping[str, Any] = SCRIPTS,
+) -> AsyncIterator[BatchEnvironment]:
     """Everything of its own, and gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
         folder = Path(name)
         (folder / "script.json").write_text(json.dumps(scripts))
         server = await TemporalServer.start(folder / "temporal", ui=False)
         try:
-            async with worker(folder, server.address) as pid:
+            async with start_worker(folder, server.address) as pid:
                 client = Client(await connect(server.address), FileStore(folder / "store"))
-                yield Stage(folder, client, server.pid, pid)
+                yield BatchEnvironment(folder, client, server.pid, pid)
         finally:
             await server.stop()
 
 
 @contextlib.asynccontextmanager
-async def worker(folder: Path, address: str) -> AsyncIterator[int]:
+async def start_worker(folder: Path, address: str) -> AsyncIterator[int]:
     """A worker's pid, once it polls."""
     log = folder / f"worker-{uuid.uuid4().hex}.log"
-    process = begin([sys.executable, str(ROOT / "worker.py")], folder, address, log)
+    process = start_process([sys.executable, "-m", "perdure.worker"], folder, address, log)
     try:
-        await polls(process, log)
+        await wait_until_polling(process, log)
         yield process.pid
     finally:
         process.terminate()
         process.wait()
-
-
-async def polls(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until the worker says in its log that it is there."""
-    async with asyncio.timeout(120):
-        while "polls" not in log.read_text():
-            assert process.poll() is None, log.read_text()
-            await asyncio.sleep(0.05)
-
-
-def begin(
-    command: Sequence[str], folder: Path, address: str, log: Path, more: Mapping[str, str] = NOTHING
-) -> subprocess.Popen[bytes]:
-    """Start a program of ours that works with this folder and this server."""
-    environment = {
-        "TEMPORAL_ADDRESS": address,
-        "PERDURE_STORE": f"file://{folder / 'store'}",
-        "PERDURE_DATA": str(folder),
-        # As where it is installed: every workflow loads our code anew, and would compile it too.
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
-    }
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **environment, **more},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )

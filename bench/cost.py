@@ -1,13 +1,11 @@
-"""What a piece of work took: wall time, and CPU of this process and of the servers."""
+"""The cost of a piece of work: wall time, and CPU of this process and of the servers."""
 
-import os
 import resource
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-TICKS = os.sysconf("SC_CLK_TCK")
+from bench.processes import cpu_seconds
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,11 @@ class Cost:
 
 
 def cost(temporal: int, store: Iterable[int] = ()) -> Cost:
-    """The cost up to now, given the pids of the servers."""
+    """Return the cost up to now, given the pids of the servers."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return Cost(
         time=time.perf_counter(),
         own=usage.ru_utime + usage.ru_stime,
-        temporal=_cpu(temporal),
-        store=sum(map(_cpu, store)),
+        temporal=cpu_seconds(temporal),
+        store=sum(map(cpu_seconds, store)),
     )
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of CPU that a process has used; source: proc(5), fields 14 and 15 of `stat`."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS

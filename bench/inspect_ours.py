@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.batch_stage import begin, cpu, polls
-from bench.inspect_calls import again, calls, half
-from embedded.temporal import TemporalServer
+from bench.inspect_calls import count_calls, count_repeats, wait_for_half
+from bench.processes import cpu_seconds, start_process, wait_until_polling, written_bytes
+from perdure.embedded.temporal import TemporalServer
 
 WORKER = (sys.executable, "-m", "bench.inspect_worker")
 
@@ -32,7 +32,7 @@ tools = []
 
 
 @dataclass
-class Ours:
+class PerdureSide:
     """`worker` is the one that runs, as long as nobody kills it."""
 
     folder: Path
@@ -42,7 +42,7 @@ class Ours:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def started(cls, folder: Path, at_a_time: int) -> AsyncIterator["Ours"]:
+    async def started(cls, folder: Path, at_a_time: int) -> AsyncIterator["PerdureSide"]:
         folder.mkdir(parents=True)
         server = await TemporalServer.start(folder / "temporal", ui=False)
         ours = cls(folder, at_a_time, server)
@@ -61,7 +61,7 @@ class Ours:
         """Have a worker, once it polls."""
         log = self._log("worker")
         self.worker = self._begin([*WORKER], log)
-        await polls(self.worker, log)
+        await wait_until_polling(self.worker, log)
 
     def kill_worker(self) -> None:
         if self.worker is not None:
@@ -73,31 +73,31 @@ class Ours:
         """CPU and bytes are the worker's and the server's: not those of the command, a client."""
         assert self.worker is not None
         pids, batch = (self.worker.pid, self.server.pid), self._batch(samples)
-        cpus, bytes_ = sum(map(cpu, pids)), sum(map(written, pids))
+        cpus, bytes_ = sum(map(cpu_seconds, pids)), sum(map(written_bytes, pids))
         began = time.perf_counter()
         await _ended(self._command(batch), samples)
         took = time.perf_counter() - began
-        assert len(calls(self.calls, f"{batch}-")) == samples
+        assert len(count_calls(self.calls, f"{batch}-")) == samples
         return {
             "time_s": took,
-            "cpu_ms_a_call": 1000 * (sum(map(cpu, pids)) - cpus) / samples,
-            "written_kb_a_call": (sum(map(written, pids)) - bytes_) / 1000 / samples,
+            "cpu_ms_a_call": 1000 * (sum(map(cpu_seconds, pids)) - cpus) / samples,
+            "written_kb_a_call": (sum(map(written_bytes, pids)) - bytes_) / 1000 / samples,
         }
 
     async def killed(self, samples: int) -> dict[str, float]:
         """Worker and command killed when half of the calls are made; then both started again."""
         batch = self._batch(samples)
         command = self._command(batch)
-        await half(self.calls, samples, f"{batch}-")
+        await wait_for_half(self.calls, samples, f"{batch}-")
         self.kill_worker()
         command.kill()
         command.wait()
-        made, at = len(calls(self.calls, f"{batch}-")), time.perf_counter()
+        made, at = len(count_calls(self.calls, f"{batch}-")), time.perf_counter()
         working = asyncio.create_task(self.work())
         await _ended(self._command(batch), samples)
         took = time.perf_counter() - at
         await working
-        return {"calls_before": made, **again(self.calls, f"{batch}-"), "then_time_s": took}
+        return {"calls_before": made, **count_repeats(self.calls, f"{batch}-"), "then_time_s": took}
 
     def _batch(self, samples: int) -> str:
         """Write a batch of that many samples; its name."""
@@ -118,16 +118,10 @@ class Ours:
 
     def _begin(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
         own = {"CALLS": str(self.calls)}
-        return begin(command, self.folder, self.server.address, log, own)
+        return start_process(command, self.folder, self.server.address, log, own)
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}-{uuid.uuid4().hex}.log"
-
-
-def written(pid: int) -> int:
-    """Bytes that a process has handed over to be written; source: proc(5), `io`."""
-    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    return int(dict(line.split(": ") for line in lines)["wchar"])
 
 
 async def _ended(command: subprocess.Popen[bytes], samples: int) -> None:

@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.inspect_ours import Ours
-from bench.inspect_theirs import Theirs
+from bench.inspect_ours import PerdureSide
+from bench.inspect_theirs import InspectSide
 from tests.exports.validators_environment import MISSING, VALIDATORS
 
 SIDES = ("inspect", "perdure")
@@ -26,9 +26,9 @@ SIDES = ("inspect", "perdure")
 
 async def measure(rounds: int, kills: int, samples: int, at_a_time: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
-        async with Ours.started(Path(name) / "ours", at_a_time) as ours:
-            theirs = Theirs(Path(name) / "theirs", at_a_time)
-            sides: dict[str, Theirs | Ours] = {"inspect": theirs, "perdure": ours}
+        async with PerdureSide.started(Path(name) / "ours", at_a_time) as ours:
+            theirs = InspectSide(Path(name) / "theirs", at_a_time)
+            sides: dict[str, InspectSide | PerdureSide] = {"inspect": theirs, "perdure": ours}
             await ours.measured(at_a_time)  # what is loaded once is no call's cost
             calm = await _in_turn(rounds, lambda side: sides[side].measured(samples))
             killed = await _in_turn(kills, lambda side: sides[side].killed(samples))

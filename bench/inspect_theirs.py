@@ -8,14 +8,14 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.inspect_calls import again, calls, half
+from bench.inspect_calls import count_calls, count_repeats, wait_for_half
 from tests.exports.validators_environment import VALIDATORS
 
 TASK = Path(__file__).with_name("inspect_task.py")
 
 
 @dataclass(frozen=True)
-class Theirs:
+class InspectSide:
     folder: Path
     at_a_time: int
 
@@ -24,7 +24,7 @@ class Theirs:
         process = await self._start(place, "measure", place / "logs", samples)
         told = await _ended(process)
         assert (told["scored"], told["right"]) == (samples, True), told
-        assert len(calls(place / "calls")) == samples
+        assert len(count_calls(place / "calls")) == samples
         return {
             "time_s": told["time"],
             "cpu_ms_a_call": 1000 * told["cpu"] / samples,
@@ -35,15 +35,15 @@ class Theirs:
         """Killed when half of the calls are made; then `eval-retry`."""
         place = self._place()
         process = await self._start(place, "run", place / "logs", samples)
-        await half(place / "calls", samples)
+        await wait_for_half(place / "calls", samples)
         process.kill()
         await process.wait()
-        made, at = len(calls(place / "calls")), time.perf_counter()
+        made, at = len(count_calls(place / "calls")), time.perf_counter()
         [log] = (place / "logs").glob("*.eval")
         told = await _ended(await self._start(place, "retry", log))
         took = time.perf_counter() - at
         assert (told["scored"], told["right"]) == (samples, True), told
-        return {"calls_before": made, **again(place / "calls"), "then_time_s": took}
+        return {"calls_before": made, **count_repeats(place / "calls"), "then_time_s": took}
 
     def _place(self) -> Path:
         place = self.folder / uuid.uuid4().hex

@@ -8,15 +8,15 @@ import os
 import signal
 import uuid
 
-from activities.world import World
-from agent.completion import Completion
-from client.connect import connect
-from client.store import store_of
-from events.content import Message, TextContent
-from events.usage import Usage
-from models.model import OnText, Request
-from settings.settings import Settings, load
-from worker import build_worker
+from perdure.activities.support.resources import Resources
+from perdure.agent.calls.completion import Completion
+from perdure.client.store import open_configured_store
+from perdure.events.content import Message, TextContent
+from perdure.events.usage import Usage
+from perdure.models.model import OnText, Request
+from perdure.settings.settings import Settings, load_settings
+from perdure.temporal.connect import connect
+from perdure.worker import build_worker
 
 ANSWER = "The sum is 7."
 
@@ -42,8 +42,9 @@ class Counted:
 
 
 async def work(settings: Settings) -> None:
-    client, store = await connect(), store_of(settings)
-    world = World(store, Counted(os.environ["CALLS"]), settings.data / "workspaces")
+    client = await connect(payload_keys=settings.payload_keys)
+    store = open_configured_store(settings)
+    world = Resources(store, Counted(os.environ["CALLS"]), settings.data / "workspaces")
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with build_worker(client, settings.task_queue, world):
@@ -52,4 +53,4 @@ async def work(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(work(load()))
+    asyncio.run(work(load_settings()))

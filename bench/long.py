@@ -1,4 +1,4 @@
-"""What a step costs in a very long conversation: `python -m bench.long [-o json]`.
+"""The cost of a step in a very long conversation: `python -m bench.long [-o json]`.
 
 A conversation of `--steps` steps, every one a think and an act, with messages that arrive all the
 while. Its cost per step at the end against that at the beginning, the memory of the worker, and
@@ -22,22 +22,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent.spec import Limits, ModelSpec, Spec
 from bench.model import write_scripts
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from client.ids import new_conversation_id
-from embedded.temporal import TemporalServer
-from events.entry import Entry
-from events.messages import MessageEvent
-from events.tools import ObservationEvent
-from storage.files import FileStore
+from bench.processes import cpu_seconds, memory_bytes
+from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.entry import Entry
+from perdure.events.messages import MessageEvent
+from perdure.events.tools import ObservationEvent
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
 
-EVERY = 50
+MESSAGE_INTERVAL = 50
 """Events between two messages."""
 
-LAST = 100
+QUIET_EVENTS = 100
 """Events before the end at which nobody speaks any more: a message behind it would be a new turn,
 which the script knows nothing of."""
 
@@ -54,10 +55,7 @@ class Sample:
 
 
 def sample(pid: int, events: int) -> Sample:
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(stat[11]) + int(stat[12])
-    memory = int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
-    return Sample(events, ticks / os.sysconf("SC_CLK_TCK"), memory)
+    return Sample(events, cpu_seconds(pid), memory_bytes(pid))
 
 
 @contextlib.asynccontextmanager
@@ -68,7 +66,7 @@ async def worker(folder: Path, address: str) -> AsyncIterator[int]:
         "PERDURE_STORE": f"file://{folder / 'store'}",
         "PERDURE_DATA": str(folder),
     }
-    process = subprocess.Popen([sys.executable, "worker.py"], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "perdure.worker"], env=environment)
     try:
         yield process.pid
     finally:
@@ -90,7 +88,7 @@ async def measure(steps: int) -> dict[str, Any]:
 
 
 async def _measured(client: Client, pid: int, folder: Path, steps: int) -> dict[str, Any]:
-    spec = Spec(
+    spec = Agent(
         model=ModelSpec(name=f"scripted:{folder / 'script.json'}#steps-{steps}"),
         tools=("bench.tools:add",),
         limits=Limits(max_iterations=10 * steps),
@@ -101,14 +99,14 @@ async def _measured(client: Client, pid: int, folder: Path, steps: int) -> dict[
     finished = asyncio.ensure_future(talk.handle.result())
     samples, sent, runs = [sample(pid, 0)], ["m0"], set[str | None]()
     while not finished.done():
-        end = samples[-1].events + EVERY
+        end = samples[-1].events + MESSAGE_INTERVAL
         # One object is asked for: a listing of so many files would be what is measured.
         if await talk.log.find(end - 1) is not None:
             while await talk.log.find(end) is not None:
                 end += 1
             samples.append(sample(pid, end))
             runs.add((await talk.handle.describe()).run_id)
-            if end < 2 * steps - LAST:
+            if end < 2 * steps - QUIET_EVENTS:
                 sent.append(f"m{len(sent)}")
                 await talk.send(f"Message {len(sent)}.", message_id=sent[-1])
         await asyncio.sleep(0.02)

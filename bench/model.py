@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from models.script import read_scripts
-from models.serve import serve
+from perdure.testing.script import read_scripts
+from perdure.testing.server import serve_scripts
 
 LENGTHS = (10, 50, 100, 500, 1000)
 """For how many steps there is a script, `steps-N` by name."""
@@ -46,7 +46,7 @@ async def model_server(folder: Path, *lengths: int) -> AsyncIterator[str]:
 
 
 async def _serve(path: Path) -> None:
-    async with serve(read_scripts(path)) as address:
+    async with serve_scripts(read_scripts(path)) as address:
         print(address, flush=True)
         await asyncio.Event().wait()
 

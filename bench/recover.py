@@ -1,4 +1,4 @@
-"""How soon a conversation goes on when its worker is killed: `python -m bench.recover [-o json]`.
+"""The time until a conversation continues after a SIGKILL: `python -m bench.recover [-o json]`.
 
 One worker is in the middle of a turn and another waits; the first gets a SIGKILL, and the clock
 runs until the next event is in the log. Beside it, the longest time between two events while nobody
@@ -20,15 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.spec import ModelSpec, Spec
 from bench.model import add
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from embedded.temporal import TemporalServer
-from storage.files import FileStore
-
-ROOT = Path(__file__).parents[1]
+from bench.processes import ROOT, wait_until_polling
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.embedded.temporal import TemporalServer
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
 
 DELAY = 0.5
 """Seconds of an answer: a kill lands in the middle of one more often than not."""
@@ -45,7 +44,7 @@ async def measure(rounds: int) -> dict[str, Any]:
             rows = [await one_round(folder, server.address, script) for _ in range(rounds)]
         finally:
             await server.stop()
-    spec = Spec(model=ModelSpec(name="none"))
+    spec = Agent(model=ModelSpec(name="none"))
     return {
         "recovery_s": [row["recovery_s"] for row in rows],
         "recovery_median_s": statistics.median(row["recovery_s"] for row in rows),
@@ -67,16 +66,16 @@ async def one_round(folder: Path, address: str, script: Path) -> dict[str, float
     logs = [folder / f"{uuid.uuid4()}.log" for _ in range(2)]
     workers = [start_worker(environment, logs[0])]
     try:
-        spec = Spec(model=ModelSpec(name=f"scripted:{script}"), tools=("bench.tools:add",))
+        spec = Agent(model=ModelSpec(name=f"scripted:{script}"), tools=("bench.tools:add",))
         talk = await client.start("Add, again and again.", spec)
-        await reaches(talk, 6)
+        await wait_for_events(talk, 6)
         workers.append(start_worker(environment, logs[1]))
-        await polls(logs[1])
+        await wait_until_polling(workers[1], logs[1])
         gap = await longest_gap(talk, 10)
         end = await talk.log.end()
         workers[0].send_signal(signal.SIGKILL)
         killed = time.perf_counter()
-        await reaches(talk, end + 1)
+        await wait_for_events(talk, end + 1)
         return {"recovery_s": time.perf_counter() - killed, "undisturbed_gap_s": gap}
     finally:
         for worker in workers:
@@ -87,7 +86,7 @@ async def one_round(folder: Path, address: str, script: Path) -> dict[str, float
 def start_worker(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "worker"],
+            [sys.executable, "-m", "perdure.worker"],
             cwd=ROOT,
             env={**os.environ, **environment},
             stdout=output,
@@ -95,13 +94,7 @@ def start_worker(environment: Mapping[str, str], log: Path) -> subprocess.Popen[
         )
 
 
-async def polls(log: Path) -> None:
-    async with asyncio.timeout(60):
-        while "polls" not in log.read_text():
-            await asyncio.sleep(0.05)
-
-
-async def reaches(talk: Conversation, end: int) -> None:
+async def wait_for_events(talk: Conversation, end: int) -> None:
     async with asyncio.timeout(120):
         while await talk.log.find(end - 1) is None:
             await asyncio.sleep(0.01)
@@ -110,7 +103,7 @@ async def reaches(talk: Conversation, end: int) -> None:
 async def longest_gap(talk: Conversation, events: int) -> float:
     end, longest, last = await talk.log.end(), 0.0, time.perf_counter()
     for nth in range(1, events + 1):
-        await reaches(talk, end + nth)
+        await wait_for_events(talk, end + nth)
         longest = max(longest, time.perf_counter() - last)
         last = time.perf_counter()
     return longest

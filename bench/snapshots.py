@@ -1,4 +1,4 @@
-"""What a snapshot of a workspace takes: `python -m bench.snapshots [-o json]`.
+"""The cost of a snapshot of a workspace: `python -m bench.snapshots [-o json]`.
 
 5,000 files of source code's size: a base, one file changed, nothing changed, and restoring all of
 it on an empty disk; by a worker that remembers, and by one that has just started. Beside it, on the
@@ -18,14 +18,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from embedded.seaweed import Seaweed
-from storage.files import FileStore
-from storage.listing import keys
-from storage.s3 import S3Access, S3Store
-from storage.snapshots.memory import Memory
-from storage.snapshots.restore import restore
-from storage.snapshots.take import take
-from storage.store import Store
+from perdure.embedded.seaweed import Seaweed
+from perdure.storage.files import FileStore
+from perdure.storage.s3 import S3Store
+from perdure.storage.snapshots.load import SnapshotCache
+from perdure.storage.snapshots.restore import restore
+from perdure.storage.snapshots.take import take
+from perdure.storage.store import S3Access, Store, list_keys
 
 T = TypeVar("T")
 
@@ -42,24 +41,24 @@ def make(folder: Path, files: int) -> None:
         path.write_text(" ".join(dice.choices(WORDS, k=dice.randrange(50, 1500))))
 
 
-async def of_store(store: Store, place: Path, files: int) -> dict[str, dict[str, float]]:
-    folder, memory = place / "workspace", Memory()
+async def measure_store(store: Store, place: Path, files: int) -> dict[str, dict[str, float]]:
+    folder, memory = place / "workspace", SnapshotCache()
     make(folder, files)
     rows: dict[str, dict[str, float]] = {}
 
     async def timed(name: str, work: Callable[[], Awaitable[T]]) -> T:
-        before = {key async for key in keys(store, PREFIX)}
+        before = {key async for key in list_keys(store, PREFIX)}
         begun = time.perf_counter()
         done = await work()
         took = time.perf_counter() - begun
-        new = [key async for key in keys(store, PREFIX) if key not in before]
+        new = [key async for key in list_keys(store, PREFIX) if key not in before]
         size = sum([len(await store.read(key) or b"") for key in new])
         rows[name] = {"seconds": round(took, 3), "objects": len(new), "bytes": size}
         return done
 
     last = await timed("base", lambda: take(store, PREFIX, folder, None, memory))
     assert last
-    for name, known in (("1 file", memory), ("1 file, new worker", Memory())):
+    for name, known in (("1 file", memory), ("1 file, new worker", SnapshotCache())):
         (folder / "package0" / "part0" / "module0.py").write_text(name)
         last = await timed(name, lambda: take(store, PREFIX, folder, last, known))  # noqa: B023
         assert last
@@ -70,7 +69,7 @@ async def of_store(store: Store, place: Path, files: int) -> dict[str, dict[str,
     return rows
 
 
-def of_tar(place: Path, files: int) -> dict[str, dict[str, float]]:
+def measure_tar(place: Path, files: int) -> dict[str, dict[str, float]]:
     make(place / "workspace", files)
     (place / "restored").mkdir()
     archive = place / "all.tgz"
@@ -82,7 +81,7 @@ def of_tar(place: Path, files: int) -> dict[str, dict[str, float]]:
     return rows
 
 
-def of_git(place: Path, files: int) -> dict[str, dict[str, float]]:
+def measure_git(place: Path, files: int) -> dict[str, dict[str, float]]:
     folder = place / "workspace"
     make(folder, files)
     run(folder, "git", "init", "-q")
@@ -105,19 +104,19 @@ async def measure(files: int) -> dict[str, dict[str, dict[str, float]]]:
         place = Path(name)
         report = {}
         store: Store = FileStore(place / "store")
-        report["files"] = await of_store(store, empty(place / "on-files"), files)
+        report["files"] = await measure_store(store, empty(place / "on-files"), files)
         await store.close()
         seaweed = await Seaweed.start(place / "seaweed")
         try:
             await seaweed.make_bucket("bench")
             access = S3Access(seaweed.endpoint, seaweed.access_key, seaweed.secret_key, "us-east-1")
             store = S3Store("bench", access=access)
-            report["s3"] = await of_store(store, empty(place / "on-s3"), files)
+            report["s3"] = await measure_store(store, empty(place / "on-s3"), files)
             await store.close()
         finally:
             await seaweed.stop()
-        report["tar"] = of_tar(empty(place / "on-tar"), files)
-        report["git"] = of_git(empty(place / "on-git"), files)
+        report["tar"] = measure_tar(empty(place / "on-tar"), files)
+        report["git"] = measure_git(empty(place / "on-git"), files)
         return report
 
 

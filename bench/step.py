@@ -1,4 +1,4 @@
-"""What a step costs against the floor of the same run: `python -m bench.step [-o json]`.
+"""The cost of a step against the floor of the same run: `python -m bench.step [-o json]`.
 
 A step is a think and an act: the model is asked and answers with one tool call, the tool runs. The
 floor is a bare workflow with two activities that do nothing, on the same server, in turn with ours.
@@ -24,27 +24,27 @@ from typing import Any, TypeAlias
 import temporalio.client
 from temporalio.worker import Worker
 
-from activities.world import World
-from agent.spec import Limits, ModelSpec, Spec
 from bench.cost import Cost, cost
 from bench.floor import Floor, nothing
 from bench.model import model_server
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from embedded.seaweed import Seaweed
-from embedded.temporal import TemporalServer
-from events.messages import MessageEvent
-from events.tools import ObservationEvent
-from models.models import Models
-from storage.files import FileStore
-from storage.s3 import S3Access, S3Store
-from storage.store import Store
-from worker import build_worker
+from perdure.activities.support.resources import Resources
+from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.messages import MessageEvent
+from perdure.events.tools import ObservationEvent
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.storage.s3 import S3Store
+from perdure.storage.store import S3Access, Store
+from perdure.temporal.connect import connect
+from perdure.worker import build_worker
 
 Handle: TypeAlias = temporalio.client.WorkflowHandle[Any, Any]
 
-WARM = 10
+WARM_UP_STEPS = 10
 """Steps before the clock starts: what is loaded once is no step's cost."""
 
 
@@ -79,7 +79,7 @@ class Run:
 
 
 @contextlib.asynccontextmanager
-async def benched(*lengths: int) -> AsyncIterator[Bench]:
+async def bench_servers(*lengths: int) -> AsyncIterator[Bench]:
     """Servers of our own, and the scripted model over HTTP in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
         folder = Path(name)
@@ -95,10 +95,10 @@ async def benched(*lengths: int) -> AsyncIterator[Bench]:
             await server.stop()
 
 
-async def floor(bench: Bench, steps: int) -> Run:
+async def run_floor(bench: Bench, steps: int) -> Run:
     queue = f"floor-{uuid.uuid4()}"
     async with Worker(bench.temporal, task_queue=queue, workflows=[Floor], activities=[nothing]):
-        await _floor(bench, queue, WARM)
+        await _floor(bench, queue, WARM_UP_STEPS)
         before = cost(bench.temporal_pid)
         handle = await _floor(bench, queue, steps)
         spent = cost(bench.temporal_pid) - before
@@ -134,14 +134,14 @@ class Shape:
         return ModelSpec(name=f"scripted:{bench.folder / 'script.json'}#steps-{steps}")
 
 
-async def ours(bench: Bench, shape: Shape, steps: int) -> tuple[Run, Conversation]:
+async def run_conversation(bench: Bench, shape: Shape, steps: int) -> tuple[Run, Conversation]:
     """A conversation of `steps` steps, after a short one that warms the worker up."""
     store = shape.store(bench)
     client = Client(bench.temporal, store, task_queue=f"ours-{uuid.uuid4()}")
     stores = [bench.seaweed.pid] if shape.on_s3 else []
-    world = World(store, Models(), bench.folder / "workspaces")
+    world = Resources(store, ModelRouter(), bench.folder / "workspaces")
     async with build_worker(bench.temporal, client.task_queue, world):
-        await _ours(client, shape.model(bench, WARM))
+        await _ours(client, shape.model(bench, WARM_UP_STEPS))
         before, began = cost(bench.temporal_pid, stores), datetime.now(UTC)
         talk = await _ours(client, shape.model(bench, steps))
         spent = cost(bench.temporal_pid, stores) - before
@@ -153,7 +153,7 @@ async def ours(bench: Bench, shape: Shape, steps: int) -> tuple[Run, Conversatio
 
 
 async def _ours(client: Client, model: ModelSpec) -> Conversation:
-    spec = Spec(
+    spec = Agent(
         model=model,
         tools=("bench.tools:add",),
         limits=Limits(max_iterations=100_000),
@@ -168,7 +168,7 @@ async def _ours(client: Client, model: ModelSpec) -> Conversation:
 
 async def _answered(talk: Conversation) -> datetime:
     """When the turn was over, by the log: the workflow stays for a while, at no cost."""
-    [last] = await talk.log.newest(1)
+    [last] = await talk.log.read_newest(1)
     assert isinstance(last.event, MessageEvent), "the agent has the last word"
     return datetime.fromisoformat(last.event.timestamp).replace(tzinfo=UTC)
 
@@ -179,12 +179,12 @@ async def _history(handle: Handle) -> tuple[int, int]:
     return info.history_size_bytes, info.history_length
 
 
-async def drift(bench: Bench, shape: Shape, steps: int) -> float:
+async def measure_drift(bench: Bench, shape: Shape, steps: int) -> float:
     """How much longer a step takes in the last tenth of a conversation than in the first.
 
     Medians of the time between two observations, by the log's own timestamps.
     """
-    _, talk = await ours(bench, shape, steps)
+    _, talk = await run_conversation(bench, shape, steps)
     log = Client(bench.temporal, shape.store(bench)).conversation(talk.id).log
     entries = await log.read(0, await log.end())
     at = [
@@ -206,13 +206,13 @@ SHAPES = (
 
 
 async def measure(rounds: int, steps: int, long: int) -> dict[str, Any]:
-    async with benched(steps, long) as bench:
+    async with bench_servers(steps, long) as bench:
         runs: dict[str, list[Run]] = {"floor": [], **{shape.name: [] for shape in SHAPES}}
         for _ in range(rounds):
-            runs["floor"].append(await floor(bench, steps))
+            runs["floor"].append(await run_floor(bench, steps))
             for shape in SHAPES:
-                runs[shape.name].append((await ours(bench, shape, steps))[0])
-        drifts = {shape.name: await drift(bench, shape, long) for shape in SHAPES[:2]}
+                runs[shape.name].append((await run_conversation(bench, shape, steps))[0])
+        drifts = {shape.name: await measure_drift(bench, shape, long) for shape in SHAPES[:2]}
     report = {name: _median(each, steps) for name, each in runs.items()}
     return {
         "time_ratio": _ratio(runs, "files", lambda run: run.spent.time),

@@ -1,6 +1,6 @@
 """A tool that costs nothing."""
 
-from tools.function import tool
+from perdure.tools.function import tool
 
 
 @tool(read_only=True, idempotent=True)

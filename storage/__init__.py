@@ -1,1 +1,1 @@
-"""Where conversations are kept: one object an event, written once and never again."""
+"""Object stores for conversations and batches: one object an event, written once."""

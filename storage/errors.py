@@ -1,27 +1,30 @@
-"""What can go wrong with a store, told apart by who has to act.
+"""Errors of a store, told apart by who has to act.
 
 * StoreError
-  - StoreUnavailable: time may mend it, so ask again
+  - StoreUnavailable: time may mend it, so try again
   - StoreRefused: an operator has to act
-    - UnsafeStore: the store does not keep what a log is built on
+    - UnsafeStore: the store does not guarantee what a log is built on
+    - WorkspaceBusy: another process does not release a workspace
   - Fenced, Superseded: this writer has to stop
   - Missing, Damaged, Altered: an object is not what was written
   - StillForked: it cannot be deleted as long as others need it
-  - TooLarge: a workspace is more than a snapshot takes
+  - TooLarge: a workspace exceeds the limits of a snapshot
   - Unrestorable: a snapshot is whole, and yet no folder may be made from it
 """
 
+from perdure.errors import PerdureError
 
-class StoreError(Exception):
-    """`str(error)` is a sentence that says what happened and what to do."""
+
+class StoreError(PerdureError):
+    """The base of all; `str(error)` is a sentence that says what happened and what to do."""
 
 
 class StoreUnavailable(StoreError):
-    """Unreachable, overloaded or broken for the moment; what was asked may have happened or not."""
+    """The store is unreachable, overloaded or broken; the request may have succeeded or not."""
 
 
 class StoreRefused(StoreError):
-    """No retry will help: a bucket, a key or a permission is wrong."""
+    """A bucket, a key or a permission is wrong: no retry will help."""
 
 
 class UnsafeStore(StoreRefused):
@@ -54,7 +57,7 @@ class Superseded(StoreError):
 
 
 class Missing(StoreError):
-    """There is no object for slot `seq`, though later ones exist or somebody counted on it."""
+    """Slot `seq` has no object, though later ones exist or somebody counted on it."""
 
     def __init__(self, seq: int, key: str) -> None:
         super().__init__(f"The object of seq {seq} is missing: restore {key} from a backup.")
@@ -72,13 +75,13 @@ class Damaged(StoreError):
         self.seq = seq
 
 
-def read_only(conversation_id: str, error: Missing | Damaged) -> str:
-    """Why a conversation does not go on, and what to do."""
-    told = f"The log of {conversation_id} is damaged at seq {error.seq}: it can be read, not"
+def explain_read_only(conversation_id: str, error: Missing | Damaged) -> str:
+    """Explain why a damaged conversation cannot be continued, and what to do."""
+    sentence = f"The log of {conversation_id} is damaged at seq {error.seq}: it can be read, not"
     if error.seq == 0:
-        return f"{told} continued. {error}"
+        return f"{sentence} continued. {error}"
     return (
-        f"{told} continued. Fork it before that: perdure fork {conversation_id} --at "
+        f"{sentence} continued. Fork it before that: perdure fork {conversation_id} --at "
         f"{error.seq - 1}. Or mend it: {error}"
     )
 
@@ -106,8 +109,8 @@ class TooLarge(StoreError):
     """A workspace has more, or larger, files than a snapshot takes."""
 
 
-class Held(StoreRefused):
-    """Another process has a workspace, and does not let go."""
+class WorkspaceBusy(StoreRefused):
+    """Another process holds a workspace, and does not release it."""
 
 
 class Unrestorable(StoreError):

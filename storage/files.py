@@ -1,4 +1,4 @@
-"""Objects as files of a folder, each of them whole or not there, also after a power cut."""
+"""A store in files of a folder: each object is whole or absent, also after a power cut."""
 
 import asyncio
 import contextlib
@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
-from storage.errors import StoreError, StoreRefused, StoreUnavailable
-from storage.store import check_key
+from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
+from perdure.storage.store import check_key
 
 T = TypeVar("T")
 
-THREADS = 4  # they wait for the disk, and it takes one flush at a time
+THREADS = 4  # they wait for the disk, which does one flush at a time
 
-ASIDE = ".aside"
-"""Where files are written before they get their name; a crash may leave one there, unseen."""
+DRAFTS_FOLDER = ".aside"
+"""Folder for files that have no name yet; a crash may leave one there, unseen."""
 
-MANY_FOLDERS = 4096
+MAX_KNOWN_FOLDERS = 4096
 
-TRIES = 9
-"""How often a folder may be taken away just as a file is to get its name in it."""
+LINK_ATTEMPTS = 9
+"""Attempts at naming a file while deletions nearby may remove its folder."""
 
-# What a person or another program may mend while we keep asking.
-PASSING = {
+# Errors that a person or another program may mend while we retry.
+TRANSIENT_ERRNOS = {
     errno.EAGAIN,
     errno.EBUSY,
     errno.EDQUOT,
@@ -43,10 +43,10 @@ PASSING = {
 
 
 class FileStore:
-    """A `Store` in the folder `root`, which is made when the first object is.
+    """A `Store` in the folder `root`, which is created with the first object.
 
-    A file is written aside, flushed to the disk, and only then linked to its final name, which
-    the file system does for one writer alone. It must know hard links.
+    A file is written aside, flushed to the disk, and only then linked to its final name, which the
+    file system does for one writer alone. The file system must support hard links.
     """
 
     def __init__(self, root: Path) -> None:
@@ -67,7 +67,9 @@ class FileStore:
         await self._in_thread(self._delete, self._path(key))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        return await self._in_thread(lambda at: _folders(at, after)[:limit], self._folder(prefix))
+        return await self._in_thread(
+            lambda at: _list_folders(at, after)[:limit], self._folder(prefix)
+        )
 
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
@@ -76,14 +78,16 @@ class FileStore:
         start = prefix[: prefix.rfind("/") + 1]
 
         def first(folder: Path) -> list[str]:
-            return list(itertools.islice(_keys(folder, start, prefix, after), limit))
+            return list(itertools.islice(_list_keys(folder, start, prefix, after), limit))
 
         return await self._in_thread(first, self._folder(start))
 
     def _path(self, key: str) -> Path:
         check_key(key)
-        if key.split("/")[0] == ASIDE:
-            raise ValueError(f"{key!r} is not a key of this store: it keeps {ASIDE} for itself.")
+        if key.split("/")[0] == DRAFTS_FOLDER:
+            raise ValueError(
+                f"{key!r} is not a key of this store: it keeps {DRAFTS_FOLDER} for itself."
+            )
         return self.root / key
 
     def _folder(self, prefix: str) -> Path:
@@ -97,22 +101,22 @@ class FileStore:
         try:
             return work(path)
         except OSError as error:
-            raise self._explained(error) from error
+            raise self._store_error(error) from error
 
-    def _explained(self, error: OSError) -> StoreError:
-        said = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
-        if error.errno in PASSING:
+    def _store_error(self, error: OSError) -> StoreError:
+        message = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
+        if error.errno in TRANSIENT_ERRNOS:
             return StoreUnavailable(
-                f"{said}: make room or mend the disk, and it goes on by itself."
+                f"{message}: make room or mend the disk, and it goes on by itself."
             )
         return StoreRefused(
-            f"{said}: give it a folder that may be written to, on a file system with hard links."
+            f"{message}: give it a folder that may be written to, on a file system with hard links."
         )
 
     def _create(self, path: Path, body: bytes) -> bool:
-        with self._aside(body) as draft:
+        with self._draft(body) as draft:
             try:
-                self._name(path, partial(os.link, draft, path))
+                self._link_name(path, partial(os.link, draft, path))
             except FileExistsError:
                 return False
             finally:
@@ -121,19 +125,19 @@ class FileStore:
         return True
 
     def _replace(self, path: Path, body: bytes) -> None:
-        with self._aside(body) as draft:
-            self._name(path, partial(draft.replace, path))
+        with self._draft(body) as draft:
+            self._link_name(path, partial(draft.replace, path))
             _flush_folder(path.parent)
 
-    def _name(self, path: Path, give: Callable[[], object]) -> None:
-        """`give` a file its name in a folder that a deletion next door may take away meanwhile."""
-        for _ in range(TRIES):
+    def _link_name(self, path: Path, link: Callable[[], object]) -> None:
+        """Call `link` for a name in a folder that a concurrent deletion may remove."""
+        for _ in range(LINK_ATTEMPTS):
             with contextlib.suppress(FileNotFoundError):
-                self._make(path.parent)
-                give()
+                self._make_folder(path.parent)
+                link()
                 return
-        self._make(path.parent)
-        give()
+        self._make_folder(path.parent)
+        link()
 
     def _delete(self, path: Path) -> None:
         """Remove the file, and the folders that it leaves empty: a store has none."""
@@ -143,16 +147,16 @@ class FileStore:
             return
         folder = path.parent
         _flush_folder(folder)
-        while folder != self.root and _removed(folder):
+        while folder != self.root and _remove_if_empty(folder):
             self._durable.discard(folder)
             folder = folder.parent
             _flush_folder(folder)
 
     @contextlib.contextmanager
-    def _aside(self, body: bytes) -> Iterator[Path]:
-        """A file with these bytes, safe on the disk, under a name of its own for a moment."""
-        draft = self.root / ASIDE / uuid4().hex
-        self._make(draft.parent)
+    def _draft(self, body: bytes) -> Iterator[Path]:
+        """Yield a file with these bytes, flushed to the disk, under a temporary name."""
+        draft = self.root / DRAFTS_FOLDER / uuid4().hex
+        self._make_folder(draft.parent)
         try:
             with draft.open("xb") as file:
                 file.write(body)
@@ -162,19 +166,19 @@ class FileStore:
         finally:
             draft.unlink(missing_ok=True)
 
-    def _make(self, folder: Path) -> None:
-        """Make `folder` and see to it that its name, and every one above it, is on the disk.
+    def _make_folder(self, folder: Path) -> None:
+        """Create `folder` and flush its name, and every one above it, to the disk.
 
-        A folder that is there already may be another process's, not flushed yet.
+        An existing folder may be another process's, not flushed yet.
         """
         if folder in self._durable and folder.is_dir():
             return
         if self.root not in folder.parents and folder.is_dir():
             return
-        self._make(folder.parent)
+        self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         _flush_folder(folder.parent)
-        if len(self._durable) >= MANY_FOLDERS:
+        if len(self._durable) >= MAX_KNOWN_FOLDERS:
             self._durable.clear()
         self._durable.add(folder)
 
@@ -186,8 +190,8 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _removed(folder: Path) -> bool:
-    """Remove the folder if it is empty, and nobody else has."""
+def _remove_if_empty(folder: Path) -> bool:
+    """Remove the folder if it is empty and still exists."""
     try:
         folder.rmdir()
     except OSError as error:
@@ -200,7 +204,7 @@ def _removed(folder: Path) -> bool:
 def _flush_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:  # it was emptied, and went with what was in it
+    except FileNotFoundError:  # a deletion removed it when it was empty
         return
     try:
         os.fsync(descriptor)
@@ -208,32 +212,32 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _folders(folder: Path, after: str) -> list[str]:
+def _list_folders(folder: Path, after: str) -> list[str]:
     start = f"{after}/" if after else ""
-    return [name[:-1] for name in _names(folder) if name.endswith("/") and name > start]
+    return [name[:-1] for name in _list_names(folder) if name.endswith("/") and name > start]
 
 
-def _keys(folder: Path, at: str, prefix: str, after: str) -> Iterator[str]:
-    """The keys in `folder`, whose own key is `at`, in the order of S3."""
-    for name in _names(folder):
-        key = at + name
+def _list_keys(folder: Path, start: str, prefix: str, after: str) -> Iterator[str]:
+    """Yield the keys in `folder`, whose own key is `start`, in the order of S3."""
+    for name in _list_names(folder):
+        key = start + name
         if not name.endswith("/"):
             if key.startswith(prefix) and key > after:
                 yield key
-        elif (key.startswith(prefix) or prefix.startswith(key)) and not _before(key, after):
-            yield from _keys(folder / name, key, prefix, after)
+        elif (key.startswith(prefix) or prefix.startswith(key)) and not _sorts_before(key, after):
+            yield from _list_keys(folder / name, key, prefix, after)
 
 
-def _before(folder_key: str, after: str) -> bool:
-    """Whether everything in the folder sorts before `after`."""
+def _sorts_before(folder_key: str, after: str) -> bool:
+    """Check whether everything in the folder sorts before `after`."""
     return folder_key < after and not after.startswith(folder_key)
 
 
-def _names(folder: Path) -> list[str]:
-    """Sorted as keys are: a folder's name ends with a slash. Nothing where there is no folder."""
+def _list_names(folder: Path) -> list[str]:
+    """List names sorted as keys: a folder's name ends with a slash. A missing folder is empty."""
     try:
-        with os.scandir(folder) as found:
-            names = [f"{item.name}/" if item.is_dir() else item.name for item in found]
+        with os.scandir(folder) as items:
+            names = [f"{item.name}/" if item.is_dir() else item.name for item in items]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(name for name in names if name != f"{ASIDE}/")
+    return sorted(name for name in names if name != f"{DRAFTS_FOLDER}/")

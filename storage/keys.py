@@ -1,22 +1,22 @@
-"""Where everything of a conversation lies in a store.
+"""Keys of every object in a store.
 
 users/{user_id}/conversations/{conversation_id}/
     base_state.json                  spec and last known state: a cache
     events/000000_{event_id}.json    one object per event
     responses/000007.json            a completion as received
-    blobs/{sha256}                   what is too long for an event
+    blobs/{sha256}                   bytes too long for an event
     segments/000000-001000.jsonl     copies of the events in these slots, for cold reads
     segments/tail                    the hashes of the events behind the last segment
-    trouble.json                     why it does not go on: a cache
-    llm_messages.json                all that was said, as messages, once it is closed: a copy
+    trouble.json                     why it does not continue: a cache
+    llm_messages.json                its messages, once it is closed: a copy
     workspace/{sha256}               a snapshot of its files: storage/snapshots
     workspace/packs/{sha256}         the bytes of files that snapshots refer to
     fork.json                        whose slots come before its own, where it is a fork
     forks/{conversation_id}.json     one object for each of its forks
 users/{user_id}/batches/{name}/
     batch.json                       its spec, and which samples it has now
-    samples/{set}/000000.jsonl       some of them, one a line
-    results/{sample}/{epoch}-{number}.json    what came of one attempt
+    samples/{set}/000000.jsonl       up to 100 of them, one a line
+    results/{sample}/{epoch}-{number}.json    the result of one attempt
     results/{sample}/{epoch}-{number}/{scorer}.json   a reply of a grading model, as received
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
 app/state/{name}.json                a value that all conversations share
@@ -28,7 +28,7 @@ from urllib.parse import quote
 from uuid import UUID, uuid5
 
 LAST_SEQ = 999_999
-"""Six digits: one more would no longer sort."""
+"""The largest number of six digits: one more would no longer sort."""
 
 STATE = "base_state.json"
 TROUBLE = "trouble.json"
@@ -43,31 +43,28 @@ APP_STATE = "app/state/"
 BATCH = "batch.json"
 RESULTS = "results/"
 
-LONGEST_NAME = 120
-"""Bytes of a sample's id or a scorer's name in a key; beyond them its hash tells it apart."""
+MAX_KEY_NAME_BYTES = 120
+"""Bytes of a sample's id or a scorer's name in a key; a longer one ends with its hash."""
 
 _USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 _BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
+# Each prefix raises ValueError for an id or a name that could leave it.
 def conversations_prefix(user_id: str) -> str:
-    """Raises ValueError where the id could leave its prefix."""
     return f"{_user_prefix(user_id)}conversations/"
 
 
 def user_state_prefix(user_id: str) -> str:
-    """Raises ValueError where the id could leave its prefix."""
     return f"{_user_prefix(user_id)}state/"
 
 
 def batches_prefix(user_id: str) -> str:
-    """Raises ValueError where the id could leave its prefix."""
     return f"{_user_prefix(user_id)}batches/"
 
 
 def batch_prefix(user_id: str, name: str) -> str:
-    """Raises ValueError where the user's id or the name could leave its prefix."""
     if not _BATCH.fullmatch(name):
         raise ValueError(
             f"{name!r} is not the name of a batch: use letters, digits and '.', '_', '-', and "
@@ -77,12 +74,12 @@ def batch_prefix(user_id: str, name: str) -> str:
 
 
 def chunk_key(samples: str, chunk: int) -> str:
-    return f"samples/{samples}/{_digits(chunk)}.jsonl"
+    return f"samples/{samples}/{_six_digits(chunk)}.jsonl"
 
 
 def result_folder(sample: str) -> str:
-    """Where the attempts at a sample lie, whatever characters its id has."""
-    return f"{RESULTS}{escaped(sample)}/"
+    """Return the folder of the attempts at a sample, whatever characters its id has."""
+    return f"{RESULTS}{escape_name(sample)}/"
 
 
 def attempt_key(sample: str, epoch: int, number: int) -> str:
@@ -90,14 +87,15 @@ def attempt_key(sample: str, epoch: int, number: int) -> str:
 
 
 def grading_key(sample: str, epoch: int, number: int, scorer: str) -> str:
-    return f"{result_folder(sample)}{epoch}-{number}/{escaped(scorer)}.json"
+    return f"{result_folder(sample)}{epoch}-{number}/{escape_name(scorer)}.json"
 
 
-def escaped(name: str) -> str:
-    """The name as one part of a key: another one for every other name."""
+def escape_name(name: str) -> str:
+    """Escape the name as one part of a key, injectively."""
     safe = quote(name, safe="")
-    if len(safe) > LONGEST_NAME or safe.startswith("."):
-        return f"{safe[:LONGEST_NAME].lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    if len(safe) > MAX_KEY_NAME_BYTES or safe.startswith("."):
+        sha = hashlib.sha256(name.encode()).hexdigest()
+        return f"{safe[:MAX_KEY_NAME_BYTES].lstrip('.')}-{sha[:16]}"
     return safe
 
 
@@ -110,7 +108,7 @@ def _user_prefix(user_id: str) -> str:
 
 
 def conversation_prefix(user_id: str, conversation_id: str) -> str:
-    """Raises ValueError where an id could leave its prefix, or is one of two spellings."""
+    """Build the prefix. Raises ValueError for an id that could leave it, or another spelling."""
     if not is_conversation_id(conversation_id):
         raise ValueError(
             f"{conversation_id!r} is not a conversation id: use a UUID, in lower case and with "
@@ -127,39 +125,39 @@ def is_conversation_id(text: str) -> bool:
 
 
 def is_derived(conversation_id: str) -> bool:
-    """Whether the id was made from a name, as of a delegated conversation or a sample's."""
+    """Check whether the id was made from a name, as of a delegated conversation or a sample's."""
     return UUID(conversation_id).version == 5
 
 
 def event_id(conversation_id: str, seq: int) -> str:
-    """The id of the one event that slot `seq` may hold, known before the event is."""
+    """Return the id of the one event that slot `seq` may hold, known before the event is."""
     return str(uuid5(UUID(conversation_id), str(seq)))
 
 
 def event_key(conversation_id: str, seq: int) -> str:
-    return f"{EVENTS}{_digits(seq)}_{event_id(conversation_id, seq)}.json"
+    return f"{EVENTS}{_six_digits(seq)}_{event_id(conversation_id, seq)}.json"
 
 
-def events_after(seq: int) -> str:
-    """What sorts before the key of slot `seq` and after that of the slot before it."""
-    return f"{EVENTS}{_digits(seq)}"
+def start_after(seq: int) -> str:
+    """Return a key that sorts before that of slot `seq` and after that of the slot before it."""
+    return f"{EVENTS}{_six_digits(seq)}"
 
 
 def response_key(seq: int) -> str:
-    return f"{RESPONSES}{_digits(seq)}.json"
+    return f"{RESPONSES}{_six_digits(seq)}.json"
 
 
 def segment_key(first: int, end: int) -> str:
-    """Where the copies of the slots from `first` on and before `end` lie."""
-    return f"{SEGMENTS}{_digits(first)}-{end:06d}.jsonl"
+    """Return the key of the segment of the slots from `first` up to `end`."""
+    return f"{SEGMENTS}{_six_digits(first)}-{end:06d}.jsonl"
 
 
 def blob_key(sha256: str) -> str:
     return f"blobs/{sha256}"
 
 
-def fork_mark(conversation_id: str) -> str:
-    """Where a conversation keeps in mind that the other one is its fork."""
+def fork_mark_key(conversation_id: str) -> str:
+    """Return the key of the mark that names this conversation as a fork."""
     return f"{FORKS}{conversation_id}.json"
 
 
@@ -168,7 +166,7 @@ def check_blob_key(key: str) -> None:
         raise ValueError(f"{key!r} is not the key of a blob: they look like 'blobs/' and 64 hex.")
 
 
-def _digits(seq: int) -> str:
+def _six_digits(seq: int) -> str:
     if not 0 <= seq <= LAST_SEQ:
         raise ValueError(f"A log has slots 0 to {LAST_SEQ:,}, not {seq:,}: fork the conversation.")
     return f"{seq:06d}"

@@ -1,26 +1,41 @@
-"""From the URL of a store to the store."""
+"""Opening a store by its URL."""
 
 from pathlib import Path
 from urllib.parse import unquote
 
-from storage.files import FileStore
-from storage.s3 import S3Access, S3Store
-from storage.store import Store
+from perdure.references import BadReference, find_entry_points, load_entry_point
+from perdure.storage.files import FileStore
+from perdure.storage.store import S3Access, Store
+
+STORE_GROUP = "perdure.stores"
+"""The entry points of stores of other packages: functions that take a URL, by its scheme."""
 
 
 def open_store(url: str, access: S3Access | None = None) -> Store:
-    """The store at `s3://bucket/prefix` or `file:///folder`; nothing is asked of it yet.
+    """Open the store at `s3://bucket/prefix` or `file:///folder`, without sending a request yet.
 
-    `access` is for S3; without it boto3 looks into the environment and its files as always.
-    Raises ValueError where the URL is neither.
+    `access` is for S3; without it boto3 searches the environment and its files as always. Another
+    scheme is one of STORE_GROUP. Raises ValueError for any other URL.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme == "s3" and bucket:
+        from perdure.storage.s3 import S3Store  # boto3 is slow to import
+
         return S3Store(bucket, prefix, access)
     if scheme == "file" and bucket in ("", "localhost") and prefix:
         return FileStore(Path("/", unquote(prefix)))
+    if scheme in find_entry_points(STORE_GROUP):
+        return _open_registered(scheme, url)
     raise ValueError(
         f"{url!r} is not the URL of a store: write s3://bucket/prefix or file:///folder (three "
         "slashes: the path is absolute)."
     )
+
+
+def _open_registered(scheme: str, url: str) -> Store:
+    try:
+        store: Store = load_entry_point(STORE_GROUP, scheme)(url)
+    except BadReference as error:
+        raise ValueError(f"The store {url!r} cannot be opened: {error}.") from error
+    return store

@@ -1,4 +1,4 @@
-"""Whether a store keeps what a log is built on, asked of the store itself."""
+"""A probe that tests whether a store keeps the guarantees a log needs."""
 
 import asyncio
 import hashlib
@@ -6,92 +6,94 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
-from storage.errors import UnsafeStore
-from storage.store import Store
+from perdure.storage.errors import UnsafeStore
+from perdure.storage.store import Store
 
-KEYS = 20
+RACES = 20
 WRITERS = 32
 EVERY_BYTE = bytes(range(256)) * 256
 
-TRUSTED = 24 * 3600.0
-"""Seconds for which a store that won its races need not run them again on this machine."""
+TRUST_SECONDS = 24 * 3600.0
+"""Seconds for which a store that passed the races need not run them again on this machine."""
 
 
 async def probe(store: Store, *, races: bool = True) -> None:
-    """Raises UnsafeStore, with a sentence that names what failed, where the store is no place for
-    a log: a server without conditional writes takes them all, and events would overwrite events.
+    """Raise UnsafeStore, with a sentence that names what failed, if a log could lose events there.
 
-    The `races` are 640 writes; without them it is a dozen requests. Leaves a few small objects
+    A server without conditional writes accepts them all, and events would overwrite events. The
+    `races` are 640 writes; without them the probe is a dozen requests. Leaves a few small objects
     under `.probe/`.
     """
-    at = f".probe/{uuid4()}/"
-    # First of all a listing: SeaweedFS makes a bucket that is missing when it is written to.
-    _demand(await store.list(at) == [], "it lists objects that were never written")
-    await _check_reading(store, at)
-    await _check_creating(store, at)
+    prefix = f".probe/{uuid4()}/"
+    # A listing first: SeaweedFS creates a missing bucket on a write.
+    _demand(await store.list(prefix) == [], "it lists objects that were never written")
+    await _check_reading(store, prefix)
+    await _check_creating(store, prefix)
     if races:
         # All at once, for a server may make the losers of a race wait: SeaweedFS does, for 1 s.
-        await asyncio.gather(*(_check_race(store, f"{at}race-{key:02d}") for key in range(KEYS)))
+        await asyncio.gather(
+            *(_check_race(store, f"{prefix}race-{key:02d}") for key in range(RACES))
+        )
 
 
 async def probe_again(store: Store, name: str, folder: Path) -> None:
-    """`probe`, with the races once a day: `folder` remembers that the store called `name` passed.
+    """Probe, with the races once a day: `folder` remembers that the store called `name` passed.
 
-    A worker that is started in place of one that was lost should be at work soon.
+    A worker that replaces a lost one should start soon.
     """
-    passed = folder / hashlib.sha256(name.encode()).hexdigest()[:16]
-    races = not _trusted(passed)
+    stamp = folder / hashlib.sha256(name.encode()).hexdigest()[:16]
+    races = not _is_recent(stamp)
     await probe(store, races=races)
     if races:
-        _remember(passed)
+        _touch(stamp)
 
 
-def _trusted(passed: Path) -> bool:
-    return passed.exists() and time.time() - passed.stat().st_mtime < TRUSTED
+def _is_recent(stamp: Path) -> bool:
+    return stamp.exists() and time.time() - stamp.stat().st_mtime < TRUST_SECONDS
 
 
-def _remember(passed: Path) -> None:
-    passed.parent.mkdir(parents=True, exist_ok=True)
-    passed.touch()
+def _touch(stamp: Path) -> None:
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.touch()
 
 
-async def _check_reading(store: Store, at: str) -> None:
-    key = f"{at}bytes"
+async def _check_reading(store: Store, prefix: str) -> None:
+    key = f"{prefix}bytes"
     _demand(await store.read(key) is None, "it reads an object that was never written")
-    # Where an answer was lost, the store has asked again, and was refused: reading tells.
+    # If the answer was lost, the store's own retry was refused: a read tells.
     created = await store.create(key, EVERY_BYTE)
     read = await store.read(key)
     _demand(created or read is not None, "it refuses to create an object on a free key")
     _demand(read is not None, "an object that was just written cannot be read")
     _demand(read == EVERY_BYTE, "an object is read back with other bytes than were written")
-    _demand(await store.list(at) == [key], "an object that was just written is not listed")
+    _demand(await store.list(prefix) == [key], "an object that was just written is not listed")
 
 
-async def _check_creating(store: Store, at: str) -> None:
-    key = f"{at}taken"
+async def _check_creating(store: Store, prefix: str) -> None:
+    key = f"{prefix}taken"
     await store.create(key, b"first")
     created = await store.create(key, b"second")
-    kept = await store.read(key) == b"first"
-    _demand(kept, "a create on a taken key overwrote the object (it ignores If-None-Match)")
+    unchanged = await store.read(key) == b"first"
+    _demand(unchanged, "a create on a taken key overwrote the object (it ignores If-None-Match)")
     _demand(not created, "a create on a taken key was not refused")
 
 
 async def _check_race(store: Store, key: str) -> None:
     bodies = [f"writer {number}".encode() for number in range(WRITERS)]
     wins = await asyncio.gather(*(store.create(key, body) for body in bodies))
-    winners = [body for body, won in zip(bodies, wins, strict=True) if won]
+    winners = [body for body, is_winner in zip(bodies, wins, strict=True) if is_winner]
     _demand(
         len(winners) <= 1,
         f"of {WRITERS} writers of one key {len(winners)} were told that they wrote it",
     )
-    # Nobody is told where the winner's answer was lost.
-    won = await store.read(key) in (winners or bodies)
-    _demand(won, "the writer that won is not the one that is read")
+    # There is no winner if its answer was lost.
+    is_winner = await store.read(key) in (winners or bodies)
+    _demand(is_winner, "the writer that won is not the one that is read")
 
 
-def _demand(kept: bool, otherwise: str) -> None:
-    if not kept:
+def _demand(condition: bool, failure: str) -> None:
+    if not condition:
         raise UnsafeStore(
-            f"This store cannot keep a log: {otherwise}. Use S3, SeaweedFS, or another store with "
+            f"This store cannot keep a log: {failure}. Use S3, SeaweedFS, or another store with "
             "conditional writes."
         )

@@ -1,12 +1,10 @@
-"""Objects in a bucket of any server that speaks S3 and honours `If-None-Match` on writes."""
+"""A store in a bucket of any S3 server that honours `If-None-Match` on writes."""
 
 import asyncio
 import random
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
@@ -28,8 +26,8 @@ from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
-from storage.errors import StoreError, StoreRefused, StoreUnavailable
-from storage.store import check_key
+from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
+from perdure.storage.store import S3Access, check_key
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -37,14 +35,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Listing: TypeAlias = list[Mapping[str, Any]]
 
-THREADS = 4  # boto3 spends its time under the interpreter's lock: more threads only queue for it
+THREADS = 4  # boto3 holds the interpreter's lock: more threads only wait for it
 CONNECT_TIMEOUT = 3.0
 READ_TIMEOUT = 10.0
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 2.0
+FIRST_BACKOFF = 0.05
+MAX_BACKOFF = 2.0
 
-# What S3 says with a 4xx status although the same request may succeed a moment later.
-PASSING = {
+# Codes with a 4xx status although the same request may succeed a moment later.
+TRANSIENT_CODES = {
     "BadDigest",
     "ConditionalRequestConflict",
     "IncompleteBody",
@@ -76,21 +74,11 @@ ADVICE = {
 }
 
 
-@dataclass(frozen=True)
-class S3Access:
-    """Where a bucket is and who asks; what is None is looked up as boto3 always does."""
-
-    endpoint_url: str | None = None
-    access_key: str | None = None
-    secret_key: str | None = field(default=None, repr=False)
-    region: str | None = None
-
-
 class S3Store:
     """A `Store` in one bucket, its keys under `prefix`.
 
-    A request whose outcome is unknown (no answer, 409, 429, 5xx) is made again, the same key and
-    the same bytes, for about `patience` seconds; then StoreUnavailable is raised.
+    A request whose outcome is unknown (no answer, 409, 429, 5xx) is repeated, the same key and the
+    same bytes, for about `retry_seconds`; then StoreUnavailable is raised.
     """
 
     def __init__(
@@ -98,63 +86,61 @@ class S3Store:
         bucket: str,
         prefix: str = "",
         access: S3Access | None = None,
-        patience: float = 15.0,
+        retry_seconds: float = 15.0,
     ) -> None:
         self.bucket = bucket
         self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self.access = access or S3Access()
-        self.patience = patience
+        self.retry_seconds = retry_seconds
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="s3")
         self._connecting = Lock()
         self._connection: S3Client | None = None
 
     async def create(self, key: str, body: bytes) -> bool:
-        place = self._place(key)
+        full_key = self._full_key(key)
 
         def put(client: "S3Client") -> bool:
             try:
-                client.put_object(Bucket=self.bucket, Key=place, Body=body, IfNoneMatch="*")
+                client.put_object(Bucket=self.bucket, Key=full_key, Body=body, IfNoneMatch="*")
             except ClientError as error:
                 if _status(error) == 412:
                     return False
                 raise
             return True
 
-        return await self._ask(put)
+        return await self._retry(put)
 
     async def read(self, key: str) -> bytes | None:
-        place = self._place(key)
+        full_key = self._full_key(key)
 
         def get(client: "S3Client") -> bytes | None:
             try:
-                # Not `with body`, which gives the stream below the one that checks the checksum.
-                with closing(client.get_object(Bucket=self.bucket, Key=place)["Body"]) as body:
+                # Not `with body`, which yields the stream without the checksum's check.
+                with closing(client.get_object(Bucket=self.bucket, Key=full_key)["Body"]) as body:
                     return body.read()
             except ClientError as error:
                 if _status(error) == 404 and _code(error) != "NoSuchBucket":
                     return None
                 raise
 
-        return await self._ask(get)
+        return await self._retry(get)
 
     async def replace(self, key: str, body: bytes) -> None:
-        place = self._place(key)
-
-        def put(client: "S3Client") -> None:
-            client.put_object(Bucket=self.bucket, Key=place, Body=body)
-
-        await self._ask(put)
+        full_key = self._full_key(key)
+        await self._retry(
+            lambda client: client.put_object(Bucket=self.bucket, Key=full_key, Body=body)
+        )
 
     async def delete(self, key: str) -> None:
-        place = self._place(key)
-        await self._ask(lambda client: client.delete_object(Bucket=self.bucket, Key=place))
+        full_key = self._full_key(key)
+        await self._retry(lambda client: client.delete_object(Bucket=self.bucket, Key=full_key))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        # Some servers list the folder that a listing starts after once more: ask for one too many.
+        # Some servers repeat the folder that a listing starts after: ask for one too many.
         start = f"{prefix}{after}/" if after else ""
         query = self._query(prefix, start) | {"Delimiter": "/"}
-        found = await self._listing(query, "CommonPrefixes", limit + 1)
-        names = (entry["Prefix"].removesuffix("/").rpartition("/")[2] for entry in found)
+        entries = await self._listing(query, "CommonPrefixes", limit + 1)
+        names = (entry["Prefix"].removesuffix("/").rpartition("/")[2] for entry in entries)
         return [name for name in names if name != after][:limit]
 
     async def close(self) -> None:
@@ -163,8 +149,8 @@ class S3Store:
             self._connection.close()
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        found = await self._listing(self._query(prefix, after), "Contents", limit)
-        return [entry["Key"].removeprefix(self.prefix) for entry in found[:limit]]
+        entries = await self._listing(self._query(prefix, after), "Contents", limit)
+        return [entry["Key"].removeprefix(self.prefix) for entry in entries[:limit]]
 
     def _query(self, prefix: str, after: str) -> dict[str, Any]:
         query = {"Bucket": self.bucket, "Prefix": self.prefix + prefix}
@@ -172,44 +158,46 @@ class S3Store:
 
     async def _listing(self, query: dict[str, Any], part: str, limit: int) -> Listing:
         query["MaxKeys"] = min(limit, 1000)
-        found: Listing = []
-        while len(found) < limit:
-            page = await self._ask(partial(_page, query))
-            found.extend(page.get(part, ()))
+        entries: Listing = []
+        while len(entries) < limit:
+            page: Mapping[str, Any] = await self._retry(
+                lambda client: client.list_objects_v2(**query)
+            )
+            entries.extend(page.get(part, ()))
             if not page["IsTruncated"]:
                 break
             query["ContinuationToken"] = page["NextContinuationToken"]
-        return found
+        return entries
 
-    def _place(self, key: str) -> str:
+    def _full_key(self, key: str) -> str:
         check_key(key)
         return self.prefix + key
 
-    async def _ask(self, request: Callable[["S3Client"], T]) -> T:
-        """The answer to `request`, asked again while nothing is known of its outcome."""
-        deadline = monotonic() + self.patience
-        longest = FIRST_PAUSE
+    async def _retry(self, request: Callable[["S3Client"], T]) -> T:
+        """Send `request` until its outcome is known, with exponential backoff."""
+        deadline = monotonic() + self.retry_seconds
+        backoff = FIRST_BACKOFF
         while True:
             try:
-                return await self._once(request)
+                return await self._in_thread(request)
             except StoreUnavailable:
-                # Full jitter, so that writers who were turned away together come back apart.
-                pause = random.uniform(0, longest)
+                # Full jitter, so that writers who were refused together do not return together.
+                pause = random.uniform(0, backoff)
                 if monotonic() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
-            longest = min(2 * longest, LONGEST_PAUSE)
+            backoff = min(2 * backoff, MAX_BACKOFF)
 
-    async def _once(self, request: Callable[["S3Client"], T]) -> T:
+    async def _in_thread(self, request: Callable[["S3Client"], T]) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._attempt, request)
 
     def _attempt(self, request: Callable[["S3Client"], T]) -> T:
         try:
             return request(self._client())
-        # A body that breaks off in the middle is told by urllib3 in its own words.
+        # urllib3 raises its own error for a body that breaks off.
         except (BotoCoreError, ClientError, ResponseParserError, HTTPError) as error:
-            raise self._explained(error) from error
+            raise self._store_error(error) from error
 
     def _client(self) -> "S3Client":
         with self._connecting:
@@ -217,11 +205,11 @@ class S3Store:
                 self._connection = _connect(self.access)
             return self._connection
 
-    def _explained(self, error: Exception) -> StoreError:
+    def _store_error(self, error: Exception) -> StoreError:
         where = f"The bucket {self.bucket} at {self._endpoint()}"
         match error:
             case ClientError():
-                return _answered(error, where)
+                return _client_error(error, where)
             case NoCredentialsError() | PartialCredentialsError():
                 return StoreRefused(f"{where} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
             case (
@@ -244,15 +232,11 @@ class S3Store:
         return self.access.endpoint_url or "AWS"
 
 
-def _page(query: dict[str, Any], client: "S3Client") -> Mapping[str, Any]:
-    return client.list_objects_v2(**query)
-
-
 def _connect(access: S3Access) -> "S3Client":
-    """A client of its own session: boto3's default one may not be shared by threads.
+    """Create a client of its own session: boto3's default one may not be shared by threads.
 
-    Only AWS serves a bucket under a host name of its own; whether the endpoint is another's is
-    known to the client alone, for it may come from the environment or from a file.
+    Only AWS serves a bucket under a host name of its own. The client alone knows whether the
+    endpoint is another's, for it may come from the environment or from a file.
     """
     session = boto3.session.Session()
     client = _client(session, access, "auto")
@@ -285,13 +269,15 @@ def _client(
         raise StoreRefused(f"{error}: set the endpoint to a URL like https://host:port.") from error
 
 
-def _answered(error: ClientError, where: str) -> StoreError:
+def _client_error(error: ClientError, where: str) -> StoreError:
     status, code = _status(error), _code(error)
-    said = f"{where} answered {status} {code}"
-    if code != "NotImplemented" and (status in (408, 409, 429) or status >= 500 or code in PASSING):
-        return StoreUnavailable(f"{said}: {error}")
-    known = ADVICE.get(code) or (ADVICE["AccessDenied"] if status == 403 else None)
-    return StoreRefused(f"{said}: {known or f'correct the settings; it says: {error}'}.")
+    message = f"{where} answered {status} {code}"
+    if code != "NotImplemented" and (
+        status in (408, 409, 429) or status >= 500 or code in TRANSIENT_CODES
+    ):
+        return StoreUnavailable(f"{message}: {error}")
+    advice = ADVICE.get(code) or (ADVICE["AccessDenied"] if status == 403 else None)
+    return StoreRefused(f"{message}: {advice or f'correct the settings; it says: {error}'}.")
 
 
 def _status(error: ClientError) -> int:

@@ -1,5 +1,7 @@
 """What a log needs of a place to keep objects."""
 
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -60,3 +62,36 @@ def check_key(key: str) -> None:
             f"{key!r} is not a key of a store: write names joined by single slashes, none of them "
             "'.' or '..'."
         )
+
+
+@dataclass(frozen=True)
+class S3Access:
+    """Endpoint and credentials of a bucket; boto3 looks up a value of None as it always does."""
+
+    endpoint_url: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = field(default=None, repr=False)
+    region: str | None = None
+
+
+KEYS_PER_PAGE = 1000
+
+
+async def list_keys(store: Store, prefix: str, after: str = "") -> AsyncIterator[str]:
+    """Yield the keys that begin with `prefix` and sort after `after`, in the store's order."""
+    while page := await store.list(prefix, after, KEYS_PER_PAGE):
+        for key in page:
+            yield key
+        if len(page) < KEYS_PER_PAGE:
+            return
+        after = page[-1]
+
+
+async def list_folders(store: Store, prefix: str) -> list[str]:
+    """List all names between `prefix` and the next slash, in the store's order."""
+    names: list[str] = []
+    while page := await store.folders(prefix, names[-1] if names else "", KEYS_PER_PAGE):
+        names += page
+        if len(page) < KEYS_PER_PAGE:
+            break
+    return names

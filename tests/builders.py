@@ -1,18 +1,24 @@
-"""Events, entries, digests and states, each in a line."""
+"""Builders of events, entries, summaries and states."""
 
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid5
 
-from agent.completion import Completion
-from agent.evolve import fold
-from agent.spec import Limits, ModelSpec, Spec
-from agent.state import State
-from events.actions import Action, FinishAction, MCPToolAction
-from events.condensation import Condensation, CondensationRequest
-from events.content import Message, MessageToolCall, TextContent, ToolAnnotations, ToolDefinition
-from events.control import (
+from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.state import State
+from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.events.actions import Action, FinishAction, MCPToolAction
+from perdure.events.condensation import Condensation, CondensationRequest
+from perdure.events.content import (
+    Message,
+    MessageToolCall,
+    TextContent,
+    ToolAnnotations,
+    ToolDefinition,
+)
+from perdure.events.control import (
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     InterruptEvent,
@@ -20,57 +26,75 @@ from events.control import (
     SecurityAnalysisEvent,
     StuckEvent,
 )
-from events.digest import Digest
-from events.entry import Entry, Origin, entry
-from events.event import AnyEvent, UnknownEvent, event_from
-from events.messages import MessageEvent, RecallEvent, SystemPromptEvent
-from events.observations import FinishObservation, MCPToolObservation
-from events.projection import digest
-from events.risk import Risk
-from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
-from events.usage import Usage
+from perdure.events.entry import Entry, Origin, make_entry
+from perdure.events.event import AnyEvent, UnknownEvent, parse_event
+from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
+from perdure.events.observations import FinishObservation, MCPToolObservation
+from perdure.events.projection import summarize
+from perdure.events.risk import Risk
+from perdure.events.summary import EventSummary
+from perdure.events.tools import (
+    ActionEvent,
+    AgentErrorEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
+from perdure.events.usage import Usage
 
-WHEN = "2026-03-01T09:00:00.000000"
+TIMESTAMP = "2026-03-01T09:00:00.000000"
 CONVERSATION = "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
 ORIGIN = Origin(run="0199a1b2-0000-7000-8000-000000000001", activity="7")
-SPEC = Spec(model=ModelSpec(name="scripted:story.json"), limits=Limits(max_iterations=5))
-READERS = ("look", "finish")
-"""The tools of `prompt()` that may be run a second time; `write` may not."""
+SPEC = Agent(model=ModelSpec(name="scripted:story.json"), limits=Limits(max_iterations=5))
+READ_ONLY_TOOLS = ("look", "finish")
+"""The repeatable tools of `prompt()`; `write` is not."""
 
 
 def id_of(seq: int) -> str:
-    """The id of the event in a slot."""
+    """Return the id of the event in a slot."""
     return str(uuid5(UUID(CONVERSATION), str(seq)))
 
 
-def placed(events: Iterable[AnyEvent], start: int = 0) -> list[AnyEvent]:
-    """The events with the ids of their slots, as a log gives them."""
+def with_ids(events: Iterable[AnyEvent], start: int = 0) -> list[AnyEvent]:
+    """Give the events the ids of their slots, as a log does."""
     return [_placed(event, seq) for seq, event in enumerate(events, start)]
+
+
+def lose_call(state: State, seq: int, detail: str) -> State:
+    """The state where the call in slot `seq` was lost with an earlier workflow."""
+    pending = tuple(
+        call.model_copy(update={"outcome_unknown": detail}) if call.seq == seq else call
+        for call in state.pending
+    )
+    return state.model_copy(update={"pending": pending})
 
 
 def _placed(event: AnyEvent, seq: int) -> AnyEvent:
     if isinstance(event, UnknownEvent):
-        return event_from({**event.raw, "id": id_of(seq)})
+        return parse_event({**event.raw, "id": id_of(seq)})
     return event.model_copy(update={"id": id_of(seq)})
 
 
 def entries(events: Iterable[AnyEvent], start: int = 0) -> list[Entry]:
-    """The events as a log stores them, from slot `start` on."""
-    return [entry(seq, event, ORIGIN) for seq, event in enumerate(placed(events, start), start)]
+    """Make the entries of the events, from slot `start` on."""
+    return [
+        make_entry(seq, event, ORIGIN) for seq, event in enumerate(with_ids(events, start), start)
+    ]
 
 
-def digests(*events: AnyEvent, start: int = 0, usage: Usage | None = None) -> list[Digest]:
-    """What activities say of the events they have written; `usage` rides with the first."""
-    made = placed(events, start)
+def summaries_of(
+    *events: AnyEvent, start: int = 0, usage: Usage | None = None
+) -> list[EventSummary]:
+    """Return the summaries that activities return; `usage` belongs to the first event."""
+    made = with_ids(events, start)
     bills = _bills(made, usage)
     return [
-        digest(entry(seq, event, ORIGIN, bill))
+        summarize(make_entry(seq, event, ORIGIN, bill))
         for seq, (event, bill) in enumerate(zip(made, bills, strict=False), start)
     ]
 
 
 def _bills(events: Sequence[AnyEvent], usage: Usage | None) -> list[Usage | None]:
-    """One bill for each answer of the model, with the first event made from it."""
+    """Return one usage for each response of the model, at its first event."""
     answers = [getattr(event, "llm_response_id", None) for event in events]
     bills = [
         Usage() if answer is not None and answer not in answers[:nth] else None
@@ -79,14 +103,14 @@ def _bills(events: Sequence[AnyEvent], usage: Usage | None) -> list[Usage | None
     return [usage or bills[0], *bills[1:]] if bills else []
 
 
-def after(state: State, *events: AnyEvent, usage: Usage | None = None) -> State:
-    """The state once these events have been appended."""
-    return fold(state, digests(*events, start=state.next_seq, usage=usage))
+def apply_events(state: State, *events: AnyEvent, usage: Usage | None = None) -> State:
+    """Return the state once these events are appended."""
+    return fold(state, summaries_of(*events, start=state.next_seq, usage=usage))
 
 
-def opening(spec: Spec = SPEC) -> State:
-    """A conversation that has been opened and told who it is: its first three events."""
-    return after(State(), opened(), configured(spec), prompt())
+def opened_state(spec: Agent = SPEC) -> State:
+    """Return an opened conversation with its system prompt: its first three events."""
+    return apply_events(State(), opened_event(), spec_event(spec), prompt())
 
 
 def text(*parts: str) -> tuple[TextContent, ...]:
@@ -95,18 +119,20 @@ def text(*parts: str) -> tuple[TextContent, ...]:
 
 def user(words: str = "Go on.", message_id: str | None = None) -> MessageEvent:
     said = Message(role="user", content=text(words))
-    return MessageEvent(timestamp=WHEN, source="user", llm_message=said, message_id=message_id)
+    return MessageEvent(timestamp=TIMESTAMP, source="user", llm_message=said, message_id=message_id)
 
 
 def agent(words: str = "Done.", response: str = "response-words") -> MessageEvent:
     said = Message(role="assistant", content=text(words))
-    return MessageEvent(timestamp=WHEN, source="agent", llm_message=said, llm_response_id=response)
+    return MessageEvent(
+        timestamp=TIMESTAMP, source="agent", llm_message=said, llm_response_id=response
+    )
 
 
-def partial(words: str = "I was ab") -> MessageEvent:
-    """What the model had said when it was stopped."""
+def partial_message(words: str = "I was ab") -> MessageEvent:
+    """Make the message of a response that was stopped."""
     said = Message(role="assistant", content=text(words))
-    return MessageEvent(timestamp=WHEN, source="agent", llm_message=said, sender="interrupted")
+    return MessageEvent(timestamp=TIMESTAMP, source="agent", llm_message=said, sender="interrupted")
 
 
 def tool(name: str, repeatable: bool) -> ToolDefinition:
@@ -116,9 +142,9 @@ def tool(name: str, repeatable: bool) -> ToolDefinition:
 
 
 def prompt() -> SystemPromptEvent:
-    tools = tuple(tool(name, name in READERS) for name in ("look", "write", "finish"))
+    tools = tuple(tool(name, name in READ_ONLY_TOOLS) for name in ("look", "write", "finish"))
     return SystemPromptEvent(
-        timestamp=WHEN, system_prompt=TextContent(text="Be careful."), tools=tools
+        timestamp=TIMESTAMP, system_prompt=TextContent(text="Be careful."), tools=tools
     )
 
 
@@ -135,10 +161,10 @@ def action(
     touches: tuple[str, ...] | None = None,
     risk: Risk = "UNKNOWN",
 ) -> ActionEvent:
-    """A call; one that is not `valid` could not be read."""
+    """Make a call; an invalid one could not be parsed."""
     return ActionEvent(
-        timestamp=WHEN,
-        action=understood(name, arguments) if valid else None,
+        timestamp=TIMESTAMP,
+        action=parsed_action(name, arguments) if valid else None,
         tool_name=name,
         tool_call_id=call_id,
         tool_call=call(name, call_id, arguments),
@@ -148,7 +174,7 @@ def action(
     )
 
 
-def understood(name: str, arguments: str = "{}") -> Action:
+def parsed_action(name: str, arguments: str = "{}") -> Action:
     if name == "finish":
         return FinishAction(message="All done.")
     return MCPToolAction(data=json.loads(arguments))
@@ -163,7 +189,11 @@ def observation(
         else MCPToolObservation(tool_name=name, content=text(words))
     )
     return ObservationEvent(
-        timestamp=WHEN, action_id=action_id, tool_name=name, tool_call_id=call_id, observation=seen
+        timestamp=TIMESTAMP,
+        action_id=action_id,
+        tool_name=name,
+        tool_call_id=call_id,
+        observation=seen,
     )
 
 
@@ -171,7 +201,7 @@ def error(
     action_id: str | None, name: str = "look", call_id: str = "call_1", words: str = "no such tool"
 ) -> AgentErrorEvent:
     return AgentErrorEvent(
-        timestamp=WHEN,
+        timestamp=TIMESTAMP,
         error=words,
         tool_name=name,
         tool_call_id=call_id,
@@ -182,7 +212,7 @@ def error(
 
 def rejection(action_id: str, name: str = "look", call_id: str = "call_1") -> UserRejectObservation:
     return UserRejectObservation(
-        timestamp=WHEN,
+        timestamp=TIMESTAMP,
         action_id=action_id,
         tool_name=name,
         tool_call_id=call_id,
@@ -190,19 +220,19 @@ def rejection(action_id: str, name: str = "look", call_id: str = "call_1") -> Us
     )
 
 
-def assessed(risks: dict[str, Risk]) -> SecurityAnalysisEvent:
-    return SecurityAnalysisEvent(timestamp=WHEN, analyzer="rules", policy="risky", risks=risks)
+def risk_analysis(risks: dict[str, Risk]) -> SecurityAnalysisEvent:
+    return SecurityAnalysisEvent(timestamp=TIMESTAMP, analyzer="rules", policy="risky", risks=risks)
 
 
 def overflow() -> CondensationRequest:
-    """The prompt did not fit; a person asks for the same with `source` user."""
-    return CondensationRequest(timestamp=WHEN)
+    """Make the event for a prompt that was too long; a user's request has another `source`."""
+    return CondensationRequest(timestamp=TIMESTAMP)
 
 
 def condensation(first: int, last: int, summary: str | None = None, size: int = 0) -> Condensation:
-    """The events in these slots are forgotten; they took `size` tokens."""
+    """Make the event that forgets these slots, of `size` tokens."""
     return Condensation(
-        timestamp=WHEN,
+        timestamp=TIMESTAMP,
         forgotten_event_ids=tuple(id_of(seq) for seq in range(first, last + 1)),
         forgotten_seqs=((first, last),),
         forgotten_size=size,
@@ -211,31 +241,31 @@ def condensation(first: int, last: int, summary: str | None = None, size: int = 
     )
 
 
-def opened(run: str = ORIGIN.run) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=WHEN, key="opened", value={"run_id": run})
+def opened_event(run: str = ORIGIN.run) -> ConversationStateUpdateEvent:
+    return ConversationStateUpdateEvent(timestamp=TIMESTAMP, key="opened", value={"run_id": run})
 
 
-def configured(spec: Spec = SPEC) -> ConversationStateUpdateEvent:
+def spec_event(spec: Agent = SPEC) -> ConversationStateUpdateEvent:
     value = spec.model_dump(mode="json", exclude_none=True)
-    return ConversationStateUpdateEvent(timestamp=WHEN, key="spec", value=value)
+    return ConversationStateUpdateEvent(timestamp=TIMESTAMP, key="spec", value=value)
 
 
-def status(value: str) -> ConversationStateUpdateEvent:
+def status_event(value: str) -> ConversationStateUpdateEvent:
     """`resumed` or `closed`, or `waiting_for_confirmation`."""
-    return updated("status", value)
+    return state_update("status", value)
 
 
-def updated(key: str, value: Any) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=WHEN, source="user", key=key, value=value)
+def state_update(key: str, value: Any) -> ConversationStateUpdateEvent:
+    return ConversationStateUpdateEvent(timestamp=TIMESTAMP, source="user", key=key, value=value)
 
 
-def failed(code: str = "auth", detail: str = "Set a key.") -> ConversationErrorEvent:
-    return ConversationErrorEvent(timestamp=WHEN, code=code, detail=detail)
+def error_event(code: str = "auth", detail: str = "Set a key.") -> ConversationErrorEvent:
+    return ConversationErrorEvent(timestamp=TIMESTAMP, code=code, detail=detail)
 
 
-def unknown(kind: str = "DreamEvent", **fields: Any) -> UnknownEvent:
-    """An event of a newer writer."""
-    made = event_from({"timestamp": WHEN, "source": "environment", "kind": kind, **fields})
+def unknown_event(kind: str = "DreamEvent", **fields: Any) -> UnknownEvent:
+    """Make an event of a newer writer."""
+    made = parse_event({"timestamp": TIMESTAMP, "source": "environment", "kind": kind, **fields})
     assert isinstance(made, UnknownEvent)
     return made
 
@@ -244,28 +274,30 @@ def completion(
     *calls: MessageToolCall, words: str = "", response: str = "response-1", **fields: Any
 ) -> Completion:
     said = Message(role="assistant", content=text(words), tool_calls=calls or None)
-    return Completion(id=response, model="m", message=said, received=WHEN, **fields)
+    return Completion(id=response, model="m", message=said, received=TIMESTAMP, **fields)
 
 
-ONE_OF_EACH: list[AnyEvent] = [
+EVENT_OF_EACH_KIND: list[AnyEvent] = [
     prompt(),
     user(message_id="m-1"),
     agent(),
-    partial(),
+    partial_message(),
     action("write", arguments='{"path": "a"}', touches=("file:a",)),
-    assessed({id_of(4): "HIGH"}),
+    risk_analysis({id_of(4): "HIGH"}),
     observation(id_of(4), "write"),
     error(id_of(4), "write"),
     rejection(id_of(4), "write"),
-    RecallEvent(timestamp=WHEN, recall_type="KNOWLEDGE", query="q", skills=("s",), content="c"),
+    RecallEvent(
+        timestamp=TIMESTAMP, recall_type="KNOWLEDGE", query="q", skills=("s",), content="c"
+    ),
     overflow(),
     condensation(1, 2, "In short."),
-    PauseEvent(timestamp=WHEN),
-    InterruptEvent(timestamp=WHEN),
-    StuckEvent(timestamp=WHEN, pattern="monologue", first_seq=1, last_seq=3, count=3),
-    opened(),
-    configured(),
-    status("closed"),
-    failed(),
-    unknown(sheep=1),
+    PauseEvent(timestamp=TIMESTAMP),
+    InterruptEvent(timestamp=TIMESTAMP),
+    StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=1, last_seq=3, count=3),
+    opened_event(),
+    spec_event(),
+    status_event("closed"),
+    error_event(),
+    unknown_event(sheep=1),
 ]

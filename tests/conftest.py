@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
-from embedded.seaweed import Seaweed
-from embedded.temporal import TemporalServer
-from workflows.sandbox import Sandbox
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.temporal import TemporalServer
+from perdure.workflows.sandbox import WorkflowSandbox
 
 # A noisy machine says nothing about a property: examples may take as long as they take.
 settings.register_profile(
@@ -47,13 +47,13 @@ def checked_once() -> Iterator[None]:
 
     Here a process builds hundreds, of the same workflows.
     """
-    check, checked = Sandbox.prepare_workflow, set[type]()
+    check, checked = WorkflowSandbox.prepare_workflow, set[type]()
 
-    def check_once(sandbox: Sandbox, workflow: Any) -> None:
+    def check_once(sandbox: WorkflowSandbox, workflow: Any) -> None:
         if workflow.cls not in checked:
             check(sandbox, workflow)
             checked.add(workflow.cls)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Sandbox, "prepare_workflow", check_once)
+        patched.setattr(WorkflowSandbox, "prepare_workflow", check_once)
         yield

@@ -1,101 +1,106 @@
-"""Logs as chance would write them: plausible, and in no good order."""
+"""Random logs: plausible events in random order."""
 
 from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from agent.condense.material import Material
-from agent.condense.plan import Asked, plan_of
-from agent.ranges import Ranges, merged
-from agent.spec import (
-    RISKS,
+from perdure.agent.spec import (
+    RISK_LEVELS,
     AmortizedCondenser,
     CondenserSpec,
     Confirmation,
     RecentCondenser,
     SummaryCondenser,
 )
-from agent.view import summary_of
-from events.condensation import Condensation, CondensationRequest
-from events.content import Message, ThinkingBlock
-from events.control import InterruptEvent, PauseEvent, StuckEvent
-from events.entry import Entry, entry
-from events.event import AnyEvent, event_from, fields_of
-from events.messages import MessageEvent, RecallEvent
-from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, UserRejectObservation
-from events.usage import Usage
+from perdure.agent.view.condense.condensation import CondensationInput
+from perdure.agent.view.condense.plan import CondenseReason, plan_condensation
+from perdure.agent.view.seq_ranges import SeqRanges, merge_ranges
+from perdure.agent.view.view import make_summary
+from perdure.events.condensation import Condensation, CondensationRequest
+from perdure.events.content import Message, ThinkingBlock
+from perdure.events.control import InterruptEvent, PauseEvent, StuckEvent
+from perdure.events.entry import Entry, make_entry
+from perdure.events.event import AnyEvent, dump_event, parse_event
+from perdure.events.messages import MessageEvent, RecallEvent
+from perdure.events.tools import (
+    ActionEvent,
+    AgentErrorEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
+from perdure.events.usage import Usage
 from tests.builders import (
     ORIGIN,
     SPEC,
-    WHEN,
+    TIMESTAMP,
     action,
     agent,
-    assessed,
-    configured,
     entries,
     error,
-    failed,
+    error_event,
     observation,
-    opened,
-    partial,
-    placed,
+    opened_event,
+    partial_message,
     prompt,
     rejection,
-    status,
+    risk_analysis,
+    spec_event,
+    state_update,
+    status_event,
     text,
-    unknown,
-    updated,
+    unknown_event,
     user,
+    with_ids,
 )
 
 ANSWERS = (ObservationEvent, AgentErrorEvent, UserRejectObservation)
 NAMES = ("look", "write", "finish", "fly")
-"""There is no tool `fly`."""
+"""Tool names; there is no tool `fly`."""
 
 
-def recall(content: str = "Be brief.", *skills: str) -> RecallEvent:
+def recall_event(content: str = "Be brief.", *skills: str) -> RecallEvent:
     return RecallEvent(
-        timestamp=WHEN, recall_type="KNOWLEDGE", query="q", skills=skills, content=content
+        timestamp=TIMESTAMP, recall_type="KNOWLEDGE", query="q", skills=skills, content=content
     )
 
 
-def told(words: str = "Two answers are left.", by: str = "limits") -> MessageEvent:
-    """What the system itself tells the agent."""
+def system_message(words: str = "Two answers are left.", by: str = "limits") -> MessageEvent:
+    """Build a message from the system to the agent."""
     said = Message(role="user", content=text(words))
-    return MessageEvent(timestamp=WHEN, source="environment", llm_message=said, sender=by)
+    return MessageEvent(timestamp=TIMESTAMP, source="environment", llm_message=said, sender=by)
 
 
-CAREFUL = SPEC.model_copy(update={"confirmation": Confirmation(policy="risky")})
+RISKY_CONFIRMATION = SPEC.model_copy(update={"confirmation": Confirmation(policy="risky")})
 
-BEGINNING = entries([opened(), configured(), prompt()])
+FIRST_ENTRIES = entries([opened_event(), spec_event(), prompt()])
 
 
-class Scribe:
-    """Writes one log; the number that comes with each happening, 0 to 99, chooses what exactly."""
+class LogWriter:
+    """Writes one log; `number`, 0 to 99, chooses the variant of each event."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = list(BEGINNING)
+        self.entries: list[Entry] = list(FIRST_ENTRIES)
         self.actions: list[ActionEvent] = []
-        self.forgotten: Ranges = ()
+        self.forgotten: SeqRanges = ()
 
     def write(self, event: AnyEvent, usage: Usage | None = None) -> AnyEvent:
         seq = len(self.entries)
-        [event] = placed([event], seq)
-        self.entries.append(entry(seq, event, ORIGIN, usage))
+        [event] = with_ids([event], seq)
+        self.entries.append(make_entry(seq, event, ORIGIN, usage))
         return event
 
     def user(self, number: int) -> None:
         message_id = f"m-{len(self.entries)}" if number % 2 else None
         self.write(user(f"message {len(self.entries)}", message_id))
 
-    def words(self, number: int) -> None:
+    def write_words(self, number: int) -> None:
         seq = len(self.entries)
         self.write(
             agent(f"answer {seq}", f"response-{seq}"), Usage(prompt_tokens=number, cost=0.25)
         )
 
-    def batch(self, number: int) -> None:
-        """Up to three calls, whose ids may have been there before; errors stand behind them."""
+    def write_calls(self, number: int) -> None:
+        """Write up to three calls, perhaps with repeated ids, and then their errors."""
         one, other = divmod(number, 10)
         response, unread = f"response-{len(self.entries)}", []
         for nth in range(1 + one % 3):
@@ -108,8 +113,8 @@ class Scribe:
         for call_id in unread:
             self.write(error(None, "fly", call_id))
 
-    def answer(self, number: int) -> None:
-        """An answer to one of the newest actions, whether it has one already or not."""
+    def write_answer(self, number: int) -> None:
+        """Answer one of the newest actions, whether it has an answer already or not."""
         one, other = divmod(number, 10)
         recent = [event for event in self.actions[-5:] if event.action]
         if not recent:
@@ -127,8 +132,8 @@ class Scribe:
             case _:
                 return seen
 
-    def thinking(self, number: int) -> None:
-        """A call with thinking blocks, answered or not."""
+    def write_thinking(self, number: int) -> None:
+        """Write a call with thinking blocks, answered or not."""
         seq = len(self.entries)
         thought = (ThinkingBlock(thinking="Hm.", signature="s"),)
         made = action("look", f"call_{number % 3}", f"response-{seq}")
@@ -140,97 +145,105 @@ class Scribe:
 
     def recall(self, number: int) -> None:
         said = "" if number % 9 == 0 else f"recalled {len(self.entries)}"
-        self.write(recall(said, f"skill-{number % 3}"))
+        self.write(recall_event(said, f"skill-{number % 3}"))
 
     def nudge(self, number: int) -> None:
-        self.write(told(f"nudge {len(self.entries)}", "limits" if number % 2 else "stuck"))
+        self.write(
+            system_message(f"nudge {len(self.entries)}", "limits" if number % 2 else "stuck")
+        )
 
-    def stray(self, number: int) -> None:
-        """An error that no call has asked for any more, or an answer to what is no action."""
+    def write_stray_error(self, number: int) -> None:
+        """Write an error without a call, or an answer to what is no action."""
         self.write(error(None, "fly", f"call_{number % 3}"))
         if number % 5 == 0:
             self.write(observation(self.entries[number % len(self.entries)].event.id))
 
-    def apart(self, number: int) -> None:
-        """Calls of one answer with something between them."""
+    def write_interleaved_calls(self, number: int) -> None:
+        """Write calls of one response with another event between them."""
         response = f"response-{len(self.entries)}"
         for nth in range(2):
             event = self.write(action("look", f"call_{nth}", response), None if nth else Usage())
             assert isinstance(event, ActionEvent)
             self.actions.append(event)
             if nth == 0:
-                [Scribe.user, Scribe.control, Scribe.answer][number % 3](self, number)
+                [LogWriter.user, LogWriter.control, LogWriter.write_answer][number % 3](
+                    self, number
+                )
 
-    def forget(self, number: int) -> None:
-        """A condensation as another writer may make it: of anything, with a summary anywhere."""
+    def write_random_condensation(self, number: int) -> None:
+        """Write any condensation, as another writer may: of any events, with any summary."""
         ids = [entry.event.id for entry in self.entries]
-        ids += [summary_of(one).id for one in self.condensations()]
+        ids += [make_summary(one).id for one in self.condensations()]
         chosen = [one for nth, one in enumerate(ids) if (nth * 7 + number) % (2 + number % 5) == 0]
         self.write(
             Condensation(
-                timestamp=WHEN,
+                timestamp=TIMESTAMP,
                 forgotten_event_ids=(*chosen, "nobody"),
                 summary=[None, "", f"summary {len(self.entries)}"][number % 3],
                 summary_offset=None if number % 7 == 0 else number // 3,
             )
         )
 
-    def condense(self, number: int) -> None:
-        """A condensation as we make them, from what is still read."""
+    def write_condensation(self, number: int) -> None:
+        """Write a condensation as the product makes it."""
         condenser, tries = CONDENSERS[number % len(CONDENSERS)], number % 4
-        material = Material(self.live())
-        asked: list[Asked] = ["size", "user", "overflow", "overflow"]
-        plan = plan_of(material.view, condenser, material.sizes, asked[tries], tries)
+        material = CondensationInput(self.read_entries())
+        asked: list[CondenseReason] = ["size", "user", "overflow", "overflow"]
+        plan = plan_condensation(material.view, condenser, material.tokens, asked[tries], tries)
         if plan is None:
             return
         summary = f"summary {len(self.entries)}"
         said = summary if isinstance(plan.condenser, SummaryCondenser) else None
-        made = self.write(material.condensation(plan, WHEN, said))
+        made = self.write(material.make_condensation(plan, TIMESTAMP, said))
         assert isinstance(made, Condensation)
-        self.forgotten = merged(self.forgotten, made.forgotten_seqs or ())
+        self.forgotten = merge_ranges(self.forgotten, made.forgotten_seqs or ())
 
     def condensations(self) -> list[Condensation]:
         return [one.event for one in self.entries if isinstance(one.event, Condensation)]
 
-    def live(self) -> list[Entry]:
-        """What a step would read."""
-        return [entry for entry in self.entries if not within(entry.seq, self.forgotten)]
+    def read_entries(self) -> list[Entry]:
+        """Return the entries that a step would read."""
+        return [entry for entry in self.entries if not in_ranges(entry.seq, self.forgotten)]
 
-    def newer(self, number: int) -> None:
-        """What another version wrote: an answer, an action, or nothing known."""
-        events: list[AnyEvent] = [unknown(), unknown("PauseEvent", until=None)]
-        events.append(event_from({**fields_of(action("write")), "new": 1}))
+    def write_newer_event(self, number: int) -> None:
+        """Write an event of a newer version: an answer, an action, or an unknown kind."""
+        events: list[AnyEvent] = [unknown_event(), unknown_event("PauseEvent", until=None)]
+        events.append(parse_event({**dump_event(action("write")), "new": 1}))
         if self.actions:
             late = observation(self.actions[-1].id)
-            events.append(event_from({**fields_of(late), "new": 1}))
+            events.append(parse_event({**dump_event(late), "new": 1}))
         self.write(events[number % len(events)])
 
     def control(self, number: int) -> None:
-        stuck = StuckEvent(timestamp=WHEN, pattern="p", first_seq=0, last_seq=1, count=2)
+        stuck = StuckEvent(timestamp=TIMESTAMP, pattern="p", first_seq=0, last_seq=1, count=2)
         events: list[AnyEvent] = [
-            PauseEvent(timestamp=WHEN),
-            status("resumed"),
-            status("resumed"),
-            failed(),
+            PauseEvent(timestamp=TIMESTAMP),
+            status_event("resumed"),
+            status_event("resumed"),
+            error_event(),
             stuck,
-            CondensationRequest(timestamp=WHEN),
-            opened(f"run-{number}"),
-            configured(),
-            configured(CAREFUL),
-            status("closed"),
-            InterruptEvent(timestamp=WHEN),
-            status("waiting_for_confirmation"),
-            status("waiting_for_confirmation"),
-            updated("confirmed", [seq for seq in range(len(self.entries)) if (seq + number) % 3]),
-            updated("title", f"title {number}"),
-            CondensationRequest(timestamp=WHEN, source="user"),
-            partial(),
-            assessed({one.id: RISKS[(number + nth) % 4] for nth, one in enumerate(self.actions)}),
+            CondensationRequest(timestamp=TIMESTAMP),
+            opened_event(f"run-{number}"),
+            spec_event(),
+            spec_event(RISKY_CONFIRMATION),
+            status_event("closed"),
+            InterruptEvent(timestamp=TIMESTAMP),
+            status_event("waiting_for_confirmation"),
+            status_event("waiting_for_confirmation"),
+            state_update(
+                "confirmed", [seq for seq in range(len(self.entries)) if (seq + number) % 3]
+            ),
+            state_update("title", f"title {number}"),
+            CondensationRequest(timestamp=TIMESTAMP, source="user"),
+            partial_message(),
+            risk_analysis(
+                {one.id: RISK_LEVELS[(number + nth) % 4] for nth, one in enumerate(self.actions)}
+            ),
         ]
         self.write(events[number % len(events)])
 
 
-def within(seq: int, ranges: Ranges) -> bool:
+def in_ranges(seq: int, ranges: SeqRanges) -> bool:
     return any(first <= seq <= last for first, last in ranges)
 
 
@@ -241,57 +254,63 @@ CONDENSERS: list[CondenserSpec] = [
     RecentCondenser(max_events=5),
     SummaryCondenser(max_size=12, keep_first=4),
 ]
-"""Small, so that a short log is too long for them."""
+"""Condensers with limits that a short log exceeds."""
 
-Happening = Callable[[Scribe, int], None]
+WriteEvent = Callable[[LogWriter, int], None]
 
-HAPPENINGS: list[Happening] = [
-    Scribe.user,
-    Scribe.words,
-    Scribe.batch,
-    Scribe.batch,
-    Scribe.answer,
-    Scribe.answer,
-    Scribe.answer,
-    Scribe.control,
-    Scribe.stray,
-    Scribe.newer,
+COMMON_EVENTS: list[WriteEvent] = [
+    LogWriter.user,
+    LogWriter.write_words,
+    LogWriter.write_calls,
+    LogWriter.write_calls,
+    LogWriter.write_answer,
+    LogWriter.write_answer,
+    LogWriter.write_answer,
+    LogWriter.control,
+    LogWriter.write_stray_error,
+    LogWriter.write_newer_event,
 ]
 
-RARE: list[Happening] = [
-    Scribe.thinking,
-    Scribe.thinking,
-    Scribe.recall,
-    Scribe.nudge,
-    Scribe.apart,
+RARE_EVENTS: list[WriteEvent] = [
+    LogWriter.write_thinking,
+    LogWriter.write_thinking,
+    LogWriter.recall,
+    LogWriter.nudge,
+    LogWriter.write_interleaved_calls,
 ]
-FORGETTING: list[Happening] = [Scribe.forget, Scribe.condense, Scribe.condense]
+CONDENSATIONS: list[WriteEvent] = [
+    LogWriter.write_random_condensation,
+    LogWriter.write_condensation,
+    LogWriter.write_condensation,
+]
 
 
-def _written(happenings: list[tuple[Happening, int]]) -> Scribe:
-    scribe = Scribe()
+def _write_log(happenings: list[tuple[WriteEvent, int]]) -> LogWriter:
+    scribe = LogWriter()
     for happening, number in happenings:
         happening(scribe, number)
     return scribe
 
 
-def _scribes(happenings: list[Happening], least: int, most: int) -> st.SearchStrategy[Scribe]:
+def _writers(happenings: list[WriteEvent], least: int, most: int) -> st.SearchStrategy[LogWriter]:
     happened = st.tuples(st.sampled_from(happenings), st.integers(0, 99))
-    return st.lists(happened, min_size=least, max_size=most).map(_written)
+    return st.lists(happened, min_size=least, max_size=most).map(_write_log)
 
 
-def _entries(scribe: Scribe) -> list[Entry]:
+def _entries(scribe: LogWriter) -> list[Entry]:
     return scribe.entries
 
 
-logs: st.SearchStrategy[list[Entry]] = _scribes([*HAPPENINGS, *RARE], 0, 30).map(_entries)
-"""Nothing is forgotten in these."""
+logs: st.SearchStrategy[list[Entry]] = _writers([*COMMON_EVENTS, *RARE_EVENTS], 0, 30).map(_entries)
+"""Logs without condensations."""
 
-condensed_logs: st.SearchStrategy[list[Entry]] = _scribes(
-    [*HAPPENINGS, *RARE, *FORGETTING], 8, 40
+condensed_logs: st.SearchStrategy[list[Entry]] = _writers(
+    [*COMMON_EVENTS, *RARE_EVENTS, *CONDENSATIONS], 8, 40
 ).map(_entries)
 
-condensing: st.SearchStrategy[Scribe] = _scribes(
-    [*HAPPENINGS, *RARE, Scribe.condense, Scribe.condense], 15, 50
+condensing_writers: st.SearchStrategy[LogWriter] = _writers(
+    [*COMMON_EVENTS, *RARE_EVENTS, LogWriter.write_condensation, LogWriter.write_condensation],
+    15,
+    50,
 )
-"""Logs in which only we condense, and what of them is still read."""
+"""Logs in which only the product condenses, and the entries still read."""

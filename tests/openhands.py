@@ -1,30 +1,39 @@
-"""Events as the cases that OpenHands computed write them, in ours."""
+"""The events of OpenHands' computed cases, translated to ours."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from events.condensation import Condensation, CondensationRequest
-from events.content import Message, ThinkingBlock
-from events.control import PauseEvent
-from events.event import AnyEvent
-from events.messages import MessageEvent
-from tests.builders import WHEN, action, error, observation, prompt, rejection, status, text
+from perdure.events.condensation import Condensation, CondensationRequest
+from perdure.events.content import Message, ThinkingBlock
+from perdure.events.control import PauseEvent
+from perdure.events.event import AnyEvent
+from perdure.events.messages import MessageEvent
+from tests.builders import (
+    TIMESTAMP,
+    action,
+    error,
+    observation,
+    prompt,
+    rejection,
+    status_event,
+    text,
+)
 
 THINKING = (ThinkingBlock(thinking="Hm."),)
 
 
-def cases(name: str) -> list[dict[str, Any]]:
+def load_cases(name: str) -> list[dict[str, Any]]:
     path = Path(__file__).parent / "vectors" / f"{name}.json"
     found: list[dict[str, Any]] = json.loads(path.read_text())
     return found
 
 
-def translated(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
-    """Our events, under the ids they have there.
+def translate(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
+    """Translate events to ours, under the same ids.
 
-    Our errors name the action they answer where that could be read; theirs name the call alone.
+    Our errors name the action they answer if it could be read; theirs name the call alone.
     """
     events: list[AnyEvent] = []
     read: dict[str, str] = {}
@@ -42,7 +51,7 @@ def _event(one: dict[str, Any], read: dict[str, str]) -> Any:
         case "msg":
             role: Literal["assistant", "user"] = "assistant" if one["source"] == "agent" else "user"
             said = Message(role=role, content=text(one["text"]))
-            return MessageEvent(timestamp=WHEN, source=one["source"], llm_message=said)
+            return MessageEvent(timestamp=TIMESTAMP, source=one["source"], llm_message=said)
         case "act":
             made = action("look", one["call"], one["resp"], valid=not one["nonexec"])
             thought = text(one["thought"]) if one["thought"] else ()
@@ -56,16 +65,16 @@ def _event(one: dict[str, Any], read: dict[str, str]) -> Any:
             return rejection(one["action_id"], "look", one["call"])
         case "cond":
             return Condensation(
-                timestamp=WHEN,
+                timestamp=TIMESTAMP,
                 forgotten_event_ids=tuple(one["forget"]),
                 summary=one["summary"],
                 summary_offset=one["offset"],
             )
         case "creq":
-            return CondensationRequest(timestamp=WHEN)
+            return CondensationRequest(timestamp=TIMESTAMP)
         case "pause":
-            return PauseEvent(timestamp=WHEN)
+            return PauseEvent(timestamp=TIMESTAMP)
         case "state":
-            return status("resumed")
+            return status_event("resumed")
         case other:
             raise AssertionError(other)

@@ -16,19 +16,26 @@ from typing import Any, NamedTuple
 
 from temporalio.client import WorkflowHandle
 
-from activities.world import World
-from agent.spec import AmortizedCondenser, Confirmation
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from embedded.temporal import TemporalServer
-from models.model import ModelRefused
-from models.models import Models
-from storage.files import FileStore
-from tests.house import House, calls, says
+from perdure.activities.support.resources import Resources
+from perdure.agent.spec import AmortizedCondenser, Confirmation
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.embedded.temporal import TemporalServer
+from perdure.models.model import ModelRefused
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workers import worker_process
-from tests.workflows.batches import Oracle, begun, folder_of, house_of, spec, sums
-from tests.workflows.watching import notes, seen, until
+from tests.workflows.batches import (
+    FakeModel,
+    batch_folder,
+    make_sums,
+    spec,
+    start_batch,
+    with_model,
+)
+from tests.workflows.watching import notes, wait_for_status, wait_until
 
 HISTORIES = Path(__file__).with_name("histories")
 
@@ -41,215 +48,241 @@ class Recorded(NamedTuple):
     handle: WorkflowHandle[Any, Any]
 
 
-Shape = Callable[[House], Awaitable[Conversation | Recorded]]
+Shape = Callable[[ConversationHarness], Awaitable[Conversation | Recorded]]
 
 
-async def charging(house: House, talk: Conversation) -> None:
-    await seen(lambda: bool(notes(house, talk, "charged")))
+async def charging(harness: ConversationHarness, talk: Conversation) -> None:
+    await wait_until(lambda: bool(notes(harness, talk, "charged")))
     await asyncio.sleep(0.6)  # a heartbeat goes out
 
 
 def add(nth: int) -> dict[str, Any]:
-    return calls(("add", {"a": nth, "b": 1}))
+    return tool_call_answer(("add", {"a": nth, "b": 1}))
 
 
-async def a_turn_with_tools(house: House) -> Conversation:
-    spec = house.spec(add(1), calls(("fly", {})), calls(("finish", {"message": "ok"})), says("bye"))
-    talk = await house.client.start("2 + 3?", spec)
-    await talk.finished()
+async def a_turn_with_tools(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        add(1),
+        tool_call_answer(("fly", {})),
+        tool_call_answer(("finish", {"message": "ok"})),
+        text_answer("bye"),
+    )
+    talk = await harness.client.start("2 + 3?", spec)
+    await talk.wait_for_turn()
     await talk.submit("And now?", "m")
-    await talk.finished("m")
+    await talk.wait_for_turn("m")
     return talk
 
 
-async def side_by_side(house: House) -> Conversation:
-    pair = calls(("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"}))
-    talk = await house.client.start("meet", house.spec(pair, says("met")))
-    await talk.finished()
+async def side_by_side(harness: ConversationHarness) -> Conversation:
+    pair = tool_call_answer(
+        ("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"})
+    )
+    talk = await harness.client.start("meet", harness.spec(pair, text_answer("met")))
+    await talk.wait_for_turn()
     return talk
 
 
-async def paused_resumed_closed(house: House) -> Conversation:
-    talk = await house.client.start("go", house.spec(*map(add, range(5)), says("done")))
+async def paused_resumed_closed(harness: ConversationHarness) -> Conversation:
+    talk = await harness.client.start("go", harness.spec(*map(add, range(5)), text_answer("done")))
     await talk.pause()
-    await until(talk, "paused")
+    await wait_for_status(talk, "paused")
     await talk.resume()
-    await talk.finished()
-    await until(talk, "finished")
+    await talk.wait_for_turn()
+    await wait_for_status(talk, "finished")
     await talk.close()
     await talk.handle.result()
     return talk
 
 
-async def confirmed_and_rejected(house: House) -> Conversation:
+async def confirmed_and_rejected(harness: ConversationHarness) -> Conversation:
     one, two = ("charge", {"amount": 1, "seconds": 0}), ("charge", {"amount": 2, "seconds": 0})
-    spec = house.spec(calls(one, two), calls(one), says("done"), confirmation=ALWAYS)
-    talk = await house.client.start("charge", spec)
-    first, second = [call.tool_call_id for call in (await until(talk, *WAITING)).pending]
+    spec = harness.spec(
+        tool_call_answer(one, two), tool_call_answer(one), text_answer("done"), confirmation=ALWAYS
+    )
+    talk = await harness.client.start("charge", spec)
+    first, second = [call.tool_call_id for call in (await wait_for_status(talk, *WAITING)).pending]
     await talk.handle.execute_update("respond", {"accept": True, "calls": [first]})
     await talk.handle.execute_update("respond", {"accept": False, "calls": [second]})
-    await until(talk, *WAITING)
+    await wait_for_status(talk, *WAITING)
     await talk.send("No!", message_id="m")
-    await talk.finished("m")
+    await talk.wait_for_turn("m")
     return talk
 
 
 WAITING = ("waiting_for_confirmation",)
 
 
-async def interrupted(house: House) -> Conversation:
-    spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})), says("ok"))
-    talk = await house.client.start("charge", spec)
-    await charging(house, talk)
+async def interrupted(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})), text_answer("ok")
+    )
+    talk = await harness.client.start("charge", spec)
+    await charging(harness, talk)
     await talk.handle.signal("interrupt")
-    await until(talk, "idle")
+    await wait_for_status(talk, "idle")
     await talk.resume()
-    await until(talk, "finished")
+    await wait_for_status(talk, "finished")
     return talk
 
 
-async def configured_after_a_limit(house: House) -> Conversation:
-    spec = house.spec(*map(add, range(3)), says("done"), limits={"max_iterations": 2})
-    talk = await house.client.start("go", spec)
-    await talk.finished()
+async def configured_after_a_limit(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(*map(add, range(3)), text_answer("done"), limits={"max_iterations": 2})
+    talk = await harness.client.start("go", spec)
+    await talk.wait_for_turn()
     await talk.handle.execute_update("configure", {"limits": {"max_iterations": 9}})
     await talk.handle.execute_update("note", {"title": "A sum", "tags": ["sums"]})
     await talk.resume()
-    await until(talk, "finished")
+    await wait_for_status(talk, "finished")
     return talk
 
 
-async def before_a_deadline(house: House) -> Conversation:
+async def before_a_deadline(harness: ConversationHarness) -> Conversation:
     limits = {"deadline": "2999-01-01T00:00:00.000000"}
-    talk = await house.client.start("go", house.spec(add(1), says("done"), limits=limits))
-    await talk.finished()
-    return talk
-
-
-async def nudged_and_stuck(house: House) -> Conversation:
-    wrong = calls(("fail", {"why": "no"}))
-    talk = await house.client.start("go", house.spec(*[wrong] * 6))
-    await talk.finished()
-    return talk
-
-
-async def condensed(house: House) -> Conversation:
-    spec = house.spec(
-        *map(add, range(8)), says("done"), condenser=AmortizedCondenser(max_size=10, keep_first=2)
+    talk = await harness.client.start(
+        "go", harness.spec(add(1), text_answer("done"), limits=limits)
     )
-    talk = await house.client.start("go", spec)
-    await talk.finished()
-    await until(talk, "finished")
+    await talk.wait_for_turn()
+    return talk
+
+
+async def nudged_and_stuck(harness: ConversationHarness) -> Conversation:
+    wrong = tool_call_answer(("fail", {"why": "no"}))
+    talk = await harness.client.start("go", harness.spec(*[wrong] * 6))
+    await talk.wait_for_turn()
+    return talk
+
+
+async def condensed(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        *map(add, range(8)),
+        text_answer("done"),
+        condenser=AmortizedCondenser(max_size=10, keep_first=2),
+    )
+    talk = await harness.client.start("go", spec)
+    await talk.wait_for_turn()
+    await wait_for_status(talk, "finished")
     await talk.handle.signal("condense")
     await asyncio.sleep(1)
     return talk
 
 
-async def overflowed(house: House) -> Conversation:
+async def overflowed(harness: ConversationHarness) -> Conversation:
     too_long = {"status": 400, "code": "context_length_exceeded"}
     answers = [*map(add, range(4)), {"failures": [too_long] * 8, "content": "done"}]
-    talk = await house.client.start("go", house.spec(*answers))
-    await talk.finished()
+    talk = await harness.client.start("go", harness.spec(*answers))
+    await talk.wait_for_turn()
     return talk
 
 
-async def delegated(house: House) -> Conversation:
-    spec = house.spec(
-        calls(("delegate", {"task": "find the answer"})),
-        says("The answer is 42."),
-        says("It is 42."),
-        tools=("delegate", "tests.tools_at_hand:TOOLS"),
+async def delegated(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("delegate", {"task": "find the answer"})),
+        text_answer("The answer is 42."),
+        text_answer("It is 42."),
+        tools=("delegate", "tests.example_tools:TOOLS"),
     )
-    talk = await house.client.start("delegate", spec)
-    await talk.finished()
+    talk = await harness.client.start("delegate", spec)
+    await talk.wait_for_turn()
     return talk
 
 
-async def titled(house: House) -> Conversation:
-    spec = house.spec(says("hello"))
+async def titled(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(text_answer("hello"))
     spec = spec.model_copy(update={"title_model": spec.model})
-    talk = await house.client.start("Say hello", spec)
-    await talk.finished()
+    talk = await harness.client.start("Say hello", spec)
+    await talk.wait_for_turn()
     async with asyncio.timeout(60):
         while not (await talk.status()).title:
             await asyncio.sleep(0.05)
     return talk
 
 
-async def cancelled(house: House) -> Conversation:
-    spec = house.spec(calls(("charge", {"amount": 5, "seconds": 60})), says("ok"))
-    talk = await house.client.start("charge", spec)
-    await charging(house, talk)
+async def cancelled(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})), text_answer("ok")
+    )
+    talk = await harness.client.start("charge", spec)
+    await charging(harness, talk)
     await talk.handle.cancel()
     await talk.handle.result()
     return talk
 
 
-async def reopened(house: House) -> Conversation:
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 60})), says("I will see."), says("again")
+async def reopened(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})),
+        text_answer("I will see."),
+        text_answer("again"),
     )
-    talk = await house.client.start("charge", spec)
-    await charging(house, talk)
+    talk = await harness.client.start("charge", spec)
+    await charging(harness, talk)
     await talk.handle.terminate()
     await talk.send("are you there?", message_id="m")
-    await talk.finished("m")
+    await talk.wait_for_turn("m")
     return talk
 
 
-async def continued_as_new(house: House) -> Conversation:
-    talk = await house.client.start("go", house.spec(*map(add, range(170)), says("done")))
-    await talk.finished()
-    await until(talk, "finished")
+async def continued_as_new(harness: ConversationHarness) -> Conversation:
+    talk = await harness.client.start(
+        "go", harness.spec(*map(add, range(170)), text_answer("done"))
+    )
+    await talk.wait_for_turn()
+    await wait_for_status(talk, "finished")
     return talk
 
 
-async def a_call_that_was_lost(house: House) -> Conversation:
+async def a_call_that_was_lost(harness: ConversationHarness) -> Conversation:
     """Needs workers of its own: one of them dies."""
     environment = {
-        "TEMPORAL_ADDRESS": house.client.temporal.service_client.config.target_host,
-        "PERDURE_STORE": f"file://{house.folder / 'store'}",
-        "PERDURE_DATA": str(house.folder),
-        "PERDURE_TASK_QUEUE": house.client.task_queue,
+        "TEMPORAL_ADDRESS": harness.client.temporal.service_client.config.target_host,
+        "PERDURE_STORE": f"file://{harness.folder / 'store'}",
+        "PERDURE_DATA": str(harness.folder),
+        "PERDURE_TASK_QUEUE": harness.client.task_queue,
     }
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 60})), says("I will check."), heartbeat_timeout=1
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})),
+        text_answer("I will check."),
+        heartbeat_timeout=1,
     )
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge 5", spec)
-        await charging(house, talk)
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge 5", spec)
+        await charging(harness, talk)
         one.kill()
-        with worker_process(environment, house.folder / "two.log"):
-            await talk.finished()
-            await until(talk, "finished")
+        with worker_process(environment, harness.folder / "two.log"):
+            await talk.wait_for_turn()
+            await wait_for_status(talk, "finished")
     return talk
 
 
-async def a_batch(house: House) -> Recorded:
+async def a_batch(harness: ConversationHarness) -> Recorded:
     """Set-up, turns, a failure that is tried again, a pause, and a hand-over to a next run."""
-    oracle = Oracle(_sum_or_refusal)
-    samples = [*sums(8), sums(9)[8].model_copy(update={"turns": ("1 + 1",), "setup": "true"})]
+    oracle = FakeModel(_sum_or_refusal)
+    samples = [
+        *make_sums(8),
+        make_sums(9)[8].model_copy(update={"turns": ("1 + 1",), "setup": "true"}),
+    ]
     batch = spec(name="recorded", concurrency=3, retries={"times": 1, "on": ["configuration"]})
-    async with house_of(house, oracle).worker():
-        handle = await begun(house, batch, samples, long=60)
+    async with with_model(harness, oracle).worker():
+        handle = await start_batch(harness, batch, samples, long=60)
         await handle.signal("pause")
         await handle.signal("resume")
         await handle.result()
-        first = house.client.temporal.get_workflow_handle(
+        first = harness.client.temporal.get_workflow_handle(
             handle.id, run_id=handle.first_execution_run_id
         )
     return Recorded(first)
 
 
-async def a_trial(house: House) -> Recorded:
-    oracle = Oracle(_sum_or_refusal)
-    [sample] = sums(1)
+async def a_trial(harness: ConversationHarness) -> Recorded:
+    oracle = FakeModel(_sum_or_refusal)
+    [sample] = make_sums(1)
     sample = sample.model_copy(update={"turns": ("1 + 1",), "files": {"one": "1"}})
     batch = spec(name="trial", batch_limits={"cost": 1.0})
-    async with house_of(house, oracle).worker():
-        await (await begun(house, batch, [sample])).result()
-    [result] = [one async for one in folder_of(house, batch).results()]
-    return Recorded(house.client.conversation(result.attempts[0].conversation_id).handle)
+    async with with_model(harness, oracle).worker():
+        await (await start_batch(harness, batch, [sample])).result()
+    [result] = [one async for one in batch_folder(harness, batch).read_results()]
+    return Recorded(harness.client.conversation(result.attempts[0].conversation_id).handle)
 
 
 def _sum_or_refusal(question: str) -> str | ModelRefused:
@@ -292,13 +325,15 @@ async def record(name: str, server: TemporalServer, folder: Path) -> None:
     client = Client(
         await connect(server.address), FileStore(folder / "store"), task_queue=f"q-{uuid.uuid4()}"
     )
-    house = House(client, World(client.store, Models(), folder / "workspaces"), folder)
+    harness = ConversationHarness(
+        client, Resources(client.store, ModelRouter(), folder / "workspaces"), folder
+    )
     shape = SHAPES[name]
     if shape in WITH_WORKERS:
-        talk = await shape(house)
+        talk = await shape(harness)
     else:
-        async with house.worker():
-            talk = await shape(house)
+        async with harness.worker():
+            talk = await shape(harness)
             await asyncio.sleep(0.5)  # what is saved at rest belongs to the shape
     history = json.loads((await talk.handle.fetch_history()).to_json())
     path = HISTORIES / f"{name}.json"

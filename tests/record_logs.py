@@ -15,54 +15,58 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from activities.world import World
-from agent.transcript import Transcript
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from client.fork import fork as fork_of
-from embedded.temporal import TemporalServer
-from models.models import Models
-from storage.files import FileStore
-from storage.log import EventLog
-from storage.state import state_of
+from perdure.activities.support.resources import Resources
+from perdure.agent.view.transcript import Transcript
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.fork import fork as fork_of
+from perdure.embedded.temporal import TemporalServer
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state
+from perdure.temporal.connect import connect
 from tests import record_histories
-from tests.house import House, calls, says
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.record_histories import Shape
-from tests.workflows.watching import until
+from tests.workflows.watching import wait_for_status
 
 RELEASED = Path(__file__).with_name("released")
 
 
-async def built_in_tools(house: House) -> Conversation:
-    spec = house.spec(
-        calls(("terminal", {"command": "echo hello > greeting; cat greeting"})),
-        calls(("file_editor", {"command": "create", "path": "a.txt", "file_text": "one\n"})),
-        calls(("file_editor", {"command": "view", "path": "a.txt"})),
-        calls(("task_tracker", {"command": "view"})),
-        calls(("think", {"thought": "That was it."})),
-        calls(("finish", {"message": "done"})),
+async def built_in_tools(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("terminal", {"command": "echo hello > greeting; cat greeting"})),
+        tool_call_answer(
+            ("file_editor", {"command": "create", "path": "a.txt", "file_text": "one\n"})
+        ),
+        tool_call_answer(("file_editor", {"command": "view", "path": "a.txt"})),
+        tool_call_answer(("task_tracker", {"command": "view"})),
+        tool_call_answer(("think", {"thought": "That was it."})),
+        tool_call_answer(("finish", {"message": "done"})),
         tools=("terminal", "file_editor", "task_tracker", "think", "finish"),
     )
-    talk = await house.client.start("Greet me in a file.", spec)
-    await talk.finished()
+    talk = await harness.client.start("Greet me in a file.", spec)
+    await talk.wait_for_turn()
     return talk
 
 
-async def forked(house: House) -> Conversation:
-    spec = house.spec(calls(("add", {"a": 1, "b": 1})), says("two"), says("three"))
-    talk = await house.client.start("1 + 1?", spec)
-    await talk.finished()
-    fork = (await fork_of(house.client, talk.id)).conversation
+async def forked(harness: ConversationHarness) -> Conversation:
+    spec = harness.spec(
+        tool_call_answer(("add", {"a": 1, "b": 1})), text_answer("two"), text_answer("three")
+    )
+    talk = await harness.client.start("1 + 1?", spec)
+    await talk.wait_for_turn()
+    fork = (await fork_of(harness.client, talk.id)).conversation
     await fork.submit("And one more?", "m")
-    await fork.finished("m")
+    await fork.wait_for_turn("m")
     return fork
 
 
-async def refused_by_the_model(house: House) -> Conversation:
-    talk = await house.client.start("go", house.spec({"failures": [{"status": 401}]}))
-    await talk.finished()
-    await until(talk, "error")
+async def refused_by_the_model(harness: ConversationHarness) -> Conversation:
+    talk = await harness.client.start("go", harness.spec({"failures": [{"status": 401}]}))
+    await talk.wait_for_turn()
+    await wait_for_status(talk, "error")
     return talk
 
 
@@ -94,14 +98,16 @@ async def record(shape: Shape, server: TemporalServer, folder: Path) -> dict[str
     os.chdir(folder)
     temporal = await connect(server.address)
     client = Client(temporal, FileStore(folder / "store"), task_queue=f"q-{uuid.uuid4()}")
-    house = House(client, World(client.store, Models(), folder / "workspaces"), Path())
-    async with house.worker():
-        talk = await shape(house)
+    harness = ConversationHarness(
+        client, Resources(client.store, ModelRouter(), folder / "workspaces"), Path()
+    )
+    async with harness.worker():
+        talk = await shape(harness)
         assert isinstance(talk, Conversation), "what is recorded here is a log"
         await asyncio.sleep(0.5)  # what is saved at rest belongs to the log
     return {
         "conversation": talk.id,
-        "state": json.loads((await state_of(talk.log)).model_dump_json()),
+        "state": json.loads((await read_state(talk.log)).model_dump_json()),
         "prompt": await prompt_of(talk.log),
         "objects": objects(folder / "store"),
     }

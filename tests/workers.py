@@ -18,7 +18,7 @@ class WorkerProcess:
         self.log = log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "worker"],
+                [sys.executable, "-m", "perdure.worker"],
                 cwd=ROOT,
                 env={**os.environ, **environment},
                 stdout=output,
@@ -26,7 +26,7 @@ class WorkerProcess:
             )
 
     def kill(self) -> None:
-        """As a crash does: at once, with no chance to say anything."""
+        """End the process at once, as a crash does."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 

@@ -1,32 +1,32 @@
-"""A question beside a conversation, in a workflow of its own: the conversation never learns."""
+"""The workflow of a question beside a conversation, whose log never records it."""
 
 from datetime import timedelta
 
 from temporalio import workflow
 
-from agent.ask import Aside, Ask
-from agent.steps import Task
-from workflows.options import PATIENT
+from perdure.agent.loop.ask import Ask, AskResponse
+from perdure.agent.loop.steps import Task
+from perdure.temporal.timeouts import UNLIMITED_RETRIES
 
-SILENT = timedelta(seconds=10)
-"""How long a worker may be silent before another one asks."""
+ASK_HEARTBEAT_TIMEOUT = timedelta(seconds=10)
+"""Longest silence of a worker before another one asks the model."""
 
-PATIENCE = timedelta(minutes=15)
-"""How long the model may take, with all the times that it was unavailable."""
+ASK_TIMEOUT = timedelta(minutes=15)
+"""Time limit of the answer, retries included."""
 
 
 @workflow.defn(name="Ask")
-class Asking:
-    """Ends with the answer; it is not in the log, and gone with this workflow."""
+class AskWorkflow:
+    """Returns the answer, which is kept only in the history of this workflow."""
 
     @workflow.run
-    async def run(self, task: Task[Ask]) -> Aside:
-        answer: Aside = await workflow.execute_activity(
+    async def run(self, task: Task[Ask]) -> AskResponse:
+        answer: AskResponse = await workflow.execute_activity(
             task.step.kind,
             task,
-            result_type=Aside,
-            heartbeat_timeout=SILENT,
-            schedule_to_close_timeout=PATIENCE,
-            retry_policy=PATIENT,
+            result_type=AskResponse,
+            heartbeat_timeout=ASK_HEARTBEAT_TIMEOUT,
+            schedule_to_close_timeout=ASK_TIMEOUT,
+            retry_policy=UNLIMITED_RETRIES,
         )
         return answer

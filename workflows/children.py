@@ -1,4 +1,4 @@
-"""Conversations on behalf of another one, as children of its workflow."""
+"""Delegated conversations, run as child workflows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,40 +7,43 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 
-from agent.start import Snapshot, Start
-from workflows.failures import why
+from perdure.agent.loop.start import ConversationStatus, Start
+from perdure.temporal.names import conversation_workflow_id
+from perdure.workflows.step_failures import reason_of
 
-STOPPED = "it was stopped before its conversation began"
+STOPPED_BEFORE_START = "it was stopped before its conversation began"
 
-STARTED = "its conversation was begun before, by a workflow that was lost, and may still be running"
+ALREADY_STARTED = (
+    "its conversation was begun before, by a workflow that was lost, and may still be running"
+)
 
 
-async def outcome(
-    start: Start, stoppable: Callable[[Awaitable[Any]], Awaitable[Any]]
+async def run_child(
+    start: Start, await_interruptible: Callable[[Awaitable[Any]], Awaitable[Any]]
 ) -> str | None:
-    """Run a child conversation to the end of its turn; why it failed, where it did.
+    """Run a child conversation to the end of its turn; return why it failed, or None.
 
-    `stoppable` waits for it, and passes a cancellation on to the child, which closes. One that is
-    handed over with a state is at its end.
+    `await_interruptible` passes a cancellation on to the child, which closes. A `start` with a
+    state has ended its turn already.
     """
     if start.state is not None:
         return None
     try:
-        # What cancels the start of a child would leave it running: it is stopped once it runs.
+        # Cancelling the start of a child would leave it running: cancel it once it runs.
         child = await workflow.start_child_workflow(
             "Conversation",
             start,
-            id=f"conv-{start.conversation_id}",
-            result_type=Snapshot,
+            id=conversation_workflow_id(start.conversation_id),
+            result_type=ConversationStatus,
             cancellation_type=workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
             static_summary=f"delegated by {start.parent.conversation_id}" if start.parent else None,
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
         )
-        await stoppable(child)
+        await await_interruptible(child)
     except asyncio.CancelledError:
-        return None  # it ended in the moment in which it was to be stopped
+        return None  # it ended in the moment in which it was to be cancelled
     except WorkflowAlreadyStartedError:
-        return STARTED
+        return ALREADY_STARTED
     except ChildWorkflowError as error:
-        return f"its conversation failed: {why(error)}"
+        return f"its conversation failed: {reason_of(error)}"
     return None

@@ -1,4 +1,4 @@
-"""Messages as people and programs send them: a bare text, or fields."""
+"""Parsing of messages and inputs that are sent to a conversation's workflow."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,60 +6,62 @@ from typing import Any
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
-from agent.inbox import Item, Refused, Said, fault
-from agent.misfit import misfit
-from agent.start import Start
+from perdure.agent.loop.inbox import InboxItem, RefusedInput, UserMessage, find_message_error
+from perdure.agent.loop.start import Start
+from perdure.events.validation_errors import describe_errors
 
-FIELDS = "text, images, message_id and sender"
-
-
-def said(message: Any) -> Said:
-    """The message that was sent; raises ApplicationError with a sentence where it is none."""
-    read = _read(message)
-    wrong = read if isinstance(read, str) else fault(read)
-    if wrong is not None:
-        raise ApplicationError(wrong, type="BadMessage", non_retryable=True)
-    assert isinstance(read, Said), "what is not a message has a fault"
-    return read
+MESSAGE_FIELDS = "text, images, message_id and sender"
 
 
-def accept(message: Any) -> Item:
-    """The message for the inbox; one that cannot be recorded leaves a note instead.
+def parse_message(message: Any) -> UserMessage:
+    """Parse a message, a bare text or fields. Raises ApplicationError if it is invalid."""
+    parsed = _parse(message)
+    problem = parsed if isinstance(parsed, str) else find_message_error(parsed)
+    if problem is not None:
+        raise ApplicationError(problem, type="BadMessage", non_retryable=True)
+    assert isinstance(parsed, UserMessage), "an invalid message has an error"
+    return parsed
 
-    The sender of a signal cannot be told: the log is.
+
+def to_inbox_item(message: Any) -> InboxItem:
+    """Parse a message for the inbox; an invalid one becomes a `Refused` item.
+
+    The sender of a signal gets no answer, so the log says what was wrong.
     """
-    read = _read(message)
-    wrong = read if isinstance(read, str) else fault(read)
-    if wrong is not None:
-        return Refused(detail=wrong)
-    assert isinstance(read, Said), "what is not a message has a fault"
-    return read
+    parsed = _parse(message)
+    problem = parsed if isinstance(parsed, str) else find_message_error(parsed)
+    if problem is not None:
+        return RefusedInput(detail=problem)
+    assert isinstance(parsed, UserMessage), "an invalid message has an error"
+    return parsed
 
 
-def start_of(sent: Sequence[Any]) -> Start:
-    """What a workflow was started with; raises ApplicationError, which ends it.
+def parse_start(sent: Sequence[Any]) -> Start:
+    """Parse the input of a workflow. Raises ApplicationError, which ends the workflow.
 
-    An input that the code cannot take would fail its task for ever, and nobody would be told.
+    Any other error would make Temporal retry the workflow task for ever.
     """
     try:
         [start] = sent
         return Start.model_validate(start)
     except ValidationError as error:
-        wrong = misfit(error)
+        problem = describe_errors(error)
     except ValueError:
-        wrong = f"there are {len(sent)} inputs"
+        problem = f"there are {len(sent)} inputs"
     raise ApplicationError(
-        f"A conversation is started with one object, {{conversation_id, user_id, spec}} ({wrong}): "
-        "start it with `perdure run` or a client.",
+        "A conversation is started with one object, {conversation_id, user_id, spec} "
+        f"({problem}): start it with `perdure run` or a client.",
         type="BadStart",
         non_retryable=True,
     )
 
 
-def _read(message: Any) -> Said | str:
+def _parse(message: Any) -> UserMessage | str:
     if isinstance(message, str):
-        return Said(text=message)
+        return UserMessage(text=message)
     try:
-        return Said.model_validate(message)
+        return UserMessage.model_validate(message)
     except ValidationError as error:
-        return f"A message is a text, or an object with {FIELDS} ({misfit(error)})."
+        return (
+            f"A message is a text, or an object with {MESSAGE_FIELDS} ({describe_errors(error)})."
+        )

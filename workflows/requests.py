@@ -1,4 +1,4 @@
-"""What people ask of a conversation besides talking to it, as they send it."""
+"""Parsing of the updates that people send to a conversation: responses and notes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -6,18 +6,18 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
-from agent.inbox import Confirmed, Item, Noted, Rejected
-from agent.misfit import misfit, quoted
-from agent.scopes import wrong_key
-from agent.state import Pending, State, asking
-from events.base import Frozen
-from events.depth import DEEPEST, is_deeper
+from perdure.agent.loop.inbox import Approval, InboxItem, Rejection, StateNote
+from perdure.agent.loop.scopes import find_key_error
+from perdure.agent.loop.state import PendingAction, State, actions_to_confirm
+from perdure.events.base import Frozen
+from perdure.events.nesting import MAX_DEPTH, exceeds_depth
+from perdure.events.validation_errors import describe_errors, quote
 
-MOST_NOTED = 32 * 1024
-"""Bytes of one note."""
+MAX_NOTE_BYTES = 32 * 1024
+"""Size limit of one note."""
 
-MOST_REASONED = 8 * 1024
-"""Bytes of why actions are rejected."""
+MAX_REASON_BYTES = 8 * 1024
+"""Size limit of the reason for a rejection."""
 
 Shape = TypeVar("Shape", bound=Frozen)
 
@@ -25,7 +25,7 @@ NO_REASON = "The user did not say why."
 
 
 class Response(Frozen):
-    """Accept or reject waiting actions, named by their call ids, or all up to slot `through`."""
+    """Acceptance or rejection of waiting actions: of `calls`, and of all up to slot `through`."""
 
     accept: bool
     calls: tuple[str, ...] = ()
@@ -34,77 +34,92 @@ class Response(Frozen):
 
 
 class Note(Frozen):
-    """`state` holds values by key; those that begin with `user:` or `app:` are shared."""
+    """A title, tags or state to record.
+
+    Keys of `state` that begin with `user:` or `app:` are shared between conversations.
+    """
 
     title: str | None = None
     tags: tuple[str, ...] | None = None
     state: dict[str, Any] | None = None
 
-    def items(self) -> Iterator[Noted]:
-        """What is recorded as a note; tags belong to the spec."""
+    def items(self) -> Iterator[StateNote]:
+        """Yield the inbox items of this note; tags are a change of the spec instead."""
         if self.title is not None:
-            yield Noted(key="title", value=self.title)
+            yield StateNote(key="title", value=self.title)
         if self.state is not None:
-            yield Noted(key="state", value=self.state)
+            yield StateNote(key="state", value=self.state)
 
 
-def refusal(sentence: str) -> ApplicationError:
+def bad_request(sentence: str) -> ApplicationError:
     return ApplicationError(sentence, type="BadRequest", non_retryable=True)
 
 
-def response_of(sent: Any) -> Response:
-    """Raises ApplicationError with a sentence where it is none."""
-    response = _read(Response, sent, "{accept, calls or through, reason}")
+def parse_response(sent: Any) -> Response:
+    """Parse a response. Raises ApplicationError if it is invalid."""
+    response = _parse(Response, sent, "{accept, calls or through, reason}")
     if not response.calls and response.through is None:
-        raise refusal(
+        raise bad_request(
             "Name the calls that are meant, or the last seq that was shown as `through`: nothing "
             "is accepted or rejected unseen."
         )
-    if len(response.reason.encode()) > MOST_REASONED:
-        raise refusal(f"A reason has at most {MOST_REASONED:,} bytes: say it in a message.")
+    if len(response.reason.encode()) > MAX_REASON_BYTES:
+        raise bad_request(f"A reason has at most {MAX_REASON_BYTES:,} bytes: say it in a message.")
     return response
 
 
-def answered(response: Response, state: State) -> tuple[Item, tuple[Pending, ...]]:
-    """The item for the inbox, and the actions it is about; raises ApplicationError."""
-    meant = _meant(response, asking(state))
-    seqs = tuple(one.seq for one in meant)
+def resolve_response(
+    response: Response, state: State
+) -> tuple[InboxItem, tuple[PendingAction, ...]]:
+    """Return the inbox item for a response, and its actions. Raises ApplicationError."""
+    selected = _select_actions(response, actions_to_confirm(state))
+    seqs = tuple(action.seq for action in selected)
     if response.accept:
-        return Confirmed(actions=seqs), meant
-    return Rejected(actions=seqs, reason=response.reason or NO_REASON), meant
+        return Approval(actions=seqs), selected
+    return Rejection(actions=seqs, reason=response.reason or NO_REASON), selected
 
 
-def _meant(response: Response, waiting: Sequence[Pending]) -> tuple[Pending, ...]:
-    ids = {one.tool_call_id for one in waiting}
+def _select_actions(
+    response: Response, waiting: Sequence[PendingAction]
+) -> tuple[PendingAction, ...]:
+    ids = {action.tool_call_id for action in waiting}
     if unknown := [call for call in response.calls if call not in ids]:
-        have = ", ".join(sorted(ids)) or "none"
-        raise refusal(f"No call {quoted(unknown[0])} waits for an answer; those that do: {have}.")
+        waiting_ids = ", ".join(sorted(ids)) or "none"
+        raise bad_request(
+            f"No call {quote(unknown[0])} waits for an answer; those that do: {waiting_ids}."
+        )
     through = -1 if response.through is None else response.through
-    meant = tuple(
-        one for one in waiting if one.tool_call_id in response.calls or one.seq <= through
+    selected = tuple(
+        action
+        for action in waiting
+        if action.tool_call_id in response.calls or action.seq <= through
     )
-    if not meant:
-        raise refusal("No action waits for an answer.")
-    return meant
+    if not selected:
+        raise bad_request("No action waits for an answer.")
+    return selected
 
 
-def noted(sent: Any) -> Note:
-    """Raises ApplicationError with a sentence where nothing can be noted."""
-    note = _read(Note, sent, "{title}, {tags} or {state}")
-    if len(note.model_dump_json().encode()) > MOST_NOTED:
-        raise refusal(f"A note has at most {MOST_NOTED:,} bytes: keep more than that in a file.")
+def parse_note(sent: Any) -> Note:
+    """Parse a note. Raises ApplicationError if it is invalid or too large."""
+    note = _parse(Note, sent, "{title}, {tags} or {state}")
+    if len(note.model_dump_json().encode()) > MAX_NOTE_BYTES:
+        raise bad_request(
+            f"A note has at most {MAX_NOTE_BYTES:,} bytes: keep more than that in a file."
+        )
     if note == Note():
-        raise refusal("There is nothing to note: send {title}, {tags} or {state}.")
-    if is_deeper(note.state):
-        raise refusal(f"A note is at most {DEEPEST} levels deep: keep more than that in a file.")
-    if wrong := wrong_key(note.state or ()):
-        raise refusal(wrong)
+        raise bad_request("There is nothing to note: send {title}, {tags} or {state}.")
+    if exceeds_depth(note.state):
+        raise bad_request(
+            f"A note is at most {MAX_DEPTH} levels deep: keep more than that in a file."
+        )
+    if problem := find_key_error(note.state or ()):
+        raise bad_request(problem)
     return note
 
 
-def _read(kind: type[Shape], sent: Any, shape: str) -> Shape:
+def _parse(kind: type[Shape], sent: Any, shape: str) -> Shape:
     try:
         return kind.model_validate(sent)
     except ValidationError as error:
-        # Without its cause, which would travel along and tells every fault at any length.
-        raise refusal(f"Send {shape} ({misfit(error)}).") from None
+        # Without its cause, which would travel along and may be of any length.
+        raise bad_request(f"Send {shape} ({describe_errors(error)}).") from None

@@ -11,10 +11,10 @@ from pathlib import Path
 if missing := [name for name in ("bfcl_eval", "mpmath") if find_spec(name) is None]:
     sys.exit(f"{' and '.join(missing)} missing: run `pip install --no-deps bfcl-eval mpmath`.")
 
-from embedded.errors import ProcessFailed
 from examples.bfcl.dataset import Sample, samples
 from examples.bfcl.options import add_options, count, folder, parsed
 from examples.bfcl.run import SURVIVORS, Plan, Report, Verdict, run
+from perdure.embedded.errors import ProcessFailed
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether the stored objects of a conversation are a whole log: each thing once, nothing missing.
+"""Checks that the stored objects of a conversation are a complete log without duplicates.
 
 It looks at keys and bytes only, and works out the ids again, so that no mistake of the program can
 hide itself. Every failure is a sentence; no failures is an empty list.
@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 from uuid import UUID, uuid5
 
-from examples.bfcl.objects import NAME, Objects, Stored, stored
+from examples.bfcl.objects import NAME, Objects, StoredEvent, parse_objects
 
 Mark = TypeVar("Mark", bound=Hashable)
 
@@ -18,14 +18,14 @@ ANSWERS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
 
 def audit(conversation_id: str, objects: Objects) -> list[str]:
     """What is wrong with the log that these objects are."""
-    events = stored(objects)
+    events = parse_objects(objects)
     return [
         *_names(objects),
-        *_slots(events),
-        *_ids(UUID(conversation_id), events),
-        *_origins(events),
-        *_calls(events),
-        *_messages(events),
+        *check_slots(events),
+        *check_ids(UUID(conversation_id), events),
+        *check_origins(events),
+        *check_calls(events),
+        *check_messages(events),
     ]
 
 
@@ -35,7 +35,7 @@ def _names(objects: Objects) -> Iterator[str]:
             yield f"{key} is not the name of an event object."
 
 
-def _slots(events: Sequence[Stored]) -> Iterator[str]:
+def check_slots(events: Sequence[StoredEvent]) -> Iterator[str]:
     held = Counter(event.seq for event in events)
     if not held:
         yield "There is no event object at all."
@@ -47,7 +47,7 @@ def _slots(events: Sequence[Stored]) -> Iterator[str]:
             yield f"Slot {seq} holds {count} objects."
 
 
-def _ids(conversation_id: UUID, events: Iterable[Stored]) -> Iterator[str]:
+def check_ids(conversation_id: UUID, events: Iterable[StoredEvent]) -> Iterator[str]:
     for event in events:
         due = str(uuid5(conversation_id, str(event.seq)))
         if event.id != due:
@@ -56,14 +56,14 @@ def _ids(conversation_id: UUID, events: Iterable[Stored]) -> Iterator[str]:
             yield f"The body of slot {event.seq} has the id {event.fields.get('id')}, not {due}."
 
 
-def _origins(events: Iterable[Stored]) -> Iterator[str]:
+def check_origins(events: Iterable[StoredEvent]) -> Iterator[str]:
     origins = (event.fields.get("origin") or {} for event in events)
     marks = ((o.get("run"), o.get("activity"), o.get("position", 0)) for o in origins)
     for (run, activity, position), count in _repeated(marks):
         yield f"{count} events say that activity {activity} of run {run} wrote them ({position})."
 
 
-def _calls(events: Sequence[Stored]) -> Iterator[str]:
+def check_calls(events: Sequence[StoredEvent]) -> Iterator[str]:
     made = [event for event in events if event.kind == "ActionEvent"]
     answers = [event for event in events if event.kind in ANSWERS]
     for call_id, count in _repeated(map(_call_id, made)):
@@ -77,7 +77,7 @@ def _calls(events: Sequence[Stored]) -> Iterator[str]:
         yield from _answer(answer, actions.get(_call_id(answer)))
 
 
-def _answer(answer: Stored, action: Stored | None) -> Iterator[str]:
+def _answer(answer: StoredEvent, action: StoredEvent | None) -> Iterator[str]:
     call_id = _call_id(answer)
     # A call that could not be read is refused along with the answer that made it, without an id.
     action_id = answer.fields.get("action_id")
@@ -89,11 +89,11 @@ def _answer(answer: Stored, action: Stored | None) -> Iterator[str]:
         yield f"Slot {answer.seq} answers a tool call that was made later, in slot {action.seq}."
 
 
-def _call_id(event: Stored) -> str:
+def _call_id(event: StoredEvent) -> str:
     return str(event.fields.get("tool_call_id"))
 
 
-def _messages(events: Iterable[Stored]) -> Iterator[str]:
+def check_messages(events: Iterable[StoredEvent]) -> Iterator[str]:
     ids = (event.fields.get("message_id") for event in events if event.kind == "MessageEvent")
     for message_id, count in _repeated(given for given in ids if given):
         yield f"Message {message_id} is on record {count} times."

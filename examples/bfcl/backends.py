@@ -12,21 +12,21 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from events.actions import MCPToolAction
-from events.content import TextContent, ToolDefinition, text_of
-from events.entry import Entry
-from events.messages import SystemPromptEvent
-from events.observations import MCPToolObservation
-from events.tools import ActionEvent, ObservationEvent
 from examples.bfcl import upstream
 from examples.bfcl.dataset import Sample, class_of, definitions, samples
-from storage.log import EventLog
-from tools.tool import Context, Tool
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import TextContent, ToolDefinition, join_text
+from perdure.events.entry import Entry
+from perdure.events.messages import SystemPromptEvent
+from perdure.events.observations import MCPToolObservation
+from perdure.events.tools import ActionEvent, ObservationEvent
+from perdure.storage.log.reader import LogReader
+from perdure.tools.tool import Context, Tool
 
 SCENARIO = "Scenario: "
 """Starts the line of the system prompt that names the sample."""
 
-MOST_LIVE = 256
+MAX_CONVERSATIONS = 256
 """Conversations whose back-ends a worker keeps; the one unused for longest is made anew."""
 
 
@@ -43,7 +43,7 @@ class History:
         self.results: dict[str, str] = {}
         self._next = 0
 
-    async def read_on(self, log: EventLog, seq: int) -> None:
+    async def read_on(self, log: LogReader, seq: int) -> None:
         """Take in what is new: all up to `seq`, which must be there, and what is behind it.
 
         The results of the other calls of an answer stand behind all of its calls.
@@ -57,11 +57,11 @@ class History:
         self._next = entry.seq + 1
         match entry.event:
             case SystemPromptEvent() as prompt:
-                self.sample = sample_in(prompt.system_prompt.text)
+                self.sample = find_sample(prompt.system_prompt.text)
             case ActionEvent() as action:
                 self.actions[entry.seq] = action
             case ObservationEvent() as answer if not answer.observation.is_error:
-                self.results[answer.action_id] = text_of(answer.observation.content)
+                self.results[answer.action_id] = join_text(answer.observation.content)
 
     def before(self, seq: int) -> list[ActionEvent]:
         """The calls before `seq` that have a result, in order."""
@@ -147,7 +147,7 @@ def _arguments(call: ActionEvent) -> dict[str, Any]:
     return call.action.data
 
 
-def sample_in(prompt: str) -> Sample | None:
+def find_sample(prompt: str) -> Sample | None:
     """The sample that a system prompt names."""
     for line in prompt.splitlines():
         if line.startswith(SCENARIO):
@@ -158,7 +158,7 @@ def sample_in(prompt: str) -> Sample | None:
 class Worker:
     """The conversations that one process knows; bounded, as each can be had from its log."""
 
-    def __init__(self, most: int = MOST_LIVE) -> None:
+    def __init__(self, most: int = MAX_CONVERSATIONS) -> None:
         self.most = most
         self._live: OrderedDict[str, Conversation] = OrderedDict()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.client import Client, WorkflowHandle
 
-from embedded.errors import ProcessFailed
 from examples.bfcl.forked import work
-from examples.bfcl.pollers import asking_for_steps, pid_of
+from examples.bfcl.pollers import find_pollers, pid_of
+from perdure.embedded.errors import ProcessFailed
 
 # What a worker imports takes longer than one that is killed every few seconds lives, and two cores
 # could do nothing else. So each is a fork of one process that has done all imports.
@@ -21,11 +21,11 @@ FORKS.set_forkserver_preload(["examples.bfcl.warm"])
 
 LAST_LINES = 20
 
-POLL = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between two looks at whether a new worker is at work."""
 
 
-class Crew:
+class WorkerPool:
     """Worker processes; one that is killed is replaced at once.
 
     One that ends by itself is an error: the tasks in the group `watch` raise ProcessFailed then.
@@ -47,7 +47,7 @@ class Crew:
         self._numbers = itertools.count(1)
         self._members: dict[ForkServerProcess, asyncio.Task[None]] = {}
 
-    async def hire(self) -> None:
+    async def start(self) -> None:
         """Start a worker."""
         log = self._folder / f"worker-{next(self._numbers)}.log"
         worker = FORKS.Process(target=work, args=(dict(self._env), log), daemon=True)
@@ -56,17 +56,17 @@ class Crew:
 
     async def kill_oldest(self) -> int:
         """Kill the worker that was started first of those at work, replace it, and give its pid."""
-        worker = (await self._at_work())[0]
+        worker = (await self._polling_workers())[0]
         self._members.pop(worker).cancel()
         worker.kill()
-        await asyncio.gather(_ended(worker), self.hire())
+        await asyncio.gather(_ended(worker), self.start())
         assert worker.pid is not None, "it was started"
         return worker.pid
 
-    async def until_at_work(self, count: int) -> None:
+    async def wait_until_polling(self, count: int) -> None:
         """Wait until so many workers ask Temporal for steps to do."""
-        while len(await self._at_work()) < count:
-            await asyncio.sleep(POLL)
+        while len(await self._polling_workers()) < count:
+            await asyncio.sleep(POLL_INTERVAL)
 
     async def stop(self) -> None:
         """End all of them in good order."""
@@ -76,9 +76,9 @@ class Crew:
             worker.terminate()
         await asyncio.gather(*map(_ended, self._members))
 
-    async def _at_work(self) -> list[ForkServerProcess]:
+    async def _polling_workers(self) -> list[ForkServerProcess]:
         """Those that ask Temporal for steps to do, in the order in which they were started."""
-        asking = await asking_for_steps(self.temporal, self.task_queue)
+        asking = await find_pollers(self.temporal, self.task_queue)
         return [worker for worker in self._members if worker.pid in asking]
 
 
@@ -100,7 +100,7 @@ async def _ended(worker: ForkServerProcess) -> None:
         loop.remove_reader(worker.sentinel)
 
 
-async def steps_held_by(pid: int, workflows: Iterable[WorkflowHandle[object, object]]) -> int:
+async def count_running_steps(pid: int, workflows: Iterable[WorkflowHandle[object, object]]) -> int:
     """How many steps Temporal believes to be running in the worker process `pid`."""
     described = await asyncio.gather(*(handle.describe() for handle in workflows))
     pending = (step for one in described for step in one.raw_description.pending_activities)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from events.content import ToolAnnotations, ToolDefinition
 from examples.bfcl import upstream
+from perdure.events.content import ToolAnnotations, ToolDefinition
 
 # A call is applied once for each action in the log, however often it is run: see backends.py.
 ANNOTATIONS = ToolAnnotations(idempotentHint=True, destructiveHint=False, openWorldHint=False)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import worker
+from perdure import worker
 
 PR_SET_PDEATHSIG = 1
 

@@ -1,4 +1,4 @@
-"""Whether the agent did what the sample asks for: upstream's checker, over what was said and done.
+"""The verdict on a conversation by upstream's checker.
 
 The calls are read from the log or from its messages, made by upstream's own machinery on back-ends
 of its own, and held against the ground truth turn by turn: the state of every back-end and the
@@ -12,12 +12,12 @@ from typing import Any
 
 from examples.bfcl import upstream
 from examples.bfcl.dataset import Sample, class_of
-from examples.bfcl.objects import Objects, Stored, stored
+from examples.bfcl.objects import Objects, StoredEvent, parse_objects
 from examples.bfcl.script import python
 
 
 @dataclass(frozen=True)
-class Made:
+class ToolCall:
     """A tool call, and what it returned; None where no result is on record."""
 
     id: str
@@ -34,32 +34,32 @@ class Made:
 class Turn:
     """What one message of the user led to; `steps` has the calls of each answer of the model."""
 
-    said: str
-    steps: dict[str, list[Made]] = field(default_factory=dict)
+    text: str
+    steps: dict[str, list[ToolCall]] = field(default_factory=dict)
     ended: bool = False
     """Whether the agent's last word was an answer without calls."""
 
     @property
-    def calls(self) -> list[Made]:
+    def calls(self) -> list[ToolCall]:
         return [call for step in self.steps.values() for call in step]
 
 
 def judge(sample: Sample, objects: Objects) -> list[str]:
-    """Why the conversation does not pass; an empty list where it does."""
-    return failures(sample, turns_of(stored(objects)))
+    """List the reasons why the conversation fails; empty if it passes."""
+    return failures(sample, turns_of(parse_objects(objects)))
 
 
 def failures(sample: Sample, turns: Sequence[Turn]) -> list[str]:
-    """Why these turns do not pass."""
-    unlike = list(_unlike(sample, turns))
+    """List the reasons why these turns fail."""
+    unlike = list(check_sample(sample, turns))
     if unlike:
         return unlike
     made = [[[call.python for call in step] for step in turn.steps.values()] for turn in turns]
     refused = upstream.check(sample.entry, made, sample.truth)
-    return [refused] if refused else list(_other_results(sample, turns))
+    return [refused] if refused else list(check_results(sample, turns))
 
 
-def turns_of(events: Sequence[Stored]) -> list[Turn]:
+def turns_of(events: Sequence[StoredEvent]) -> list[Turn]:
     """The turns of a log; what comes before the first message of the user belongs to none."""
     results = {
         event.fields["action_id"]: _text(event.fields["observation"])
@@ -79,7 +79,7 @@ def turns_of(events: Sequence[Stored]) -> list[Turn]:
     return turns
 
 
-def turns_in(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
+def turns_of_messages(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The turns of a conversation in the results format."""
     told = list(messages)
     results = {one["tool_call_id"]: one["content"] for one in told if one["role"] == "tool"}
@@ -97,29 +97,29 @@ def turns_in(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
     return turns
 
 
-def _made(action: Stored, result: str | None) -> Made:
+def _made(action: StoredEvent, result: str | None) -> ToolCall:
     validated = action.fields.get("action") or {}
     call_id, tool = action.fields["tool_call_id"], action.fields["tool_name"]
-    return Made(call_id, tool, validated.get("data", {}), result)
+    return ToolCall(call_id, tool, validated.get("data", {}), result)
 
 
-def _called(call: Mapping[str, Any], result: str | None) -> Made:
+def _called(call: Mapping[str, Any], result: str | None) -> ToolCall:
     """What cannot be read as arguments was refused, and is none."""
     try:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:
         arguments = None
     given = arguments if isinstance(arguments, dict) else {}
-    return Made(call["id"], call["function"]["name"], given, result)
+    return ToolCall(call["id"], call["function"]["name"], given, result)
 
 
-def _unlike(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
+def check_sample(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
     """Where the conversation is not the sample's at all, so that no checker could judge it."""
     if len(turns) != len(sample.turns):
         yield f"The log has {len(turns)} messages of the user, the sample {len(sample.turns)}."
     for number, (turn, due) in enumerate(zip(turns, sample.turns, strict=False), 1):
-        if turn.said != due:
-            yield f"In turn {number} the user says {turn.said!r}, not {due!r}."
+        if turn.text != due:
+            yield f"In turn {number} the user says {turn.text!r}, not {due!r}."
         if not turn.ended:
             yield f"Turn {number} has no last word of the agent."
         for tool in (call.tool for call in turn.calls):
@@ -127,7 +127,7 @@ def _unlike(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
                 yield f"In turn {number} the agent calls {tool}, which it does not have."
 
 
-def _other_results(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
+def check_results(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
     """Where a result is not what upstream gets for the same calls in the same order."""
     calls = [call for turn in turns for call in turn.calls]
     results = upstream.execute(sample.entry, [call.python for call in calls])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from storage.store import Store
+from perdure.storage.store import Store
 
 Objects: TypeAlias = Mapping[str, bytes]
 """Bytes by key: what a listing of the store gives."""
@@ -15,7 +15,7 @@ NAME = re.compile(r"/events/(\d{6,})_([0-9a-f-]{36})\.json$")
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredEvent:
     """One event object: what its key says, and what it holds; `fields` is empty if unreadable."""
 
     key: str
@@ -28,11 +28,13 @@ class Stored:
         return str(self.fields.get("kind"))
 
 
-def stored(objects: Objects) -> list[Stored]:
+def parse_objects(objects: Objects) -> list[StoredEvent]:
     """The event objects in order of their slots; objects with other names are left out."""
     found = ((key, NAME.search(key)) for key in objects)
     events = [
-        Stored(key, int(name[1]), name[2], _fields(objects[key])) for key, name in found if name
+        StoredEvent(key, int(name[1]), name[2], _fields(objects[key]))
+        for key, name in found
+        if name
     ]
     return sorted(events, key=lambda event: (event.seq, event.key))
 
@@ -45,7 +47,7 @@ def _fields(body: bytes) -> Mapping[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-async def fetched(store: Store, prefix: str) -> Objects:
+async def fetch_objects(store: Store, prefix: str) -> Objects:
     """All objects whose keys begin with `prefix`."""
     found: dict[str, bytes] = {}
     last = ""

@@ -1,4 +1,4 @@
-"""What the programs of the examples share: kinds of options, and a folder."""
+"""Options and the folder that the programs of the examples share."""
 
 import argparse
 import shutil

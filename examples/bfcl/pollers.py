@@ -6,7 +6,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
 
-async def asking_for_steps(temporal: Client, task_queue: str) -> set[int]:
+async def find_pollers(temporal: Client, task_queue: str) -> set[int]:
     """The processes that ask Temporal for steps to do."""
     kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
     request = DescribeTaskQueueRequest(

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.spec import ModelSpec, Spec
-from client.client import Client
-from client.conversation import Conversation
-from client.errors import ClientError
 from examples.bfcl.audit import audit
 from examples.bfcl.backends import SCENARIO
-from examples.bfcl.crew import Crew, steps_held_by
+from examples.bfcl.crew import WorkerPool, count_running_steps
 from examples.bfcl.dataset import Sample
 from examples.bfcl.judge import judge
-from examples.bfcl.objects import fetched
+from examples.bfcl.objects import fetch_objects
 from examples.bfcl.script import script
-from examples.bfcl.stage import stage
-from models.serve import serve
-from storage.keys import conversation_prefix
+from examples.bfcl.stage import start_servers
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.errors import ClientError
+from perdure.storage.keys import conversation_prefix
+from perdure.testing.server import serve_scripts
 
 NAME = "bfcl"
 """Of the bucket, the user and the task queue."""
@@ -85,16 +85,16 @@ async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Repo
     report = Report()
     scripts = {sample.id: script(sample) for sample in plan.samples}
     async with (
-        stage(folder, NAME) as (client, env),
-        serve(scripts) as model,
+        start_servers(folder, NAME) as (client, env),
+        serve_scripts(scripts) as model,
         asyncio.TaskGroup() as watch,
     ):
-        crew = Crew(client.temporal, NAME, env, folder, watch)
+        crew = WorkerPool(client.temporal, NAME, env, folder, watch)
         talking: set[Conversation] = set()
         try:
             for _ in range(plan.workers):
-                await crew.hire()
-            await crew.until_at_work(plan.workers)
+                await crew.start()
+            await crew.wait_until_polling(plan.workers)
             striking = asyncio.Lock()
             hunt = watch.create_task(_hunt(plan, crew, talking, report, striking))
             await _all(plan, client, model, talking, report, tell)
@@ -106,19 +106,19 @@ async def run(plan: Plan, folder: Path, tell: Callable[[Verdict], None]) -> Repo
 
 
 async def _hunt(
-    plan: Plan, crew: Crew, talking: set[Conversation], report: Report, striking: asyncio.Lock
+    plan: Plan, crew: WorkerPool, talking: set[Conversation], report: Report, striking: asyncio.Lock
 ) -> None:
     """Kill a worker again and again, and count how often that took a step from it.
 
     Not to be cancelled while it is `striking`: the worker that is being started would outlive us.
     """
     while plan.kill_every is not None:
-        await crew.until_at_work(SURVIVORS + 1)
+        await crew.wait_until_polling(SURVIVORS + 1)
         await asyncio.sleep(plan.kill_every)
         async with striking:
             pid = await crew.kill_oldest()
             # Temporal holds a step to be running for some seconds: until a heartbeat is overdue.
-            held = await steps_held_by(pid, [conversation.handle for conversation in talking])
+            held = await count_running_steps(pid, [conversation.handle for conversation in talking])
         report.kills += 1
         report.hits += bool(held)
 
@@ -161,15 +161,15 @@ async def _verdict(
         stopped = [str(error)]
     finally:
         talking.remove(conversation)
-    objects = await fetched(client.store, conversation_prefix(NAME, conversation.id))
+    objects = await fetch_objects(client.store, conversation_prefix(NAME, conversation.id))
     wrong = [*stopped, *audit(conversation.id, objects), *judge(sample, objects)]
     events = sum("/events/" in key for key in objects)
     return Verdict(sample, wrong, events, time.monotonic() - start)
 
 
-def spec(sample: Sample, model: str) -> Spec:
+def spec(sample: Sample, model: str) -> Agent:
     """The agent of a sample; its scripted model is at the URL `model`."""
-    return Spec(
+    return Agent(
         model=ModelSpec(name=f"openai/{sample.id}", api_base=model, timeout=60.0),
         system_prompt=PROMPT.format(scenario=SCENARIO, sample=sample.id),
         tools=tuple(f"examples.bfcl.backends:{name}" for name in sample.classes),
@@ -184,7 +184,7 @@ async def _converse(conversation: Conversation, sample: Sample) -> None:
             await conversation.send(text, message_id)
         try:
             async with asyncio.timeout(TURN_LIMIT):
-                state = await conversation.finished(message_id)
+                state = await conversation.wait_for_turn(message_id)
         except TimeoutError as error:
             raise TurnError(f"Turn {turn + 1} was not over after {TURN_LIMIT:g} s.") from error
         if state.status != "finished":

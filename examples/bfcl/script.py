@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from examples.bfcl import upstream
 from examples.bfcl.dataset import Sample, class_of
-from models.script import Answer, Script, ToolCall
+from perdure.testing.script import Script, ScriptedAnswer, ScriptedToolCall
 
 
 def script(sample: Sample) -> Script:
@@ -15,7 +15,7 @@ def script(sample: Sample) -> Script:
     return Script(name=sample.id, answers=tuple(answers))
 
 
-def _turn(sample: Sample, turn: int, calls: Sequence[str]) -> list[Answer]:
+def _turn(sample: Sample, turn: int, calls: Sequence[str]) -> list[ScriptedAnswer]:
     """The answers of one turn; the last one calls nothing, which ends the turn.
 
     Models make the calls of a turn at once or one by one: every other turn here does either.
@@ -24,11 +24,11 @@ def _turn(sample: Sample, turn: int, calls: Sequence[str]) -> list[Answer]:
     at_once = (sample.number + turn) % 2 == 0
     groups = [made] if at_once and made else [(each,) for each in made]
     names = ", ".join(each.name for each in made) or "nothing"
-    closing = Answer(content=f"Turn {turn + 1} is done. I called: {names}.")
-    return [*(Answer(tool_calls=group) for group in groups), closing]
+    closing = ScriptedAnswer(content=f"Turn {turn + 1} is done. I called: {names}.")
+    return [*(ScriptedAnswer(tool_calls=group) for group in groups), closing]
 
 
-def call(text: str) -> ToolCall:
+def call(text: str) -> ScriptedToolCall:
     """The tool call that a Python call like `sort('report.pdf')` stands for.
 
     Raises ValueError where the text is anything but one call of a known tool with literals.
@@ -40,7 +40,7 @@ def call(text: str) -> ToolCall:
     if (class_name := class_of(name)) is None:
         raise ValueError(f"{text!r} calls {name}, which is no tool of {upstream.CATEGORY}.")
     arguments = _arguments(expression, upstream.parameters(class_name, name))
-    return ToolCall(name=name, arguments=arguments)
+    return ScriptedToolCall(name=name, arguments=arguments)
 
 
 def _arguments(expression: ast.Call, names: Sequence[str]) -> dict[str, object]:

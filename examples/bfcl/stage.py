@@ -1,23 +1,23 @@
-"""What an example runs on: Temporal and S3 of its own, and what a worker is told of them."""
+"""The servers of an example: Temporal and S3, and the environment of its workers."""
 
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from client.client import Client
-from client.connect import connect
-from embedded.seaweed import Seaweed
-from embedded.temporal import TemporalServer
-from storage.open import open_store
-from storage.s3 import S3Access
+from perdure.client.client import Client
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.temporal import TemporalServer
+from perdure.storage.open import open_store
+from perdure.storage.store import S3Access
+from perdure.temporal.connect import connect
 
 # What the caller's own settings would otherwise decide for the workers.
 FOREIGN = ("AWS_", "OPENAI_", "PERDURE_", "TEMPORAL_")
 
 
 @asynccontextmanager
-async def stage(folder: Path, name: str) -> AsyncIterator[tuple[Client, Mapping[str, str]]]:
+async def start_servers(folder: Path, name: str) -> AsyncIterator[tuple[Client, Mapping[str, str]]]:
     """A client and a worker's environment; `name` is that of the bucket, the user and the queue."""
     async with AsyncExitStack() as ending:
         temporal = await TemporalServer.start(folder / "temporal", ui=False)

@@ -1,4 +1,4 @@
-"""What is used of the `bfcl-eval` package; no other file imports it.
+"""Functions of the `bfcl-eval` package; no other file imports it.
 
 Its data, its back-end classes and its checker need nothing but `mpmath`: it is installed with
 `pip install --no-deps bfcl-eval mpmath`, and the rest of what it asks for is never imported.

@@ -3,8 +3,8 @@
 import importlib
 import os
 
-from models.litellm import ENVIRONMENT
+from perdure.models.litellm.client import LITELLM_ENVIRONMENT
 
-os.environ.update(ENVIRONMENT)
-for module in ("litellm", "worker", "examples.bfcl.backends"):
+os.environ.update(LITELLM_ENVIRONMENT)
+for module in ("litellm", "perdure.worker", "examples.bfcl.backends"):
     importlib.import_module(module)

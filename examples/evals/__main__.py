@@ -8,10 +8,10 @@ from pathlib import Path
 
 from examples.bfcl.options import add_options, count, parsed
 from examples.evals import chat, checks
-from examples.evals.engine import SURVIVORS, Plan, carried_out
+from examples.evals.engine import SURVIVORS, Plan, run_batch
 from examples.evals.package import PackageMissing
-from examples.evals.rows import Choice, TooFew, chosen
-from examples.evals.running import concluded, tell, told
+from examples.evals.rows import Choice, TooFew, choose_rows
+from examples.evals.running import print_progress, report_lines, run_and_exit
 
 
 def main() -> None:
@@ -21,11 +21,11 @@ def main() -> None:
     add_options(parser)
     options = parsed(parser, SURVIVORS)
     try:
-        choice = chosen(options.rows)
+        choice = choose_rows(options.rows)
     except (PackageMissing, TooFew) as error:
         sys.exit(str(error))
     _tell(choice)
-    concluded(functools.partial(_run, options, choice), options.keep)
+    run_and_exit(functools.partial(_run, options, choice), options.keep)
 
 
 def _tell(choice: Choice) -> None:
@@ -45,19 +45,19 @@ async def _run(options: argparse.Namespace, choice: Choice, folder: Path) -> lis
     plan = Plan(
         batch=functools.partial(chat.batch, dataset, options.concurrency),
         scripts={row.question: row.script for row in choice.rows},
-        name_of=chat.asked,
+        name_of=chat.question_of_request,
         warm="examples.evals.warm",
         workers=options.workers,
         kill_every=options.kill_every,
     )
     due = {row.id: float(row.known) for row in choice.rows}
-    async with carried_out(plan, folder, tell) as run:
-        print(*told(run), sep="\n", flush=True)
+    async with run_batch(plan, folder, print_progress) as run:
+        print(*report_lines(run), sep="\n", flush=True)
         start = time.monotonic()
         failures = [
-            *checks.scores(run, due),
-            *checks.calls(run, len(choice.rows)),
-            *await checks.logs(run),
+            *checks.check_scores(run, due),
+            *checks.check_calls(run, len(choice.rows)),
+            *await checks.check_logs(run),
         ]
         print(f"{len(run.results)} results and logs looked at in {time.monotonic() - start:.0f} s")
         return failures

@@ -10,15 +10,15 @@ from pathlib import Path
 if missing := [name for name in ("bfcl_eval", "mpmath") if find_spec(name) is None]:
     sys.exit(f"{' and '.join(missing)} missing: run `pip install --no-deps bfcl-eval mpmath`.")
 
-from evaluation.result import SampleResult
 from examples.bfcl.dataset import samples
 from examples.bfcl.judge import judge
 from examples.bfcl.objects import Objects
 from examples.bfcl.options import add_options, count, parsed
 from examples.bfcl.script import script
 from examples.evals import checks, multi_turn
-from examples.evals.engine import SURVIVORS, Plan, carried_out
-from examples.evals.running import concluded, tell, told
+from examples.evals.engine import SURVIVORS, Plan, run_batch
+from examples.evals.running import print_progress, report_lines, run_and_exit
+from perdure.evaluation.result import SampleResult
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     add_options(parser)
     options = parsed(parser, SURVIVORS)
     ids = [*samples()][: options.limit]
-    concluded(functools.partial(_run, options, ids), options.keep)
+    run_and_exit(functools.partial(_run, options, ids), options.keep)
 
 
 async def _run(options: argparse.Namespace, ids: Sequence[str], folder: Path) -> list[str]:
@@ -37,18 +37,18 @@ async def _run(options: argparse.Namespace, ids: Sequence[str], folder: Path) ->
     plan = Plan(
         batch=functools.partial(multi_turn.batch, ids, options.concurrency),
         scripts=scripts,
-        name_of=multi_turn.asked,
+        name_of=multi_turn.sample_of_request,
         warm="examples.bfcl.warm",
         workers=options.workers,
         kill_every=options.kill_every,
     )
     answers = sum(len(each.answers) for each in scripts.values())
-    async with carried_out(plan, folder, tell) as run:
-        print(*told(run), sep="\n", flush=True)
+    async with run_batch(plan, folder, print_progress) as run:
+        print(*report_lines(run), sep="\n", flush=True)
         return [
-            *checks.scores(run, dict.fromkeys(ids, 1.0)),
-            *checks.calls(run, answers),
-            *await checks.logs(run, _judged),
+            *checks.check_scores(run, dict.fromkeys(ids, 1.0)),
+            *checks.check_calls(run, answers),
+            *await checks.check_logs(run, _judged),
         ]
 
 

@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.spec import ModelSpec, Spec
-from evaluation.spec import BatchSpec, DatasetSpec, FieldMap
 from examples.evals.model import Messages, texts
 from examples.evals.rows import SCORERS, Row, question_of
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.evaluation.spec import BatchSpec, DatasetSpec, FieldMap
 
 NAME = "chat-sets"
 
@@ -24,12 +24,14 @@ def batch(dataset: Path, concurrency: int, model: str) -> BatchSpec:
     return BatchSpec(
         name=NAME,
         dataset=DatasetSpec(path=str(dataset), fields=fields),
-        agent=Spec(model=ModelSpec(name="openai/scripted", api_base=model, timeout=60.0), tools=()),
+        agent=Agent(
+            model=ModelSpec(name="openai/scripted", api_base=model, timeout=60.0), tools=()
+        ),
         scorers=SCORERS,
         concurrency=concurrency,
     )
 
 
-def asked(messages: Messages) -> str:
+def question_of_request(messages: Messages) -> str:
     """The question that a request asks: the name of its script."""
     return question_of(texts(messages, "user"))

@@ -1,4 +1,4 @@
-"""What must hold of a batch whose score is known beforehand; every failure is a sentence."""
+"""Checks of a batch with a known score; every failure is a sentence."""
 
 import asyncio
 from collections import Counter
@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-from evaluation.result import SampleResult
-from evaluation.tally import summary
 from examples.bfcl.audit import audit
-from examples.bfcl.objects import Objects, fetched, stored
+from examples.bfcl.objects import Objects, fetch_objects, parse_objects
 from examples.evals.engine import NAME, Run
-from storage.keys import EVENTS, conversation_prefix
+from perdure.evaluation.result import SampleResult
+from perdure.evaluation.tally import summarize
+from perdure.storage.keys import EVENTS, conversation_prefix
 
 Judge: TypeAlias = Callable[[SampleResult, Objects], Iterable[str]]
 
-AT_ONCE = 16
+CONCURRENCY = 16
 """Logs that are read at the same time."""
 
-SHOWN = 5
+MAX_SHOWN_FAILURES = 5
 """Failures of one kind that are told in full."""
 
 
-def scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
+def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
     """Whether each scorer gave each sample what is due, and all that is told adds up to it."""
     counts = run.progress
     if (counts.scored, counts.missing, counts.failed, counts.limited, counts.running) != (
@@ -32,8 +32,8 @@ def scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
     found = {result.id: result for result in run.results}
     if len(found) != len(run.results) or found.keys() != due.keys():
         yield f"There are {len(run.results)} results of {len(found)} samples, not {len(due)}."
-    told = summary(run.results, len(due))
-    for scorer in (one.called for one in run.batch.scorers):
+    told = summarize(run.results, len(due))
+    for scorer in (one.score_name for one in run.batch.scorers):
         given = {name: _score(result, scorer) for name, result in found.items()}
         yield from _few(
             f"{name} has {value} from {scorer}, and {due.get(name)} is due."
@@ -47,7 +47,7 @@ def scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
             yield f"The summary tells {estimate!r} of {scorer}."
 
 
-def calls(run: Run, answers: int) -> Iterator[str]:
+def check_calls(run: Run, answers: int) -> Iterator[str]:
     """Whether each answer was asked for once: again only after a worker was killed meanwhile."""
     asked = run.asked
     if asked.answers != answers:
@@ -61,17 +61,17 @@ def calls(run: Run, answers: int) -> Iterator[str]:
     )
 
 
-async def logs(run: Run, also: Judge | None = None) -> list[str]:
+async def check_logs(run: Run, also: Judge | None = None) -> list[str]:
     """What is wrong with the logs of the samples: each has one attempt, and so one log.
 
     `also` looks at each result and the objects of its log. Few of them are held at a time.
     """
-    room = asyncio.Semaphore(AT_ONCE)
+    room = asyncio.Semaphore(CONCURRENCY)
 
     async def read(result: SampleResult) -> list[str]:
         async with room:
             prefix = conversation_prefix(NAME, result.attempts[0].conversation_id)
-            objects = await fetched(run.client.store, prefix + EVENTS)
+            objects = await fetch_objects(run.client.store, prefix + EVENTS)
             wrong = [*_of_log(result, objects), *(also(result, objects) if also else ())]
             return [f"{result.id}: {what}" for what in wrong]
 
@@ -82,7 +82,7 @@ async def logs(run: Run, also: Judge | None = None) -> list[str]:
 def _of_log(result: SampleResult, objects: Objects) -> Iterator[str]:
     if len(result.attempts) != 1:
         yield f"It has {len(result.attempts)} attempts, not 1."
-    kinds = Counter(event.kind for event in stored(objects))
+    kinds = Counter(event.kind for event in parse_objects(objects))
     if not kinds["SystemPromptEvent"] or kinds["MessageEvent"] < 2:
         yield f"Its log has {dict(kinds)}, and no whole conversation."
     yield from audit(result.attempts[0].conversation_id, objects)
@@ -97,8 +97,8 @@ def _few(failures: Iterator[str]) -> Iterator[str]:
     """The first of them, and how many more there are."""
     more = 0
     for at, failure in enumerate(failures):
-        if at < SHOWN:
+        if at < MAX_SHOWN_FAILURES:
             yield failure
-        more = max(0, at + 1 - SHOWN)
+        more = max(0, at + 1 - MAX_SHOWN_FAILURES)
     if more:
         yield f"… and {more} more such failures."

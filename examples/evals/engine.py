@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from client.batch import Batches
-from client.batch_handle import BatchHandle
-from client.client import Client
-from evaluation.progress import Progress
-from evaluation.result import SampleResult
-from evaluation.spec import BatchSpec
-from examples.bfcl.crew import FORKS, Crew
-from examples.bfcl.stage import stage
-from examples.evals.model import Asked, Messages, serve
-from models.script import Script
+from examples.bfcl.crew import FORKS, WorkerPool
+from examples.bfcl.stage import start_servers
+from examples.evals.model import Messages, RequestTimes, serve
+from perdure.client.batch.batches import Batches
+from perdure.client.batch.handle import BatchHandle
+from perdure.client.client import Client
+from perdure.evaluation.progress import Progress
+from perdure.evaluation.result import SampleResult
+from perdure.evaluation.spec import BatchSpec
+from perdure.testing.script import Script
 
 Span: TypeAlias = tuple[float, float]
 
@@ -27,7 +27,7 @@ NAME = "evals"
 SURVIVORS = 1
 """Workers left at work by a kill: a new one needs seconds to start, and work should go on."""
 
-LOOK = 5.0
+POLL_INTERVAL = 5.0
 """Seconds between two looks at how far it is."""
 
 
@@ -58,7 +58,7 @@ class Run:
 
     client: Client
     batch: BatchSpec
-    asked: Asked
+    asked: RequestTimes
     progress: Progress
     results: list[SampleResult]
     seconds: float
@@ -66,7 +66,7 @@ class Run:
 
 
 @asynccontextmanager
-async def carried_out(
+async def run_batch(
     plan: Plan, folder: Path, tell: Callable[[Progress], None]
 ) -> AsyncIterator[Run]:
     """Run the batch on servers whose files are in `folder`, which are there while inside.
@@ -75,51 +75,51 @@ async def carried_out(
     """
     FORKS.set_forkserver_preload([plan.warm])
     async with (
-        stage(folder, NAME) as (client, env),
+        start_servers(folder, NAME) as (client, env),
         serve(plan.scripts, plan.name_of) as asked,
         asyncio.TaskGroup() as watch,
     ):
-        crew = Crew(client.temporal, NAME, env, folder, watch)
+        crew = WorkerPool(client.temporal, NAME, env, folder, watch)
         try:
             for _ in range(plan.workers):
-                await crew.hire()
-            await crew.until_at_work(plan.workers)
+                await crew.start()
+            await crew.wait_until_polling(plan.workers)
             kills: list[Span] = []
             striking = asyncio.Lock()
             hunt = watch.create_task(_hunt(plan, crew, kills, striking))
             batch = plan.batch(asked.url)
             start = time.monotonic()
-            handle = await Batches.of(client).run(batch)
+            handle = await Batches.from_client(client).run(batch)
             progress = await _watched(handle, tell)
             seconds = time.monotonic() - start
             async with striking:
                 hunt.cancel()
         finally:
             await crew.stop()
-        results = [result async for result in handle.folder.results()]
+        results = [result async for result in handle.folder.read_results()]
         yield Run(client, batch, asked, progress, results, seconds, kills)
 
 
 async def _watched(handle: BatchHandle, tell: Callable[[Progress], None]) -> Progress:
     """Wait for the end; `tell` hears how far it is meanwhile."""
-    ending = asyncio.ensure_future(handle.finished())
+    ending = asyncio.ensure_future(handle.wait_until_finished())
     try:
         while not ending.done():
-            await asyncio.wait((ending,), timeout=LOOK)
-            if not ending.done() and (progress := await handle.asked()) is not None:
+            await asyncio.wait((ending,), timeout=POLL_INTERVAL)
+            if not ending.done() and (progress := await handle.query_progress()) is not None:
                 tell(progress)
         return ending.result()
     finally:
         ending.cancel()
 
 
-async def _hunt(plan: Plan, crew: Crew, kills: list[Span], striking: asyncio.Lock) -> None:
+async def _hunt(plan: Plan, crew: WorkerPool, kills: list[Span], striking: asyncio.Lock) -> None:
     """Kill a worker again and again.
 
     Not to be cancelled while it is `striking`: the worker that is being started would outlive us.
     """
     while plan.kill_every is not None:
-        await crew.until_at_work(SURVIVORS + 1)
+        await crew.wait_until_polling(SURVIVORS + 1)
         await asyncio.sleep(plan.kill_every)
         async with striking:
             start = time.monotonic()

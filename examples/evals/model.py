@@ -12,16 +12,16 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from models.model import NUMBER_HEADER, ModelRefused
-from models.playback import Playback
-from models.script import Failure, Script
-from models.serve import Calls, Reply, listening, refusal
+from perdure.models.model import NUMBER_HEADER, ModelRefused
+from perdure.testing.script import Script, ScriptedFailure
+from perdure.testing.script_player import ScriptPlayer
+from perdure.testing.server import CallCounter, ReplyResponse, error_response, serve_app
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 @dataclass
-class Asked:
+class RequestTimes:
     """When each answer was asked for, by its script and its number, on the clock of `monotonic`."""
 
     url: str = ""
@@ -44,10 +44,10 @@ class Asked:
 class Server:
     def __init__(self, scripts: Mapping[str, Script], name_of: Callable[[Messages], str]) -> None:
         """`name_of` tells from the messages which script it is that goes on."""
-        self.asked = Asked()
-        self._playbacks = {name: Playback(script) for name, script in scripts.items()}
+        self.asked = RequestTimes()
+        self._playbacks = {name: ScriptPlayer(script) for name, script in scripts.items()}
         self._name_of = name_of
-        self._calls = Calls()
+        self._calls = CallCounter()
 
     def app(self) -> Starlette:
         return Starlette(routes=[Route("/v1/chat/completions", self.chat, methods=["POST"])])
@@ -58,26 +58,28 @@ class Server:
         name = self._name_of(body["messages"])
         if name not in self._playbacks:
             what = "Nobody has written what is to be said to this conversation."
-            return refusal(Failure(status=400, message=what, code="script_not_found"))
+            return error_response(
+                ScriptedFailure(status=400, message=what, code="script_not_found")
+            )
         number = request.headers.get(NUMBER_HEADER, "")
         try:
-            cue = self._playbacks[name].cue(
+            cue = self._playbacks[name].next_reply(
                 body["messages"], number=int(number) if number.isdecimal() else None
             )
         except ModelRefused as error:
-            return refusal(Failure(status=400, message=str(error), code=error.code))
+            return error_response(ScriptedFailure(status=400, message=str(error), code=error.code))
         self.asked.times[name, cue.number].append(time.monotonic())
         include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        return Reply(cue, self._calls, body.get("stream") is True, include_usage)
+        return ReplyResponse(cue, self._calls, body.get("stream") is True, include_usage)
 
 
 @asynccontextmanager
 async def serve(
     scripts: Mapping[str, Script], name_of: Callable[[Messages], str]
-) -> AsyncIterator[Asked]:
+) -> AsyncIterator[RequestTimes]:
     """Serve while inside."""
     server = Server(scripts, name_of)
-    async with listening(server.app()) as address:
+    async with serve_app(server.app()) as address:
         server.asked.url = f"{address}/v1"
         yield server.asked
 

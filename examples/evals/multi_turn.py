@@ -8,16 +8,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agent.spec import ModelSpec, Spec
-from evaluation.sample import Sample
-from evaluation.score import Outcome
-from evaluation.scorers.custom import Custom
-from evaluation.spec import BatchSpec, DatasetSpec
-from examples.bfcl.backends import SCENARIO, sample_in
+from examples.bfcl.backends import SCENARIO, find_sample
 from examples.bfcl.dataset import samples
-from examples.bfcl.judge import failures, turns_in
+from examples.bfcl.judge import failures, turns_of_messages
 from examples.bfcl.run import PROMPT
 from examples.evals.model import Messages, texts
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.evaluation.sample import Sample
+from perdure.evaluation.score import Outcome
+from perdure.evaluation.scorers.custom import CustomScorer
+from perdure.evaluation.spec import BatchSpec, DatasetSpec
 
 NAME = "bfcl-multi-turn"
 HERE = "examples.evals.multi_turn"
@@ -45,24 +45,24 @@ def batch(ids: Sequence[str], concurrency: int, model: str) -> BatchSpec:
     return BatchSpec(
         name=NAME,
         dataset=DatasetSpec(function=f"{HERE}:rows"),
-        agent=Spec(
+        agent=Agent(
             model=ModelSpec(name="openai/scripted", api_base=model, timeout=60.0),
             tools=tuple(f"examples.bfcl.backends:{name}" for name in classes),
         ),
-        scorers=(Custom(function=f"{HERE}:solved"),),
+        scorers=(CustomScorer(function=f"{HERE}:score_sample"),),
         concurrency=concurrency,
         ids=tuple(ids),
     )
 
 
-def solved(sample: Sample, outcome: Outcome) -> dict[str, Any]:
+def score_sample(sample: Sample, outcome: Outcome) -> dict[str, Any]:
     """The score of upstream's checker, and why it is 0 where it is."""
     with _CHECKING:
-        wrong = failures(samples()[sample.id], turns_in(outcome.messages))
+        wrong = failures(samples()[sample.id], turns_of_messages(outcome.messages))
     return {"value": not wrong, "explanation": "\n".join(wrong) or None}
 
 
-def asked(messages: Messages) -> str:
+def sample_of_request(messages: Messages) -> str:
     """The sample that a request is about: the name of its script."""
-    found = sample_in("\n".join(texts(messages, "system")))
+    found = find_sample("\n".join(texts(messages, "system")))
     return found.id if found else ""

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from evaluation.sample import Misfit, Sample, sample_of
-from evaluation.score import TextScorer, Unscorable
-from evaluation.scorers.exact import Exact
-from evaluation.scorers.includes import Includes
 from examples.evals.package import ChatSet, Line, chat_sets
-from models.script import Answer, Script
+from perdure.evaluation.sample import InvalidSample, Sample, build_sample
+from perdure.evaluation.score import ScoringError, TextScorer
+from perdure.evaluation.scorers.exact import Exact
+from perdure.evaluation.scorers.includes import Includes
+from perdure.testing.script import Script, ScriptedAnswer
 
 SCORERS: tuple[TextScorer, ...] = (Includes(), Exact(strict=True))
 
-SHARE = 0.63
+KNOWN_SHARE = 0.63
 """How much of the rows is answered rightly, about: which ones they are is a matter of hashes."""
 
-PER_SET = 50
+MAX_LINES_PER_SET = 50
 """Lines of a set that are looked at: many sets have a few of them, and a few have very many."""
 
-IGNORANCE = "?"
+WRONG_ANSWER = "?"
 """A wrong answer where no other row's answer is one: hardly any right one stands in it."""
 
 
@@ -53,7 +53,9 @@ class Row:
 
     @property
     def script(self) -> Script:
-        return Script(name=self.question, answers=(Answer(content=self.answer),), repeat=True)
+        return Script(
+            name=self.question, answers=(ScriptedAnswer(content=self.answer),), repeat=True
+        )
 
 
 @dataclass
@@ -68,14 +70,14 @@ class Unfit(Exception):
     """A row that is left out, and why."""
 
 
-def chosen(count: int) -> Choice:
+def choose_rows(count: int) -> Choice:
     """A row of each set, then another of each, until there are so many.
 
     Raises PackageMissing and TooFew.
     """
     choice = Choice()
     asked: set[str] = set()
-    for chat_set, line in _in_turn(chat_sets(PER_SET)):
+    for chat_set, line in interleave(chat_sets(MAX_LINES_PER_SET)):
         try:
             row = _row(chat_set, line, asked)
         except Unfit as error:
@@ -95,10 +97,10 @@ def question_of(texts: Iterable[str]) -> str:
 
 
 def is_known(question: str) -> bool:
-    return int(question[:8], 16) < SHARE * 16**8
+    return int(question[:8], 16) < KNOWN_SHARE * 16**8
 
 
-def _in_turn(sets: Sequence[ChatSet]) -> Iterator[tuple[ChatSet, Line]]:
+def interleave(sets: Sequence[ChatSet]) -> Iterator[tuple[ChatSet, Line]]:
     for lines in zip_longest(*(one.lines for one in sets)):
         for chat_set, line in zip(sets, lines, strict=True):
             if line is not None:
@@ -120,28 +122,30 @@ def _row(chat_set: ChatSet, line: Line, asked: set[str]) -> Row:
     question = question_of([sample.question])
     if question in asked:
         raise Unfit("its question came before")
-    right = _first(sample, _by_chance(question, sample.target), 1.0, "no answer is right")
-    others = _others(chat_set, line)
-    wrong = _first(sample, [*others, IGNORANCE], 0.0, "no answer is wrong")
+    right = find_answer(sample, rotate_targets(question, sample.target), 1.0, "no answer is right")
+    others = other_answers(chat_set, line)
+    wrong = find_answer(sample, [*others, WRONG_ANSWER], 0.0, "no answer is wrong")
     return Row(fields, question, right if is_known(question) else wrong)
 
 
 def _sample(fields: Mapping[str, Any]) -> Sample:
     """The row as the batch will read it. Raises Unfit."""
     try:
-        return sample_of({"id": fields["id"], "input": fields["input"], "target": fields["ideal"]})
-    except Misfit as error:
+        return build_sample(
+            {"id": fields["id"], "input": fields["input"], "target": fields["ideal"]}
+        )
+    except InvalidSample as error:
         what = "nobody asks" if "asks for anything" in str(error) else "it is no sample"
         raise Unfit(what) from error
 
 
-def _by_chance(question: str, targets: Sequence[str]) -> list[str]:
+def rotate_targets(question: str, targets: Sequence[str]) -> list[str]:
     """The targets, from one of them on that the question's name decides."""
     first = int(question[8:16], 16) % max(1, len(targets))
     return [*targets[first:], *targets[:first]]
 
 
-def _others(chat_set: ChatSet, line: Line) -> Iterator[str]:
+def other_answers(chat_set: ChatSet, line: Line) -> Iterator[str]:
     """What is right elsewhere in the set, from the next line on."""
     place = chat_set.lines.index(line)
     for other in (*chat_set.lines[place + 1 :], *chat_set.lines[:place]):
@@ -151,7 +155,7 @@ def _others(chat_set: ChatSet, line: Line) -> Iterator[str]:
         )
 
 
-def _first(sample: Sample, answers: Iterable[str], value: float, otherwise: str) -> str:
+def find_answer(sample: Sample, answers: Iterable[str], value: float, otherwise: str) -> str:
     """The first answer to which every scorer gives this value. Raises Unfit."""
     for answer in (one.strip() for one in answers):
         if answer and all(_value(scorer, sample, answer) == value for scorer in SCORERS):
@@ -162,5 +166,5 @@ def _first(sample: Sample, answers: Iterable[str], value: float, otherwise: str)
 def _value(scorer: TextScorer, sample: Sample, answer: str) -> float | None:
     try:
         return scorer.score(sample, answer).numbers[""]
-    except Unscorable:
+    except ScoringError:
         return None

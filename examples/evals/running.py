@@ -1,4 +1,4 @@
-"""What the programs of this example share: how they end, and what they print."""
+"""Exit codes and output of the programs of this example."""
 
 import asyncio
 import sys
@@ -6,15 +6,15 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from client.errors import ClientError
-from embedded.errors import ProcessFailed
-from evaluation.progress import Progress
-from evaluation.tally import summary
 from examples.bfcl.options import folder
 from examples.evals.engine import Run
+from perdure.embedded.errors import ProcessFailed
+from perdure.errors import ClientError
+from perdure.evaluation.progress import Progress
+from perdure.evaluation.tally import summarize
 
 
-def concluded(work: Callable[[Path], Coroutine[Any, Any, Sequence[str]]], keep: bool) -> None:
+def run_and_exit(work: Callable[[Path], Coroutine[Any, Any, Sequence[str]]], keep: bool) -> None:
     """Do the work, and end the program: with 0 if it found no failures."""
     with folder(keep, "evals-") as place:
         try:
@@ -25,15 +25,15 @@ def concluded(work: Callable[[Path], Coroutine[Any, Any, Sequence[str]]], keep: 
     sys.exit(1 if failures else 0)
 
 
-def tell(progress: Progress) -> None:
+def print_progress(progress: Progress) -> None:
     left = "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
     ended = progress.done + progress.failed
     print(f"{ended} of {progress.expected} done, {progress.running} running{left}", flush=True)
 
 
-def told(run: Run) -> Iterator[str]:
+def report_lines(run: Run) -> Iterator[str]:
     """What there is to say of a batch, line by line."""
-    found = summary(run.results, run.progress.expected)
+    found = summarize(run.results, run.progress.expected)
     counts = found.counts
     yield (
         f"{counts.expected} samples: {counts.scored} scored, {counts.limited} limited, "

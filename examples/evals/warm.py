@@ -3,8 +3,8 @@
 import importlib
 import os
 
-from models.litellm import ENVIRONMENT
+from perdure.models.litellm.client import LITELLM_ENVIRONMENT
 
-os.environ.update(ENVIRONMENT)
-for module in ("litellm", "worker"):
+os.environ.update(LITELLM_ENVIRONMENT)
+for module in ("litellm", "perdure.worker"):
     importlib.import_module(module)

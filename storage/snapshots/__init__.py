@@ -1,1 +1,1 @@
-"""Every byte of a workspace in a store, so that another machine can go on with its files."""
+"""Snapshots: every byte of a workspace in a store, so that another machine can continue with it."""

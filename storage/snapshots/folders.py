@@ -1,44 +1,47 @@
-"""Folders reached name by name from one that is open, so that no symlink is ever followed."""
+"""Access to folders name by name from an open one, so that no symlink is ever followed."""
 
+import asyncio
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
-OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-class Folders:
-    """The one used last stays open, and those above it, for the next path is often next door."""
+class FolderWalker:
+    """Keeps the last folder and those above it open: the next path is often in one of them."""
 
     def __init__(self, root: int) -> None:
         self._open = [root]
         self._names: list[str] = []
 
-    def of(self, path: str) -> tuple[int, str]:
-        """A descriptor of the folder that `path` is in, good until the next call; and its name.
+    def open_parent(self, path: str) -> tuple[int, str]:
+        """Return a descriptor of the folder of `path`, good until the next call, and the name.
 
-        Raises OSError, also where one of the folders is none, or no longer.
+        Raises OSError, also where a part of the path is no folder.
         """
         *folders, name = path.split("/")
         while self._names != folders[: len(self._names)]:
-            self._leave()
+            self._close_last()
         for folder in folders[len(self._names) :]:
-            self._open.append(os.open(folder, OPEN, dir_fd=self._open[-1]))
+            self._open.append(os.open(folder, FOLDER_FLAGS, dir_fd=self._open[-1]))
             self._names.append(folder)
         return self._open[-1], name
 
     def close(self) -> None:
         while self._names:
-            self._leave()
+            self._close_last()
 
-    def _leave(self) -> None:
+    def _close_last(self) -> None:
         self._names.pop()
         os.close(self._open.pop())
 
 
 @contextmanager
-def opened(root: Path) -> Iterator[int]:
+def open_folder(root: Path) -> Iterator[int]:
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield descriptor
@@ -46,10 +49,36 @@ def opened(root: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-@contextmanager
-def folders(root: int) -> Iterator[Folders]:
-    found = Folders(root)
+def remove_tree(folder: Path, *, ignore_errors: bool = False) -> None:
+    """Remove the folder, following no link."""
+    if os.geteuid() != 0:
+        for parent, names, _ in os.walk(folder):
+            for name in names:
+                make_writable(Path(parent, name))
+    shutil.rmtree(folder, ignore_errors=ignore_errors)
+
+
+def make_writable(folder: Path) -> None:
+    """Make the folder writable for anybody but root, who needs no permission."""
+    if os.geteuid() != 0 and not folder.is_symlink():
+        folder.chmod(folder.stat().st_mode & 0o7777 | 0o700)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def to_thread_shielded(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` in a thread as `asyncio.to_thread` does; a cancelled caller waits for its end."""
+    task = asyncio.create_task(asyncio.to_thread(work, *args, **kwargs))
     try:
-        yield found
-    finally:
-        found.close()
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                continue
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not warn
+        raise

@@ -1,4 +1,4 @@
-"""Which snapshot a folder on this machine was last seen to be, kept beside the folder.
+"""The mark of a workspace: which snapshot the folder on this machine was last known to equal.
 
 {parent}/.snapshots/{name}.json     the mark
 {parent}/.snapshots/{name}.lock     held while a snapshot is taken or restored
@@ -18,71 +18,73 @@ from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
 
-from storage.errors import Held, StoreRefused
+from perdure.storage.errors import StoreRefused, WorkspaceBusy
 
-PAUSE = 0.02
-PATIENCE = 30.0
-"""Seconds that another process may be busy with the folder: one that is frozen never lets go."""
+LOCK_POLL_INTERVAL = 0.02
+LOCK_TIMEOUT = 30.0
+"""Seconds of waiting for another process's lock: a frozen one never releases it."""
 
-BOOT = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID_PATH = Path("/proc/sys/kernel/random/boot_id")
 
-Seen: TypeAlias = dict[str, tuple[int, int]]
+FileStamps: TypeAlias = dict[str, tuple[int, int]]
 """Inode and ctime (ns) of files that cannot change again without a new ctime."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """`root` is the inode of the folder itself."""
+    """The snapshot at `key`, the stamps of its files, and `root`, the folder's own inode."""
 
-    at: str | None = None
+    key: str | None = None
     root: int = 0
-    seen: Seen = field(default_factory=dict)
+    stamps: FileStamps = field(default_factory=dict)
 
 
-def at(folder: Path) -> str | None:
-    """The key of the snapshot that the folder was restored from or last taken as, if it is known.
+def last_snapshot_key(folder: Path) -> str | None:
+    """Return the key of the snapshot that the folder was last restored from or taken as, if known.
 
-    It says nothing of what was changed in the folder since then.
+    The folder may have been changed since then.
     """
-    return read_mark(folder.resolve()).at
+    return read_mark(folder.resolve()).key
 
 
 def read_mark(folder: Path) -> Mark:
-    """What is known of the folder; nothing where it is not the one that was marked."""
+    """Read the mark of the folder; an empty one if another folder was marked."""
     try:
-        told = json.loads(_beside(folder, "json").read_bytes())
+        fields = json.loads(_sidecar(folder, "json").read_bytes())
         inode = folder.stat().st_ino
-        if (told["boot"], told["root"]) != (_boot(), inode):
+        if (fields["boot"], fields["root"]) != (_boot_id(), inode):
             return Mark()
-        return Mark(told["at"], inode, {path: tuple(one) for path, one in told["seen"].items()})
+        return Mark(
+            fields["at"], inode, {path: tuple(stamp) for path, stamp in fields["seen"].items()}
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return Mark()
 
 
 def write_mark(folder: Path, mark: Mark) -> None:
-    draft = _beside(folder, f"{uuid4().hex}.tmp")
-    told = {"at": mark.at, "boot": _boot(), "root": mark.root, "seen": mark.seen}
+    draft = _sidecar(folder, f"{uuid4().hex}.tmp")
+    fields = {"at": mark.key, "boot": _boot_id(), "root": mark.root, "seen": mark.stamps}
     try:
-        draft.write_text(json.dumps(told))
-        draft.replace(_beside(folder, "json"))
+        draft.write_text(json.dumps(fields))
+        draft.replace(_sidecar(folder, "json"))
     finally:
         draft.unlink(missing_ok=True)
 
 
 def remove_mark(folder: Path) -> None:
-    _beside(folder, "json").unlink(missing_ok=True)
+    _sidecar(folder, "json").unlink(missing_ok=True)
 
 
-def aside(folder: Path) -> Path:
-    return _beside(folder, "aside")
+def scratch_folder(folder: Path) -> Path:
+    return _sidecar(folder, "aside")
 
 
-def tick(folder: Path) -> int:
-    """The time by the clock of the file system: what is changed from now on has no earlier ctime.
+def file_system_time(folder: Path) -> int:
+    """Return the time of the file system's clock: no later change has an earlier ctime.
 
     Another clock may be ahead of it by some milliseconds, or wrong.
     """
-    clock = _beside(folder, f"{uuid4().hex}.tmp")
+    clock = _sidecar(folder, f"{uuid4().hex}.tmp")
     try:
         clock.write_bytes(b"")
         return clock.stat().st_ctime_ns
@@ -91,49 +93,49 @@ def tick(folder: Path) -> int:
 
 
 @asynccontextmanager
-async def locked(folder: Path) -> AsyncIterator[None]:
-    """One at a time, whatever process it is in; a process that dies lets go."""
-    _make_private(_beside(folder, "lock").parent)
-    descriptor = os.open(_beside(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+async def folder_lock(folder: Path) -> AsyncIterator[None]:
+    """Lock the folder for one process at a time; a process that dies releases it."""
+    _make_private(_sidecar(folder, "lock").parent)
+    descriptor = os.open(_sidecar(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        await hold(descriptor, folder)
+        await acquire_lock(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
 
 
-async def hold(descriptor: int, folder: Path) -> None:
-    """Keep others from the folder, until the descriptor is closed. Raises Held."""
+async def acquire_lock(descriptor: int, folder: Path) -> None:
+    """Acquire the lock, held until the descriptor is closed. Raises WorkspaceBusy."""
     try:
-        async with asyncio.timeout(PATIENCE):
-            while not _held(descriptor):  # noqa: ASYNC110 - no event comes from another process
-                await asyncio.sleep(PAUSE)
+        async with asyncio.timeout(LOCK_TIMEOUT):
+            while not _try_lock(descriptor):  # noqa: ASYNC110 - no event comes from another process
+                await asyncio.sleep(LOCK_POLL_INTERVAL)
     except TimeoutError:
-        raise Held(
-            f"Another process has been at work on {folder} for {PATIENCE:g} s: where it is frozen, "
-            "its operator ends it."
+        raise WorkspaceBusy(
+            f"Another process has been at work on {folder} for {LOCK_TIMEOUT:g} s: where it is "
+            "frozen, its operator ends it."
         ) from None
 
 
-def _make_private(place: Path) -> None:
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if place.is_symlink() or place.stat().st_uid != os.geteuid():
-        raise StoreRefused(f"{place} is another's: remove it, or let the workspace lie elsewhere.")
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        raise StoreRefused(f"{folder} is another's: remove it, or let the workspace lie elsewhere.")
 
 
-def _held(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
 
 
-def _beside(folder: Path, kind: str) -> Path:
+def _sidecar(folder: Path, kind: str) -> Path:
     return folder.parent / ".snapshots" / f"{folder.name}.{kind}"
 
 
-def _boot() -> str:
+def _boot_id() -> str:
     try:
-        return BOOT.read_text().strip()
+        return BOOT_ID_PATH.read_text().strip()
     except OSError:  # not a Linux machine
         return ""

@@ -1,4 +1,4 @@
-"""Pieces of files gathered into a few objects, each named by the SHA-256 of its bytes."""
+"""Packs: pieces of files gathered into a few objects, each named by the SHA-256 of its bytes."""
 
 import hashlib
 import zlib
@@ -6,22 +6,22 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from storage.snapshots.tree import Place, Places
+from perdure.storage.snapshots.tree import PieceLocation, PieceLocations
 
-PIECE = 4 << 20
-"""Bytes of a file that are stored as one: a change in a large file costs as many."""
+MAX_PIECE_BYTES = 4 << 20
+"""Bytes of a file that are stored as one piece: a change in a large file costs as many."""
 
-PACK = 2 * PIECE
+MAX_PACK_BYTES = 2 * MAX_PIECE_BYTES
 """Bytes of an unpacked pack: each but the last is at least half as large."""
 
-THIN = PACK // 4
-"""A pack of which fewer bytes are in use is dear to restore."""
+THIN_PACK_BYTES = MAX_PACK_BYTES // 4
+"""A pack with fewer bytes in use is expensive to restore."""
 
-MANY_THIN = 16
+MAX_THIN_PACKS = 16
 
-SAMPLE = 64 << 10
-WORTH = 0.95
-"""What does not get smaller than this is stored as it is: pictures, archives."""
+COMPRESSION_SAMPLE_BYTES = 64 << 10
+MAX_COMPRESSION_RATIO = 0.95
+"""Bytes that do not compress below this are stored as they are: pictures, archives."""
 
 
 @dataclass(frozen=True)
@@ -31,69 +31,69 @@ class Pack:
 
 
 class Packer:
-    """Packs what is not stored yet; whoever adds pieces takes the packs away as they fill."""
+    """Gathers pieces that are not stored yet; the caller takes packs away as they fill."""
 
-    def __init__(self, prefix: str, known: Places) -> None:
-        self.places = dict(known)
+    def __init__(self, prefix: str, stored: PieceLocations) -> None:
+        self.locations = dict(stored)
         self._prefix = prefix
         self._raw = bytearray()
-        self._begun: dict[str, tuple[int, int]] = {}
+        self._pending: dict[str, tuple[int, int]] = {}
         self._full: list[Pack] = []
 
     def add(self, piece: bytes) -> str:
-        """The name of a piece of at most PIECE bytes."""
+        """Add a piece of at most MAX_PIECE_BYTES; return its name."""
         sha = hashlib.sha256(piece).hexdigest()
-        if sha in self.places or sha in self._begun:
+        if sha in self.locations or sha in self._pending:
             return sha
-        if len(self._raw) + len(piece) > PACK:
+        if len(self._raw) + len(piece) > MAX_PACK_BYTES:
             self.close()
-        self._begun[sha] = (len(self._raw), len(piece))
+        self._pending[sha] = (len(self._raw), len(piece))
         self._raw += piece
         return sha
 
     def close(self) -> None:
-        """Make a pack of what waits for others to join it."""
+        """Make a pack of the pieces that wait for others."""
         if not self._raw:
             return
-        body = deflated(self._raw)
+        body = deflate(self._raw)
         key = f"{self._prefix}workspace/packs/{hashlib.sha256(body).hexdigest()}"
-        self.places |= {sha: Place(key, *span) for sha, span in self._begun.items()}
+        self.locations |= {sha: PieceLocation(key, *span) for sha, span in self._pending.items()}
         self._full.append(Pack(key, body))
         self._raw = bytearray()
-        self._begun = {}
+        self._pending = {}
 
-    def taken(self) -> list[Pack]:
-        full, self._full = self._full, []
-        return full
+    def take_packs(self) -> list[Pack]:
+        packs, self._full = self._full, []
+        return packs
 
     def repack(self, body: bytes, shas: Iterable[str]) -> None:
         """Pack these pieces anew, given the bytes of the pack they are in."""
-        raw = inflated(body, PACK)
+        raw = inflate(body, MAX_PACK_BYTES)
         for sha in shas:
-            place = self.places.pop(sha)
-            self.add(raw[place.offset : place.offset + place.length])
+            location = self.locations.pop(sha)
+            self.add(raw[location.offset : location.offset + location.length])
 
 
-def thin(live: Places) -> list[str]:
-    """Packs that are to be gathered into fewer: none, as long as there are not many of them.
+def find_thin_packs(locations: PieceLocations) -> list[str]:
+    """List the packs to be gathered into fewer; none, as long as there are not many of them.
 
-    `live` has the pieces that are in use.
+    `live` has the locations of the pieces in use.
     """
     used: Counter[str] = Counter()
-    for place in live.values():
-        used[place.pack] += place.length
-    found = [pack for pack, size in used.items() if size < THIN]
-    return found if len(found) > MANY_THIN else []
+    for location in locations.values():
+        used[location.pack] += location.length
+    packs = [pack for pack, size in used.items() if size < THIN_PACK_BYTES]
+    return packs if len(packs) > MAX_THIN_PACKS else []
 
 
-def deflated(raw: bytes | bytearray) -> bytes:
-    sample = bytes(raw[:SAMPLE])
-    worth = len(zlib.compress(sample, 1)) < WORTH * len(sample)
+def deflate(raw: bytes | bytearray) -> bytes:
+    sample = bytes(raw[:COMPRESSION_SAMPLE_BYTES])
+    worth = len(zlib.compress(sample, 1)) < MAX_COMPRESSION_RATIO * len(sample)
     return zlib.compress(raw, 1 if worth else 0)
 
 
-def inflated(body: bytes, limit: int) -> bytes:
-    """Raises ValueError where these are not the packed bytes of at most `limit`."""
+def inflate(body: bytes, limit: int) -> bytes:
+    """Decompress at most `limit` bytes. Raises ValueError if there are more, or none."""
     stream = zlib.decompressobj()
     try:
         raw = stream.decompress(body, limit)

@@ -1,155 +1,287 @@
-"""The bytes of the files that are not known yet, read in pieces while others may write them."""
+"""Reading the bytes of changed files in pieces, while others may write them."""
 
 import errno
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from storage.snapshots.folders import Folders, folders
-from storage.snapshots.mark import Seen
-from storage.snapshots.packs import PIECE, Pack, Packer
-from storage.snapshots.scan import CLOSED, GONE, Found
-from storage.snapshots.tree import MODE, SETID, File, Hardlink, Skipped, Tree
+from perdure.storage.errors import TooLarge
+from perdure.storage.snapshots.folders import FOLDER_FLAGS, FolderWalker
+from perdure.storage.snapshots.mark import FileStamps
+from perdure.storage.snapshots.packs import MAX_PIECE_BYTES, Pack, Packer
+from perdure.storage.snapshots.tree import (
+    MAX_DEPTH,
+    MODE_BITS,
+    SETID_BITS,
+    File,
+    Folder,
+    Hardlink,
+    Skipped,
+    SnapshotLimits,
+    Symlink,
+    Tree,
+    TreeEntry,
+)
 
-OVERLAP = 64 * 1024
-"""Bytes of two looks at a file that both see: no secret is longer."""
+GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ESTALE}
+"""Errors of a path that is no longer what it was a moment ago."""
 
-Secrets: TypeAlias = Callable[[bytes], set[str]]
-"""The names of the secrets whose values are in some bytes."""
+UNREADABLE_ERRNOS = {errno.EACCES, errno.EPERM, errno.EIO}
 
-TRIES = 3
-"""How often a file is read that changes meanwhile; the last time it is taken as it comes."""
-
-# A pipe that took the place of a file would keep us waiting.
-OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-
-
-class _Secret(Exception):
-    """Why a file is left out."""
+SPECIAL_FILES = {
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
 
 
-class Reading:
-    """A scan that becomes a `tree`, with what is seen of each file while it is read.
+@dataclass(frozen=True, slots=True)
+class ScannedEntry:
+    """A path and its status; `entry` is None for a file, which is still to be read.
 
-    `old` and `seen` are what is known from last time. What has a ctime from `now` on could change
-    without getting another one, so that it is read again next time. A file with a secret in it is
+    The `stat` of a skipped path may be that of the folder it is in.
+    """
+
+    path: str
+    stat: os.stat_result
+    entry: TreeEntry | None = None
+
+
+def scan(root: int, limits: SnapshotLimits) -> list[ScannedEntry]:
+    """List everything in the folder open at `root`, itself first, always in the same order.
+
+    Raises TooLarge.
+    """
+    status = os.fstat(root)
+    scanned = [ScannedEntry("", status, Folder(status.st_mode & MODE_BITS, status.st_mtime_ns))]
+    total = 0
+    for item in _scan_contents(root, "", 1, status.st_dev):
+        scanned.append(item)
+        if item.entry is None:
+            total += item.stat.st_size
+        _check_limits(item, len(scanned), total, limits)
+    return scanned
+
+
+def _check_limits(item: ScannedEntry, entries: int, total: int, limits: SnapshotLimits) -> None:
+    advice = "delete what is not needed, or make it outside of the workspace."
+    if item.entry is None and item.stat.st_size > limits.file:
+        raise TooLarge(
+            f"{item.path!r} in the workspace has {item.stat.st_size:,} bytes, and a snapshot takes "
+            f"files of up to {limits.file:,}: {advice}"
+        )
+    if total > limits.total:
+        raise TooLarge(
+            f"The files of the workspace have more than {limits.total:,} bytes, which is the most "
+            f"that a snapshot takes: {advice}"
+        )
+    if entries > limits.entries:
+        raise TooLarge(
+            f"The workspace has more than {limits.entries:,} files and folders, which is the most "
+            f"that a snapshot takes: {advice}"
+        )
+
+
+def _scan_contents(folder: int, start: str, depth: int, device: int) -> Iterator[ScannedEntry]:
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries)
+    for name in names:
+        path = start + name
+        try:
+            yield from _scan_name(folder, name, path, depth, device)
+        except OSError as error:
+            if error.errno in UNREADABLE_ERRNOS:
+                skipped = Skipped(f"it cannot be read: {error.strerror}")
+                yield ScannedEntry(path, os.fstat(folder), skipped)
+            elif error.errno not in GONE_ERRNOS:
+                raise
+
+
+def _scan_name(
+    folder: int, name: str, path: str, depth: int, device: int
+) -> Iterator[ScannedEntry]:
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        yield from _scan_folder(folder, name, ScannedEntry(path, status), depth, device)
+    else:
+        yield ScannedEntry(path, status, _make_entry(folder, name, status))
+
+
+def _scan_folder(
+    parent: int, name: str, scanned: ScannedEntry, depth: int, device: int
+) -> Iterator[ScannedEntry]:
+    if depth > MAX_DEPTH:
+        yield ScannedEntry(scanned.path, scanned.stat, Skipped("it is too deep"))
+        return
+    descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_dev != device:
+            yield ScannedEntry(scanned.path, status, Skipped("it is on another file system"))
+            return
+        yield ScannedEntry(
+            scanned.path, status, Folder(status.st_mode & MODE_BITS, status.st_mtime_ns)
+        )
+        yield from _scan_contents(descriptor, f"{scanned.path}/", depth + 1, device)
+    finally:
+        os.close(descriptor)
+
+
+def _make_entry(folder: int, name: str, status: os.stat_result) -> TreeEntry | None:
+    if stat.S_ISREG(status.st_mode):
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return Symlink(os.readlink(name, dir_fd=folder), status.st_mtime_ns)
+    return Skipped(f"it is {SPECIAL_FILES.get(stat.S_IFMT(status.st_mode), 'no file')}")
+
+
+SECRET_OVERLAP_BYTES = 64 * 1024
+"""Bytes that two adjacent reads of a file share: no secret is longer."""
+
+FindSecrets: TypeAlias = Callable[[bytes], set[str]]
+"""A function that returns the names of the secrets whose values are in some bytes."""
+
+READ_ATTEMPTS = 3
+"""Attempts at reading a file that changes meanwhile; the last one is kept as it is."""
+
+# Opening a pipe that replaced a file would block.
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class _SecretFound(Exception):
+    """A file holds a secret; the text is why it is left out."""
+
+
+class TreeReader:
+    """Turns a scan into a `tree`, and `stamps` each file that it reads.
+
+    `old` and `stamps` are those of the last snapshot. A file with a ctime from `now` on could
+    change without getting another one, so it is read again next time. A file that holds a secret is
     left out, and named.
     """
 
     def __init__(
         self,
         root: int,
-        found: list[Found],
+        scanned: list[ScannedEntry],
         old: Tree,
-        seen: Seen,
+        stamps: FileStamps,
         packer: Packer,
         now: int,
-        secrets: Secrets | None = None,
+        secrets: FindSecrets | None = None,
     ) -> None:
         self.tree: Tree = {}
-        self.seen: Seen = {}
+        self.stamps: FileStamps = {}
         self._holders: dict[tuple[int, int], str] = {}
         self._root = root
-        self._found = found
+        self._scanned = scanned
         self._old = old
-        self._old_seen = seen
+        self._old_stamps = stamps
         self._packer = packer
         self._now = now
         self._secrets = secrets
 
-    def packs(self) -> Generator[Pack, None, None]:
-        """Reads what is new; the packs are to be taken away as they fill."""
-        with folders(self._root) as at:
-            for one in self._found:
-                holder = self._holders.get((one.stat.st_dev, one.stat.st_ino))
-                if one.entry is not None:
-                    self.tree[one.path] = one.entry
+    def read_packs(self) -> Generator[Pack, None, None]:
+        """Read the changed files; yield the packs as they fill."""
+        with closing(FolderWalker(self._root)) as walker:
+            for scanned in self._scanned:
+                holder = self._holders.get((scanned.stat.st_dev, scanned.stat.st_ino))
+                if scanned.entry is not None:
+                    self.tree[scanned.path] = scanned.entry
                 elif holder is not None:
-                    self.tree[one.path] = Hardlink(holder)
-                elif (known := self._known(one)) is not None:
-                    self._keep(one.path, known, one.stat)
+                    self.tree[scanned.path] = Hardlink(holder)
+                elif (known := self._unchanged(scanned)) is not None:
+                    self._record(scanned.path, known, scanned.stat)
                 else:
-                    yield from self._read(at, one.path)
+                    yield from self._read(walker, scanned.path)
 
-    def _known(self, one: Found) -> File | None:
-        old, now = self._old.get(one.path), one.stat
+    def _unchanged(self, scanned: ScannedEntry) -> File | None:
+        old, status = self._old.get(scanned.path), scanned.stat
         if (
             isinstance(old, File)
-            and self._old_seen.get(one.path) == (now.st_ino, now.st_ctime_ns)
-            and (old.size, old.mtime, old.mode) == (now.st_size, now.st_mtime_ns, mode_of(now))
+            and self._old_stamps.get(scanned.path) == (status.st_ino, status.st_ctime_ns)
+            and (old.size, old.mtime, old.mode)
+            == (status.st_size, status.st_mtime_ns, mode_of(status))
         ):
             return old
         return None
 
-    def _read(self, at: Folders, path: str) -> Iterator[Pack]:
+    def _read(self, walker: FolderWalker, path: str) -> Iterator[Pack]:
         try:
-            for _ in range(TRIES):
-                if (yield from self._try(at, path)):
+            for _ in range(READ_ATTEMPTS):
+                if (yield from self._read_once(walker, path)):
                     return
         except OSError as error:
-            if error.errno in CLOSED:
+            if error.errno in UNREADABLE_ERRNOS:
                 self.tree[path] = Skipped(f"it cannot be read: {error.strerror}")
-            elif error.errno in GONE:
+            elif error.errno in GONE_ERRNOS:
                 self.tree.pop(path, None)
             else:
                 raise
-        except _Secret as found:
-            self.tree[path] = Skipped(str(found))
+        except _SecretFound as secret:
+            self.tree[path] = Skipped(str(secret))
 
-    def _try(self, at: Folders, path: str) -> Generator[Pack, None, bool]:
-        """Whether it stood still. Else what was read stays, unless there is a next time."""
-        folder, name = at.of(path)
-        descriptor = os.open(name, OPEN, dir_fd=folder)
+    def _read_once(self, walker: FolderWalker, path: str) -> Generator[Pack, None, bool]:
+        """Read a file; return whether it stood still. A later attempt replaces the bytes."""
+        folder, name = walker.open_parent(path)
+        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
         try:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is no file any more", path)
-            self._look(descriptor, before.st_size)
-            pieces, size = yield from self._pieces(descriptor, before.st_size)
+            self._check_large_file(descriptor, before.st_size)
+            pieces, size = yield from self._read_pieces(descriptor, before.st_size)
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
-        still = size == after.st_size and _state(before) == _state(after)
-        file = File(mode_of(after), after.st_mtime_ns, size, tuple(pieces), torn=not still)
-        self._keep(path, file, after)
-        return still
+        unchanged = size == after.st_size and _stat_fields(before) == _stat_fields(after)
+        file = File(mode_of(after), after.st_mtime_ns, size, tuple(pieces), torn=not unchanged)
+        self._record(path, file, after)
+        return unchanged
 
-    def _look(self, descriptor: int, size: int) -> None:
-        """Raises _Secret: before anything of the file is on its way."""
-        if self._secrets is not None and size > PIECE:
-            for start in range(0, size, PIECE):
-                self._refuse(os.pread(descriptor, PIECE + OVERLAP, start))
+    def _check_large_file(self, descriptor: int, size: int) -> None:
+        """Raise _SecretFound before any of the file is uploaded."""
+        if self._secrets is not None and size > MAX_PIECE_BYTES:
+            for start in range(0, size, MAX_PIECE_BYTES):
+                self._check_secrets(
+                    os.pread(descriptor, MAX_PIECE_BYTES + SECRET_OVERLAP_BYTES, start)
+                )
 
-    def _refuse(self, data: bytes) -> None:
+    def _check_secrets(self, data: bytes) -> None:
         if self._secrets is not None and (names := self._secrets(data)):
-            raise _Secret(f"it holds the value of {', '.join(sorted(names))}")
+            raise _SecretFound(f"it holds the value of {', '.join(sorted(names))}")
 
-    def _pieces(self, descriptor: int, size: int) -> Generator[Pack, None, tuple[list[str], int]]:
-        """No more than it had when it was opened: it may grow for ever."""
+    def _read_pieces(
+        self, descriptor: int, size: int
+    ) -> Generator[Pack, None, tuple[list[str], int]]:
+        """Read at most the size that the file had when it was opened: it may grow for ever."""
         pieces: list[str] = []
         done = 0
-        while done < size and (piece := _content(descriptor, min(PIECE, size - done))):
-            self._refuse(piece)  # it may have become another since it was looked at
+        while done < size and (piece := _read_up_to(descriptor, min(MAX_PIECE_BYTES, size - done))):
+            self._check_secrets(piece)  # it may have changed since the check
             pieces.append(self._packer.add(piece))
             done += len(piece)
-            yield from self._packer.taken()
+            yield from self._packer.take_packs()
         return pieces, done
 
-    def _keep(self, path: str, file: File, now: os.stat_result) -> None:
+    def _record(self, path: str, file: File, status: os.stat_result) -> None:
         self.tree[path] = file
-        if now.st_nlink > 1:
-            self._holders[now.st_dev, now.st_ino] = path
-        if now.st_ctime_ns < self._now and not file.torn:
-            self.seen[path] = (now.st_ino, now.st_ctime_ns)
+        if status.st_nlink > 1:
+            self._holders[status.st_dev, status.st_ino] = path
+        if status.st_ctime_ns < self._now and not file.torn:
+            self.stamps[path] = (status.st_ino, status.st_ctime_ns)
 
 
 def mode_of(file: os.stat_result) -> int:
-    return file.st_mode & MODE & ~SETID
+    return file.st_mode & MODE_BITS & ~SETID_BITS
 
 
-def _content(descriptor: int, length: int) -> bytes:
-    """The next bytes, fewer only at the end: every byte of a file that is kept passes here."""
+def _read_up_to(descriptor: int, length: int) -> bytes:
+    """Read the next bytes, fewer only at the end of the file."""
     parts = []
     while length and (part := os.read(descriptor, length)):
         parts.append(part)
@@ -157,5 +289,5 @@ def _content(descriptor: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _state(file: os.stat_result) -> tuple[int, int, int, int]:
+def _stat_fields(file: os.stat_result) -> tuple[int, int, int, int]:
     return file.st_size, file.st_mtime_ns, file.st_ctime_ns, file.st_mode

@@ -1,22 +1,22 @@
-"""What a snapshot keeps of a folder, and what one must look like to be restored."""
+"""The tree that a snapshot keeps of a folder, and the checks before it is restored."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-DEEPEST = 100
-"""Folders in folders, at most: each is open while its contents are looked at."""
+MAX_DEPTH = 100
+"""Nested folders: each is open while its contents are scanned."""
 
-LONGEST_NAME = 255
-LONGEST_TARGET = 4095
-MODE = 0o7777
-SETID = 0o6000
-"""Not kept of files: what root restores would run as root."""
+MAX_FILE_NAME_BYTES = 255
+MAX_TARGET_BYTES = 4095
+MODE_BITS = 0o7777
+SETID_BITS = 0o6000
+"""Bits that are not kept of files: a file restored by root would run as root."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Bytes of a file and of all files, and how many names there may be."""
+class SnapshotLimits:
+    """Bytes of one file and of all files, and number of names."""
 
     file: int = 1 << 30
     total: int = 8 << 30
@@ -25,7 +25,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """`mtime` is in nanoseconds since 1970, here and below."""
+    """A folder; every `mtime` is in nanoseconds since 1970."""
 
     mode: int
     mtime: int
@@ -33,7 +33,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`pieces` are the SHA-256 of its parts; `torn`: it never stood still while it was read."""
+    """A file; `pieces` are SHA-256s, and `torn` means that it changed during every read."""
 
     mode: int
     mtime: int
@@ -50,42 +50,42 @@ class Symlink:
 
 @dataclass(frozen=True, slots=True)
 class Hardlink:
-    """Another name of the file at `to`."""
+    """Another name of the file at `target`."""
 
-    to: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """It was there, and is not kept."""
+    """A path that was found and is not kept, with the reason."""
 
-    why: str
+    reason: str
 
 
-Entry: TypeAlias = Folder | File | Symlink | Hardlink | Skipped
-Tree: TypeAlias = dict[str, Entry]
-"""By path from the folder, whose own is empty; bytes that are no UTF-8 are surrogates."""
+TreeEntry: TypeAlias = Folder | File | Symlink | Hardlink | Skipped
+Tree: TypeAlias = dict[str, TreeEntry]
+"""Entries by path from the folder, whose own is empty; bytes that are no UTF-8 are surrogates."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a piece is: in the object at the key `pack`, once that is unpacked."""
+class PieceLocation:
+    """The location of a piece in the unpacked object at the key `pack`."""
 
     pack: str
     offset: int
     length: int
 
 
-Places: TypeAlias = Mapping[str, Place]
+PieceLocations: TypeAlias = Mapping[str, PieceLocation]
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
-    """A folder before what is in it, and that before the next folder."""
+def sort_paths(paths: Iterable[str]) -> list[str]:
+    """Sort a folder before what is in it, and that before the next folder."""
     return sorted(paths, key=lambda path: path.split("/"))
 
 
-def check(tree: Tree, places: Places, limits: Limits) -> None:
-    """Raises ValueError where restoring it could reach outside of a folder, or fill the disk."""
+def check_tree(tree: Tree, locations: PieceLocations, limits: SnapshotLimits) -> None:
+    """Raise ValueError if restoring the tree could reach outside of a folder, or fill the disk."""
     if not isinstance(tree.get(""), Folder):
         raise ValueError("it has no folder to begin with")
     if len(tree) > limits.entries:
@@ -93,16 +93,16 @@ def check(tree: Tree, places: Places, limits: Limits) -> None:
     for path, entry in tree.items():
         if path and not isinstance(entry, Skipped):
             _check_path(path, tree)
-        _check_entry(path, entry, tree, places)
+        _check_entry(path, entry, tree, locations)
     if sum(entry.size for entry in tree.values() if isinstance(entry, File)) > limits.total:
         raise ValueError(f"its files have more than {limits.total:,} bytes")
 
 
 def _check_path(path: str, tree: Tree) -> None:
     names = path.split("/")
-    if len(names) > DEEPEST + 1 or not all(map(_is_name, names)):
+    if len(names) > MAX_DEPTH + 1 or not all(map(_is_name, names)):
         raise ValueError(f"{path!r} is no path inside a folder")
-    # Every folder above is looked at in its turn, so that none of them can be a link.
+    # Every folder above is checked in its turn, so that none of them can be a link.
     if not isinstance(tree.get("/".join(names[:-1])), Folder):
         raise ValueError(f"{path!r} is not in one of its folders")
 
@@ -111,19 +111,19 @@ def _is_name(name: str) -> bool:
     return (
         name not in ("", ".", "..")
         and "\0" not in name
-        and len(name.encode("utf-8", "surrogateescape")) <= LONGEST_NAME
+        and len(name.encode("utf-8", "surrogateescape")) <= MAX_FILE_NAME_BYTES
     )
 
 
-def _check_entry(path: str, entry: Entry, tree: Tree, places: Places) -> None:
+def _check_entry(path: str, entry: TreeEntry, tree: Tree, locations: PieceLocations) -> None:
     match entry:
         case File():
-            lengths = [places[piece].length for piece in entry.pieces if piece in places]
+            lengths = [locations[piece].length for piece in entry.pieces if piece in locations]
             if len(lengths) != len(entry.pieces) or sum(lengths) != entry.size:
                 raise ValueError(f"the pieces of {path!r} do not make a whole")
-        case Hardlink() if not isinstance(tree.get(entry.to), File):
+        case Hardlink() if not isinstance(tree.get(entry.target), File):
             raise ValueError(f"{path!r} is a link to what is no file of it")
         case Symlink():
             size = len(entry.target.encode("utf-8", "surrogateescape"))
-            if "\0" in entry.target or not 0 < size <= LONGEST_TARGET:
+            if "\0" in entry.target or not 0 < size <= MAX_TARGET_BYTES:
                 raise ValueError(f"{path!r} is a link that leads nowhere")

@@ -1,9 +1,9 @@
-"""The step that makes the view smaller: it pays once, and says what it could not do."""
+"""The activity that condenses the view requests summaries once, and reports failures."""
 
 import asyncio
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +12,41 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.condense import CondenseActivities
-from activities.transcripts import live
-from activities.world import World
-from agent.completion import Completion
-from agent.ranges import Ranges
-from agent.spec import (
+from perdure.activities.condense import CondenseActivities
+from perdure.activities.support.resources import Resources
+from perdure.activities.support.transcript_cache import read_unforgotten
+from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.steps import Condense, Task
+from perdure.agent.spec import (
+    Agent,
     AmortizedCondenser,
     CondenserSpec,
+    CustomCondenser,
     ModelSpec,
     NoCondenser,
     RecentCondenser,
-    Spec,
     SummaryCondenser,
 )
-from agent.steps import Condense, Task
-from agent.view import View
-from client.ids import new_conversation_id
-from events.condensation import Condensation
-from events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from events.digest import Digest
-from events.entry import Origin
-from events.event import AnyEvent
-from models.model import ContextOverflow, OnText, Request
-from models.models import Models
-from storage.files import FileStore
-from storage.keys import conversation_prefix, event_key
-from storage.log import EventLog
-from tests.builders import configured, opened, prompt, user
+from perdure.agent.view.condense.plan import CondensationPlan, CondenseReason
+from perdure.agent.view.seq_ranges import SeqRanges
+from perdure.agent.view.view import View
+from perdure.client.ids import new_conversation_id
+from perdure.events.condensation import Condensation
+from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.entry import Origin
+from perdure.events.event import AnyEvent
+from perdure.events.summary import EventSummary
+from perdure.models.model import ContextOverflow, OnText, Request
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.storage.keys import conversation_prefix, event_key
+from perdure.storage.log.event_log import EventLog
+from tests.builders import opened_event, prompt, spec_event, user
 
 SMALL = SummaryCondenser(max_size=10)
 
 
-class Listening(Models):
+class RecordingModels(ModelRouter):
     """The models, and what they were asked; of a prompt longer than `most` they have no room."""
 
     def __init__(self) -> None:
@@ -68,7 +70,7 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.model = Listening()
+        self.model = RecordingModels()
         self.store = FileStore(folder / "store")
         self.conversation_id = new_conversation_id()
         self.log = EventLog(self.store, "local", self.conversation_id)
@@ -78,28 +80,28 @@ class Scene:
         """A conversation with these messages, after an opening of three events."""
         path = self.folder / "script.json"
         path.write_text(json.dumps({"answers": ["Hello."], **script}))
-        spec = Spec(model=ModelSpec(name=f"scripted:{path}"), condenser=condenser)
-        await self.append([opened(), configured(spec), prompt(), *map(user, said)])
+        spec = Agent(model=ModelSpec(name=f"scripted:{path}"), condenser=condenser)
+        await self.append([opened_event(), spec_event(spec), prompt(), *map(user, said)])
 
     async def append(self, events: Sequence[AnyEvent]) -> None:
         origin = Origin(run="before", activity=str(self.end))
         self.end += len(await self.log.append(events, base=self.end, origin=origin))
 
-    async def condense(self, *, attempt: int = 1, **step: Any) -> list[Digest]:
+    async def condense(self, *, attempt: int = 1, **step: Any) -> list[EventSummary]:
         environment = ActivityEnvironment()
         environment.info = dataclasses.replace(environment.info, attempt=attempt)
         task: Task[Any] = Task(
             conversation_id=self.conversation_id,
             user_id="local",
             base=self.end,
-            step=Condense.model_validate({"spec": 1, "forgotten": (), **step}),
+            step=Condense.model_validate({"spec_seq": 1, "forgotten_seqs": (), **step}),
         )
         return await self.run(environment, task)
 
-    async def run(self, environment: ActivityEnvironment, task: Task[Any]) -> list[Digest]:
+    async def run(self, environment: ActivityEnvironment, task: Task[Any]) -> list[EventSummary]:
         self.environment = environment
-        world = World(self.store, self.model, self.folder)
-        found: list[Digest] = await environment.run(CondenseActivities(world).condense, task)
+        world = Resources(self.store, self.model, self.folder)
+        found: list[EventSummary] = await environment.run(CondenseActivities(world).condense, task)
         return found
 
     async def events(self) -> list[AnyEvent]:
@@ -107,10 +109,10 @@ class Scene:
         entries = await self.log.read(self.end, 100)
         return [entry.event for entry in entries]
 
-    async def shown(self, forgotten: Ranges = ()) -> list[str]:
-        """The kinds of what the model is shown, or the text of a summary."""
+    async def visible_events(self, forgotten: SeqRanges = ()) -> list[str]:
+        """Return the kinds of the visible events, or the text of a summary."""
         view = View()
-        view.enter(await live(self.log, 0, await self.log.end(), forgotten))
+        view.add_entries(await read_unforgotten(self.log, 0, await self.log.end(), forgotten))
         return [getattr(event, "summary", event.kind) or "" for event in view.events]
 
     def lose(self, seq: int) -> None:
@@ -132,7 +134,7 @@ def words(count: int) -> list[str]:
 # Summaries.
 
 
-async def test_a_summary_takes_the_place_of_what_is_forgotten(scene: Scene) -> None:
+async def test_a_summary_replaces_the_forgotten_events(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12), summaries=["What was said."])
     [fact] = await scene.condense()
     [made] = await scene.events()
@@ -141,16 +143,21 @@ async def test_a_summary_takes_the_place_of_what_is_forgotten(scene: Scene) -> N
     assert (made.summary, made.summary_offset) == ("What was said.", 2)
     assert made.forgotten_size is not None
     assert fact.usage is not None
-    assert (fact.usage.purpose, fact.usage.model) == ("condense", made_by(scene).rpartition("/")[2])
+    assert (fact.usage.purpose, fact.usage.model) == (
+        "condense",
+        scripted_model(scene).rpartition("/")[2],
+    )
     expected = ["SystemPromptEvent", "MessageEvent", "What was said.", *["MessageEvent"] * 2]
-    assert await scene.shown() == await scene.shown(made.forgotten_seqs) == expected
+    assert (
+        await scene.visible_events() == await scene.visible_events(made.forgotten_seqs) == expected
+    )
 
 
-def made_by(scene: Scene) -> str:
+def scripted_model(scene: Scene) -> str:
     return f"scripted:{scene.folder / 'script.json'}"
 
 
-async def test_the_model_is_told_all_that_is_forgotten_and_nothing_else(scene: Scene) -> None:
+async def test_the_summary_prompt_has_the_forgotten_events_and_no_others(scene: Scene) -> None:
     await scene.begin(SMALL, *words(10), "x" * 50_000, *words(1))
     await scene.condense()
     [asked] = scene.model.asked
@@ -159,7 +166,7 @@ async def test_the_model_is_told_all_that_is_forgotten_and_nothing_else(scene: S
     ]
 
 
-async def test_a_retry_pays_for_nothing_twice(scene: Scene) -> None:
+async def test_a_retry_requests_no_summary_twice(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12), summaries=["One.", "Two."])
     first = await scene.condense()
     scene.lose(scene.end)
@@ -177,42 +184,42 @@ async def test_a_condenser_has_a_model_of_its_own(scene: Scene) -> None:
     [fact] = await scene.condense()
     assert fact.usage is not None
     assert fact.usage.model == other.name
-    assert "By another." in await scene.shown()
+    assert "By another." in await scene.visible_events()
 
 
-async def in_parts(scene: Scene, attempt: int = 1) -> list[Digest]:
+async def condense_in_parts(scene: Scene, attempt: int = 1) -> list[EventSummary]:
     """A summary of what takes three prompts."""
-    window = ModelSpec(name=made_by(scene), max_input_tokens=40)
-    spec = Spec(model=window, condenser=SMALL)
-    await scene.append([configured(spec)] if attempt == 1 else [])
-    return await scene.condense(attempt=attempt, spec=scene.end - 1)
+    window = ModelSpec(name=scripted_model(scene), max_input_tokens=40)
+    spec = Agent(model=window, condenser=SMALL)
+    await scene.append([spec_event(spec)] if attempt == 1 else [])
+    return await scene.condense(attempt=attempt, spec_seq=scene.end - 1)
 
 
-async def test_what_is_too_much_for_one_prompt_is_summarised_in_parts(scene: Scene) -> None:
+async def test_events_beyond_one_prompt_are_summarised_in_parts(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12))
-    facts = await in_parts(scene)
+    facts = await condense_in_parts(scene)
     made = await scene.events()
     assert len(made) == len(facts) == len(scene.model.asked) == 3
     assert [bool(fact.usage) for fact in facts] == [True] * 3
     assert "Summary of what came before" in scene.model.asked[1]
-    assert len(await scene.shown()) == 5
+    assert len(await scene.visible_events()) == 5
     told = [f"message {nth}\n" for nth in range(1, 10)]
     assert [sum(one in asked for asked in scene.model.asked) for one in told] == [1] * 9
 
 
-async def test_a_retry_goes_on_with_the_parts_that_are_paid_for(scene: Scene) -> None:
+async def test_a_retry_reuses_recorded_summaries(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12))
-    first = await in_parts(scene)
+    first = await condense_in_parts(scene)
     scene.lose(scene.end + 1)
     scene.lose(scene.end + 2)
-    assert await in_parts(scene, attempt=2) == first
+    assert await condense_in_parts(scene, attempt=2) == first
     assert len(scene.model.asked) == 3
 
 
-async def test_a_step_that_is_stopped_keeps_the_parts_it_has(scene: Scene) -> None:
+async def test_a_stopped_step_keeps_its_finished_parts(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12))
     scene.model.hanging = asyncio.Event()
-    condensing = asyncio.create_task(in_parts(scene))
+    condensing = asyncio.create_task(condense_in_parts(scene))
     await scene.model.hanging.wait()
     scene.environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     assert [fact.kind for fact in await condensing] == ["Condensation"]
@@ -222,7 +229,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_until_it_fits(scene: Scene
     await scene.begin(SMALL, *words(5), "x" * 20_000, *words(6), summaries=["Short."])
     scene.model.most = 8_000
     await scene.condense()
-    assert "Short." in await scene.shown()
+    assert "Short." in await scene.visible_events()
     assert len(scene.model.asked) == 3
     assert "characters left out" in scene.model.asked[-1]
     assert "message 1\n" in scene.model.asked[-1]
@@ -231,7 +238,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_until_it_fits(scene: Scene
 # What stands in the way.
 
 
-async def test_nothing_is_done_where_only_the_size_asks_and_nothing_can_go(scene: Scene) -> None:
+async def test_a_size_request_without_removable_events_writes_nothing(scene: Scene) -> None:
     await scene.begin(SMALL, *words(3))
     assert await scene.condense() == []
     assert await scene.events() == []
@@ -240,11 +247,11 @@ async def test_nothing_is_done_where_only_the_size_asks_and_nothing_can_go(scene
 @pytest.mark.parametrize(
     ("condenser", "why"), [(SMALL, "nothing to condense yet"), (NoCondenser(), "no condenser")]
 )
-async def test_a_user_is_told_why_nothing_happens(
+async def test_a_user_request_without_removable_events_gets_a_reason(
     scene: Scene, condenser: CondenserSpec, why: str
 ) -> None:
     await scene.begin(condenser, *words(1))
-    await scene.condense(asked="user")
+    await scene.condense(reason="user")
     [event] = await scene.events()
     assert isinstance(event, ConversationStateUpdateEvent)
     assert event.key == "not_condensed"
@@ -254,11 +261,11 @@ async def test_a_user_is_told_why_nothing_happens(
 @pytest.mark.parametrize(
     ("condenser", "count", "tries"), [(SMALL, 0, 1), (NoCondenser(), 20, 1), (SMALL, 20, 4)]
 )
-async def test_an_overflow_that_cannot_be_met_ends_the_turn(
+async def test_an_overflow_that_cannot_be_condensed_ends_the_turn(
     scene: Scene, condenser: CondenserSpec, count: int, tries: int
 ) -> None:
     await scene.begin(condenser, *words(count))
-    await scene.condense(asked="overflow", tries=tries)
+    await scene.condense(reason="overflow", overflows=tries)
     [event] = await scene.events()
     assert isinstance(event, ConversationErrorEvent)
     assert event.code == "context_overflow"
@@ -268,8 +275,8 @@ async def test_an_overflow_that_cannot_be_met_ends_the_turn(
 
 async def test_a_second_overflow_leaves_the_prompt_and_a_summary(scene: Scene) -> None:
     await scene.begin(SMALL, *words(20), summaries=["All."])
-    await scene.condense(asked="overflow", tries=2)
-    assert await scene.shown() == ["SystemPromptEvent", "All."]
+    await scene.condense(reason="overflow", overflows=2)
+    assert await scene.visible_events() == ["SystemPromptEvent", "All."]
 
 
 @pytest.mark.parametrize("condenser", [AmortizedCondenser(), RecentCondenser()])
@@ -277,17 +284,17 @@ async def test_without_a_model_an_overflow_forgets_a_half(
     scene: Scene, condenser: CondenserSpec
 ) -> None:
     await scene.begin(condenser, *words(19))
-    [fact] = await scene.condense(asked="overflow", tries=1)
+    [fact] = await scene.condense(reason="overflow", overflows=1)
     assert fact.usage is None
-    assert len(await scene.shown()) == 10
+    assert len(await scene.visible_events()) == 10
     assert scene.model.asked == []
 
 
-async def test_no_room_at_all_for_a_summary_is_no_condensation(scene: Scene) -> None:
+async def test_a_model_without_room_for_a_summary_condenses_nothing(scene: Scene) -> None:
     await scene.begin(SMALL, *words(12))
     scene.model.most = 0
     assert await scene.condense() == []
-    await scene.condense(asked="overflow", tries=1)
+    await scene.condense(reason="overflow", overflows=1)
     [event] = await scene.events()
     assert isinstance(event, ConversationErrorEvent)
     assert event.code == "context_overflow"
@@ -300,7 +307,9 @@ async def test_no_room_at_all_for_a_summary_is_no_condensation(scene: Scene) -> 
         ({"failures": [{"status": 401}]}, "auth"),
     ],
 )
-async def test_a_model_that_will_not_ends_the_turn(scene: Scene, summary: Any, code: str) -> None:
+async def test_a_model_that_refuses_to_summarise_ends_the_turn(
+    scene: Scene, summary: Any, code: str
+) -> None:
     await scene.begin(SMALL, *words(12), summaries=[summary])
     await scene.condense()
     [event] = await scene.events()
@@ -308,7 +317,7 @@ async def test_a_model_that_will_not_ends_the_turn(scene: Scene, summary: Any, c
     assert event.code == code
 
 
-async def test_a_model_that_cannot_now_is_asked_again_later(scene: Scene) -> None:
+async def test_an_unavailable_model_is_retried_later(scene: Scene) -> None:
     failures = [{"status": 429, "retry_after": 3}]
     await scene.begin(SMALL, *words(12), summaries=[{"content": "S", "failures": failures}])
     with pytest.raises(ApplicationError) as raised:
@@ -317,3 +326,63 @@ async def test_a_model_that_cannot_now_is_asked_again_later(scene: Scene) -> Non
     assert raised.value.next_retry_delay is not None
     assert await scene.events() == []
     assert len(await scene.condense(attempt=2)) == 1
+
+
+# Condensers of a user's own.
+
+
+def plan_early(
+    view: View,
+    tokens: Mapping[str, int],
+    reason: CondenseReason,
+    keep: int = 3,
+) -> CondensationPlan | None:
+    """Forget all but the newest `keep` events behind the prompt."""
+    assert set(tokens) >= {event.id for event in view.events}
+    if reason == "overflow":
+        return CondensationPlan(1, 1, AmortizedCondenser())
+    return CondensationPlan(1, len(view.events) - keep, AmortizedCondenser())
+
+
+def raise_error(*_: Any) -> None:
+    raise LookupError("no such plan")
+
+
+def custom(name: str, **options: Any) -> CustomCondenser:
+    return CustomCondenser(function=f"{__name__}:{name}", options=options, max_size=10)
+
+
+async def test_a_custom_condenser_plans_what_is_forgotten(scene: Scene) -> None:
+    await scene.begin(custom("plan_early", keep=2), *words(12))
+    [fact] = await scene.condense()
+    assert fact.kind == "Condensation"
+    assert await scene.visible_events() == ["SystemPromptEvent", *["MessageEvent"] * 2]
+
+
+async def test_a_custom_condenser_waits_for_its_threshold(scene: Scene) -> None:
+    await scene.begin(custom("plan_early"), *words(9))
+    assert await scene.condense() == []
+    await scene.condense(reason="user")
+    assert len(await scene.visible_events()) == 4
+
+
+@pytest.mark.parametrize(
+    ("condenser", "reason", "why"),
+    [
+        (custom("raise_error"), "size", "raised LookupError: no such plan"),
+        (custom("custom"), "size", "raised TypeError"),
+        (custom("words"), "size", "raised TypeError"),
+        (custom("nothing"), "size", "has no attribute 'nothing'"),
+        (custom("plan_early"), "overflow", "there is too little to forget"),
+        (CustomCondenser(function="nobody", max_size=1), "size", "no package has 'nobody'"),
+    ],
+)
+async def test_a_custom_condenser_that_fails_ends_the_turn_with_a_sentence(
+    scene: Scene, condenser: CustomCondenser, reason: str, why: str
+) -> None:
+    await scene.begin(condenser, *words(12))
+    await scene.condense(reason=reason, overflows=1)
+    [event] = await scene.events()
+    assert isinstance(event, ConversationErrorEvent)
+    assert event.code == "condenser_failed"
+    assert why in event.detail

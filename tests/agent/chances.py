@@ -1,10 +1,10 @@
-"""What a conversation may be given, and be changed to, small enough that all of it matters."""
+"""Random specs and changes, small enough that every field matters."""
 
 from typing import Any
 
 from hypothesis import strategies as st
 
-from agent.spec import Confirmation, Limits, ModelSpec, StuckThresholds, SummaryCondenser
+from perdure.agent.spec import Confirmation, Limits, ModelSpec, StuckThresholds, SummaryCondenser
 from tests.builders import SPEC
 
 CHANGES: list[dict[str, Any]] = [

@@ -1,31 +1,31 @@
-"""Tools as far as an answer needs them."""
+"""Fake tools with as much as parsing a call needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.answer import Parse, Touches
-from events.actions import Action, MCPToolAction
-from events.content import ToolDefinition
+from perdure.agent.calls.answer import FindResources, ParseArguments
+from perdure.events.actions import Action, MCPToolAction
+from perdure.events.content import ToolDefinition
 from tests.builders import tool
 
 
 @dataclass(frozen=True)
-class Offering:
+class FakeTool:
     definition: ToolDefinition
-    parse: Parse
-    touches: Touches = lambda _: None
+    parse: ParseArguments
+    resources: FindResources = lambda _: None
 
 
-def offered(
+def fake_tools(
     parse: Callable[[str, dict[str, Any]], Action], *names: str, read_only: bool = False
-) -> Mapping[str, Offering]:
-    """Tools that all read their arguments alike; `parse` is given the name first."""
+) -> Mapping[str, FakeTool]:
+    """Make tools that share one parser; `parse` gets the tool's name first."""
     return {
-        name: Offering(tool(name, read_only), lambda arguments, name=name: parse(name, arguments))  # type: ignore[misc]
+        name: FakeTool(tool(name, read_only), lambda arguments, name=name: parse(name, arguments))  # type: ignore[misc]
         for name in names
     }
 
 
-def taking_anything(_: str, arguments: dict[str, Any]) -> Action:
+def accept_arguments(_: str, arguments: dict[str, Any]) -> Action:
     return MCPToolAction(data=arguments)

@@ -1,47 +1,47 @@
-"""What people ask for, as the step that records it would put it into the log."""
+"""Recording requests as the activity `log.append` does."""
 
-from activities.items import event_of
-from agent.decide import decide
-from agent.inbox import Item, Rejected
-from agent.state import State
-from agent.steps import Record
-from events.event import AnyEvent
-from tests.builders import WHEN, after, rejection
+from perdure.activities.support.inbox_events import to_event
+from perdure.agent.loop.decide import decide
+from perdure.agent.loop.inbox import InboxItem, Rejection
+from perdure.agent.loop.state import State
+from perdure.agent.loop.steps import Record
+from perdure.events.event import AnyEvent
+from tests.builders import TIMESTAMP, apply_events, rejection
 
 
-def recorded(state: State, step: Record) -> list[AnyEvent]:
-    """What `log.append` writes for the step, but for what messages call up."""
+def events_of_step(state: State, step: Record) -> list[AnyEvent]:
+    """Return the events that `log.append` writes for the step, without recalls."""
     assert state.spec is not None
-    events = _rejections(state, step.refusal.actions) if step.refusal else []
+    events = _rejections(state, step.refusal.action_seqs) if step.refusal else []
     for item in step.items:
-        if isinstance(item, Rejected):
+        if isinstance(item, Rejection):
             events += _rejections(state, item.actions)
         else:
-            events.append(event_of(item, WHEN, state.spec))
+            events.append(to_event(item, TIMESTAMP, state.spec))
     return events
 
 
-def asked(state: State, *items: Item) -> State:
-    """The state once all of this has been asked for and recorded."""
+def apply_requests(state: State, *items: InboxItem) -> State:
+    """Return the state once all requests are recorded."""
     waiting = list(items)
     while waiting:
         [step] = decide(state, waiting)
         assert isinstance(step, Record)
-        state = after(state, *recorded(state, step))
-        del waiting[: step.taken]
+        state = apply_events(state, *events_of_step(state, step))
+        del waiting[: step.from_inbox]
     return state
 
 
-def noted(state: State) -> State:
-    """The state once it is on record what the next step notes by itself."""
+def record_next(state: State) -> State:
+    """Return the state once the item of the next step is recorded."""
     [step] = decide(state, ())
     assert isinstance(step, Record)
-    assert step.taken == 0
-    return after(state, *recorded(state, step))
+    assert step.from_inbox == 0
+    return apply_events(state, *events_of_step(state, step))
 
 
 def _rejections(state: State, actions: tuple[int, ...]) -> list[AnyEvent]:
-    """Those that were answered meanwhile stay as they are."""
+    """Reject the actions that are still pending."""
     pending = {one.seq: one for one in state.pending}
     return [
         rejection(pending[seq].action_id, pending[seq].tool_name, pending[seq].tool_call_id)

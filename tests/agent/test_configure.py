@@ -1,23 +1,23 @@
-"""What can be changed while the conversation goes on, and what somebody who errs is told."""
+"""Changes to the spec during a conversation, and the errors for invalid ones."""
 
 from typing import Any
 
 import pytest
 
-from agent.configure import FIELDS, changed
-from agent.inbox import weight
-from agent.spec import (
+from perdure.agent.configure import CHANGEABLE_FIELDS, check_changes
+from perdure.agent.loop.inbox import json_size
+from perdure.agent.loop.state import State
+from perdure.agent.spec import (
+    Agent,
     AmortizedCondenser,
     Confirmation,
     Limits,
     ModelSpec,
-    Spec,
     StuckThresholds,
     SummaryCondenser,
 )
-from agent.state import State
-from tests.agent.recording import asked
-from tests.builders import SPEC, opening
+from tests.agent.recording import apply_requests
+from tests.builders import SPEC, opened_state
 
 RICH = SPEC.model_copy(
     update={
@@ -29,95 +29,99 @@ RICH = SPEC.model_copy(
 )
 
 
-def then(spec: Spec, **changes: Any) -> Spec:
-    """The spec in force once the changes have been asked for and recorded."""
-    state = asked(opening(spec), changed(spec, changes))
+def apply_changes(spec: Agent, **changes: Any) -> Agent:
+    """Return the spec in force once the changes are recorded."""
+    state = apply_requests(opened_state(spec), check_changes(spec, changes))
     assert state.spec is not None
     assert state.spec_seq == state.next_seq - 1
     return state.spec
 
 
-def told(**changes: Any) -> str:
-    """What somebody is told who asks for this."""
+def error_of(**changes: Any) -> str:
+    """Return the error for these changes."""
     with pytest.raises(ValueError, match=r"\.$") as refused:
-        changed(RICH, changes)
+        check_changes(RICH, changes)
     sentence = str(refused.value)
     assert "\n" not in sentence
     return sentence
 
 
-def test_of_limits_only_what_is_named_changes() -> None:
-    assert then(RICH, limits={"max_budget": 9}).limits == Limits(max_iterations=5, max_budget=9.0)
+def test_only_the_named_limits_change() -> None:
+    assert apply_changes(RICH, limits={"max_budget": 9}).limits == Limits(
+        max_iterations=5, max_budget=9.0
+    )
 
 
-def test_of_confirmation_and_stuck_too() -> None:
-    risky = then(RICH, confirmation={"confirm_unknown": False}).confirmation
+def test_only_named_fields_of_confirmation_and_stuck_change() -> None:
+    risky = apply_changes(RICH, confirmation={"confirm_unknown": False}).confirmation
     assert risky == Confirmation(policy="risky", threshold="LOW", confirm_unknown=False)
-    assert then(RICH, stuck={"monologue": 9}).stuck == StuckThresholds(monologue=9)
+    assert apply_changes(RICH, stuck={"monologue": 9}).stuck == StuckThresholds(monologue=9)
 
 
 def test_a_limit_can_be_lifted() -> None:
-    assert then(RICH, limits={"max_budget": None}).limits == Limits(max_iterations=5)
+    assert apply_changes(RICH, limits={"max_budget": None}).limits == Limits(max_iterations=5)
 
 
 def test_a_bare_text_names_a_model() -> None:
-    assert then(RICH, model="small").model == ModelSpec(name="small")
+    assert apply_changes(RICH, model="small").model == ModelSpec(name="small")
 
 
 def test_a_model_keeps_its_other_fields_unless_it_is_another() -> None:
     warmer = ModelSpec(name="large", api_base="https://example.org", temperature=1.0)
-    assert then(RICH, model={"temperature": 1}).model == warmer
-    assert then(RICH, model={"name": "small", "timeout": 9}).model == ModelSpec(
+    assert apply_changes(RICH, model={"temperature": 1}).model == warmer
+    assert apply_changes(RICH, model={"name": "small", "timeout": 9}).model == ModelSpec(
         name="small", timeout=9.0
     )
 
 
-def test_other_fields_are_given_whole() -> None:
-    assert then(RICH, tags=["green", "red"]).tags == ("green", "red")
-    assert then(RICH, tags=[]).tags == ()
+def test_other_fields_are_replaced_whole() -> None:
+    assert apply_changes(RICH, tags=["green", "red"]).tags == ("green", "red")
+    assert apply_changes(RICH, tags=[]).tags == ()
     fallbacks = [{"name": "a"}, {"name": "b", "temperature": 0}]
-    assert then(RICH, fallbacks=fallbacks).fallbacks == (
+    assert apply_changes(RICH, fallbacks=fallbacks).fallbacks == (
         ModelSpec(name="a"),
         ModelSpec(name="b", temperature=0.0),
     )
     condenser = {"kind": "amortized", "max_size": 9}
-    assert then(RICH, condenser=condenser).condenser == AmortizedCondenser(max_size=9)
+    assert apply_changes(RICH, condenser=condenser).condenser == AmortizedCondenser(max_size=9)
 
 
-def test_what_is_not_named_stays_as_it_is() -> None:
-    now = then(RICH, parallel=2)
+def test_unnamed_fields_stay_as_they_are() -> None:
+    now = apply_changes(RICH, parallel=2)
     assert now == RICH.model_copy(update={"parallel": 2})
 
 
 def test_several_changes_go_together() -> None:
-    now = then(RICH, model="small", parallel=1, analyzers=["rules"])
+    now = apply_changes(RICH, model="small", parallel=1, analyzers=["rules"])
     assert (now.model.name, now.parallel, now.analyzers) == ("small", 1, ("rules",))
 
 
 def test_one_change_builds_on_the_other() -> None:
-    state: State = opening(RICH)
+    state: State = opened_state(RICH)
     for changes in ({"limits": {"max_budget": 9}}, {"limits": {"max_tokens": 7}}, {"tags": ["x"]}):
         assert state.spec is not None
-        state = asked(state, changed(state.spec, changes))
+        state = apply_requests(state, check_changes(state.spec, changes))
     assert state.spec is not None
     assert state.spec.limits == Limits(max_iterations=5, max_budget=9.0, max_tokens=7)
     assert (state.spec.tags, state.spec.confirmation) == (("x",), RICH.confirmation)
 
 
 def test_only_what_changes_is_put_down() -> None:
-    assert set(changed(RICH, {"parallel": 2}).changes) == {"parallel"}
-    assert weight(changed(RICH, {"parallel": 2})) < 60
+    assert set(check_changes(RICH, {"parallel": 2}).changes) == {"parallel"}
+    assert json_size(check_changes(RICH, {"parallel": 2})) < 60
 
 
-@pytest.mark.parametrize("field", sorted(set(Spec.model_fields) - set(FIELDS)))
+@pytest.mark.parametrize("field", sorted(set(Agent.model_fields) - set(CHANGEABLE_FIELDS)))
 def test_what_the_agent_was_told_stands(field: str) -> None:
-    assert told(**{field: None}).startswith(f"{field!r} cannot be changed: use model, fallbacks,")
+    assert error_of(**{field: None}).startswith(
+        f"{field!r} cannot be changed: use model, fallbacks,"
+    )
 
 
 def test_every_field_that_can_be_changed_is_one() -> None:
-    assert set(FIELDS) <= set(Spec.model_fields)
-    for field in FIELDS:
-        assert then(RICH, **{field: RICH.model_dump(mode="json")[field]}) == RICH
+    assert set(CHANGEABLE_FIELDS) <= set(Agent.model_fields)
+    for field in CHANGEABLE_FIELDS:
+        assert apply_changes(RICH, **{field: RICH.model_dump(mode="json")[field]}) == RICH
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_every_field_that_can_be_changed_is_one() -> None:
     ],
 )
 def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
-    sentence = told(**changes)
+    sentence = error_of(**changes)
     assert sentence.startswith("The change does not fit (")
     assert words in sentence
 
@@ -153,8 +157,8 @@ def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
     ],
 )
 def test_a_field_that_nobody_knows_is_not_passed_over(changes: dict[str, Any], stray: str) -> None:
-    assert told(**changes).startswith(stray)
+    assert error_of(**changes).startswith(stray)
 
 
 def test_the_usual_condenser_can_be_set_back() -> None:
-    assert then(RICH, condenser={"kind": "llm_summary"}).condenser == SummaryCondenser()
+    assert apply_changes(RICH, condenser={"kind": "llm_summary"}).condenser == SummaryCondenser()

@@ -1,11 +1,11 @@
-"""What a spec must not say: a workflow that believed it would stop in the middle."""
+"""Invalid specs are refused, as a workflow with one would fail midway."""
 
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from agent.spec import Spec
+from perdure.agent.spec import Agent
 
 MODEL = {"name": "small"}
 
@@ -37,9 +37,9 @@ def test_what_no_clock_no_counter_and_no_state_has_room_for_is_refused(
     fields: dict[str, Any],
 ) -> None:
     with pytest.raises(ValidationError):
-        Spec.model_validate({"model": MODEL, **fields})
+        Agent.model_validate({"model": MODEL, **fields})
 
 
 def test_a_prompt_may_be_longer_than_all_the_rest() -> None:
-    spec = Spec.model_validate({"model": MODEL, "system_prompt": "p" * 100_000})
+    spec = Agent.model_validate({"model": MODEL, "system_prompt": "p" * 100_000})
     assert spec.system_prompt is not None

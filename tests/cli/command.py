@@ -1,4 +1,4 @@
-"""The real command, as a person or a program runs it."""
+"""The real command, run as a process."""
 
 import asyncio
 import contextlib
@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from storage.conversations import exists
-from storage.store import Store
+from perdure.storage.conversations import conversation_exists
+from perdure.storage.store import Store
 
-COMMAND = (sys.executable, "-m", "cli.main")
+PERDURE_COMMAND = (sys.executable, "-m", "perdure.cli.main")
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What a command left behind."""
+class CompletedCommand:
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -40,28 +40,28 @@ class Ended:
 
 @dataclass(frozen=True)
 class Perdure:
-    """The command in an environment of its own."""
+    """The command with the environment variables `env`."""
 
     env: Mapping[str, str]
 
-    def where(self, **env: str) -> "Perdure":
-        """The same, with other variables."""
+    def with_env(self, **env: str) -> "Perdure":
+        """Return the command with other variables."""
         return Perdure({**self.env, **env})
 
-    def without(self, *names: str) -> "Perdure":
+    def without_env(self, *names: str) -> "Perdure":
         return Perdure({name: value for name, value in self.env.items() if name not in names})
 
-    async def __call__(self, *args: str, stdin: str = "") -> Ended:
-        async with self.started(*args) as process:
+    async def __call__(self, *args: str, stdin: str = "") -> CompletedCommand:
+        async with self.start(*args) as process:
             out, err = await process.communicate(stdin.encode())
         assert process.returncode is not None
-        return Ended(process.returncode, out.decode(), err.decode())
+        return CompletedCommand(process.returncode, out.decode(), err.decode())
 
     @contextlib.asynccontextmanager
-    async def started(self, *args: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    async def start(self, *args: str) -> AsyncIterator[asyncio.subprocess.Process]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *COMMAND, *args, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe
+            *PERDURE_COMMAND, *args, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe
         )
         try:
             yield process
@@ -71,16 +71,16 @@ class Perdure:
             await process.wait()
 
 
-async def interrupted(process: asyncio.subprocess.Process) -> Ended:
-    """^C, and what comes of it."""
+async def interrupt(process: asyncio.subprocess.Process) -> CompletedCommand:
+    """Send ^C and wait for the end."""
     process.send_signal(signal.SIGINT)
     out, err = await process.communicate()
     assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+    return CompletedCommand(process.returncode, out.decode(), err.decode())
 
 
-async def line_with(reader: asyncio.StreamReader | None, text: str) -> str:
-    """The first line from here on that holds `text`."""
+async def wait_for_line(reader: asyncio.StreamReader | None, text: str) -> str:
+    """Read up to the first line that contains `text`, and return it."""
     assert reader is not None
     while line := (await reader.readline()).decode():
         if text in line:
@@ -88,23 +88,23 @@ async def line_with(reader: asyncio.StreamReader | None, text: str) -> str:
     raise AssertionError(f"{text!r} was never printed")
 
 
-async def until_recorded(store: Store, name: str) -> None:
+async def wait_until_recorded(store: Store, name: str) -> None:
     """Wait until a worker has taken the conversation up."""
-    while not await exists(store, "local", name):
+    while not await conversation_exists(store, "local", name):
         await asyncio.sleep(0.02)
 
 
-def calls(name: str, **arguments: Any) -> dict[str, Any]:
-    """An answer of a script that calls a tool."""
+def tool_call_answer(name: str, **arguments: Any) -> dict[str, Any]:
+    """Make an answer of a script that calls a tool."""
     return {"tool_calls": [{"name": name, "arguments": arguments}]}
 
 
-def scripted(path: str) -> tuple[str, str]:
-    """The options by which the worker plays a script itself."""
+def model_options(path: str) -> tuple[str, str]:
+    """Return the options by which the worker plays a script itself."""
     return "--model", f"scripted:{path}"
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without anything that decides what perdure uses."""
+    """Return the environment without the variables that perdure reads."""
     foreign = ("PERDURE_", "TEMPORAL_", "AWS_", "OPENAI_", "ANTHROPIC_")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

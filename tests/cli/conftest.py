@@ -11,13 +11,14 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from embedded.seaweed import Seaweed
-from embedded.temporal import TemporalServer
-from models.script import Answer, Script
-from models.serve import serve
-from storage.s3 import S3Access, S3Store
-from tests.cli.command import Perdure, clean_environment, line_with
-from tests.cli.past_batch import Within, ran
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.temporal import TemporalServer
+from perdure.storage.s3 import S3Store
+from perdure.storage.store import S3Access
+from perdure.testing.script import Script, ScriptedAnswer
+from perdure.testing.server import serve_scripts
+from tests.cli.command import Perdure, clean_environment, wait_for_line
+from tests.cli.past_batch import InProcessCommand, record_batch
 
 BUCKET = "cli-tests"
 
@@ -28,7 +29,7 @@ async def configured(
     seaweed: Seaweed,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Perdure:
-    """A command that is told of a Temporal server and a store, with no worker."""
+    """A command with a Temporal server and a store, but no worker."""
     await seaweed.make_bucket(BUCKET)
     env = {
         "TEMPORAL_ADDRESS": temporal_server.address,
@@ -45,27 +46,27 @@ async def configured(
 
 @pytest_asyncio.fixture(scope="session")
 async def provider() -> AsyncIterator[str]:
-    """The URL of a provider of models that wants a key which nobody here has."""
-    script = Script(name="guarded", answers=(Answer(content="You have the key."),))
-    async with serve({script.name: script}, api_key=str(uuid4())) as base_url:
+    """The URL of a model provider that refuses every key of these tests."""
+    script = Script(name="guarded", answers=(ScriptedAnswer(content="You have the key."),))
+    async with serve_scripts({script.name: script}, api_key=str(uuid4())) as base_url:
         yield base_url
 
 
 @pytest_asyncio.fixture(scope="session")
 async def perdure(configured: Perdure, provider: str) -> AsyncIterator[Perdure]:
     """The same, with a worker: `perdure worker` itself."""
-    keyed = configured.where(OPENAI_API_BASE=provider, OPENAI_API_KEY="sk-not-the-right-key")
-    async with keyed.started("worker") as worker:
-        await line_with(worker.stderr, "polls")
-        draining = asyncio.create_task(drain(worker.stderr))
+    keyed = configured.with_env(OPENAI_API_BASE=provider, OPENAI_API_KEY="sk-not-the-right-key")
+    async with keyed.start("worker") as worker:
+        await wait_for_line(worker.stderr, "polls")
+        draining = asyncio.create_task(drain_stderr(worker.stderr))
         yield configured
         worker.terminate()
         assert await worker.wait() == 0
         await draining
 
 
-async def drain(reader: asyncio.StreamReader | None) -> None:
-    """Read on, so that the writer never waits."""
+async def drain_stderr(reader: asyncio.StreamReader | None) -> None:
+    """Keep reading, so that the writer never blocks."""
     assert reader is not None
     while line := await reader.readline():
         sys.stderr.write(line.decode())  # pytest shows it where a test fails
@@ -80,7 +81,7 @@ def store(seaweed: Seaweed) -> S3Store:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., str]:
-    """Writes a script of these answers; gives the path of its file."""
+    """A function that writes a script of some answers and returns its path."""
 
     def write(*answers: dict[str, Any]) -> str:
         path = tmp_path / f"{uuid4()}.json"
@@ -91,16 +92,16 @@ def script(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def batch_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a batch that has run."""
     folder = tmp_path_factory.mktemp("past")
-    ran(folder)
+    record_batch(folder)
     return folder
 
 
 @pytest.fixture
-def within(
-    past: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Within:
-    """The command within this process, with nothing but that batch."""
-    return Within(past, monkeypatch, capsys)
+def run_command(
+    batch_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> InProcessCommand:
+    """The command within this process, with only that batch in its store."""
+    return InProcessCommand(batch_folder, monkeypatch, capsys)

@@ -7,18 +7,21 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.command import Perdure, calls, line_with, scripted
+from tests.cli.command import Perdure, model_options, tool_call_answer, wait_for_line
 
 Script = Callable[..., str]
 
 
-async def test_each_line_is_a_message_and_the_last_turn_tells_the_exit_code(
+async def test_each_line_is_a_message_and_the_last_turn_gives_the_exit_code(
     perdure: Perdure, script: Script
 ) -> None:
-    look = {**calls("terminal", command="echo one; echo two; exit 3"), "content": "Let me see."}
+    look = {
+        **tool_call_answer("terminal", command="echo one; echo two; exit 3"),
+        "content": "Let me see.",
+    }
     path = script(look, {"content": "Two lines.\n" * 20})
     lines = "What is there?\n\n/status\n/nothing\nAnd now?\n"
-    done = await perdure("chat", *scripted(path), stdin=lines)
+    done = await perdure("chat", *model_options(path), stdin=lines)
     assert done.code == 1, done
     assert done.out.startswith("Let me see.\n"), "no prompt where there is no terminal"
     assert "  * $ echo one; echo two; exit 3  ->  exit 3, 2 lines\n" in done.out
@@ -35,15 +38,15 @@ async def test_each_line_is_a_message_and_the_last_turn_tells_the_exit_code(
 
 
 @pytest.mark.long
-async def test_what_waits_is_asked_for_one_by_one(perdure: Perdure, script: Script) -> None:
-    both = calls("terminal", command="echo one")
-    both["tool_calls"] += calls("terminal", command="echo two")["tool_calls"]
+async def test_pending_calls_are_asked_about_one_by_one(perdure: Perdure, script: Script) -> None:
+    both = tool_call_answer("terminal", command="echo one")
+    both["tool_calls"] += tool_call_answer("terminal", command="echo two")["tool_calls"]
     path = script(both, {"content": "Did one of them."})
-    asked = await perdure("chat", "--confirm", "always", *scripted(path), stdin="Go.\ny\n")
-    assert asked.code == 4, "it waits for a person"
-    assert asked.out.count("  ? ") == 2
-    assert "perdure approve " in asked.err
-    name = asked.err.split()[1]
+    first = await perdure("chat", "--confirm", "always", *model_options(path), stdin="Go.\ny\n")
+    assert first.code == 4, "it waits for a person"
+    assert first.out.count("  ? ") == 2
+    assert "perdure approve " in first.err
+    name = first.err.split()[1]
     done = await perdure("chat", "--resume", name, stdin="\nI would rather not.\n")
     assert done.code == 0
     assert "risk  $ echo two\n" in done.out
@@ -52,30 +55,34 @@ async def test_what_waits_is_asked_for_one_by_one(perdure: Perdure, script: Scri
     assert "Did one of them.\n" in done.out
 
 
-async def test_one_break_interrupts_the_turn_and_two_leave_the_conversation(
+async def test_one_ctrl_c_interrupts_the_turn_and_two_leave_the_conversation(
     perdure: Perdure, script: Script
 ) -> None:
-    path = script({**calls("terminal", command="echo begun; sleep 60"), "content": "I sleep."})
-    async with perdure.started("chat", *scripted(path)) as chat:
+    path = script(
+        {**tool_call_answer("terminal", command="echo begun; sleep 60"), "content": "I sleep."}
+    )
+    async with perdure.start("chat", *model_options(path)) as chat:
         assert chat.stdin is not None
         chat.stdin.write(b"Sleep.\n")
-        await line_with(chat.stdout, "I sleep.")
+        await wait_for_line(chat.stdout, "I sleep.")
         chat.send_signal(signal.SIGINT)
-        await line_with(chat.stdout, "Interrupting.")
-        await line_with(chat.stdout, "echo begun; sleep 60  ->  terminal was stopped by the user")
-        await line_with(chat.stderr, "idle: interrupted by the user")
+        await wait_for_line(chat.stdout, "Interrupting.")
+        await wait_for_line(
+            chat.stdout, "echo begun; sleep 60  ->  terminal was stopped by the user"
+        )
+        await wait_for_line(chat.stderr, "idle: interrupted by the user")
         chat.stdin.write(b"/status\n")
-        await line_with(chat.stdout, "interrupted by the user")
+        await wait_for_line(chat.stdout, "interrupted by the user")
         chat.send_signal(signal.SIGINT)  # at the prompt: nothing is left to be interrupted
         _, err = await chat.communicate()
     assert (chat.returncode, b"perdure chat --resume" in err) == (0, True)
 
 
 @pytest.mark.long
-async def test_what_makes_no_sense_is_refused_before_anything_is_started(
+async def test_contradicting_options_are_refused_before_anything_is_started(
     configured: Perdure, script: Script
 ) -> None:
-    model = scripted(script({"content": "Never."}))
+    model = model_options(script({"content": "Never."}))
     both, silent = await asyncio.gather(
         configured("chat", "--last", *model),
         configured("chat", *model, stdin="/pause\n/help\n/quit\nHello?\n"),

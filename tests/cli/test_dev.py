@@ -1,4 +1,4 @@
-"""`perdure dev`, and `perdure run` where nothing is set: a stack of one's own on real ports."""
+"""`perdure dev`, and `perdure run` without settings: embedded stacks on real ports."""
 
 import asyncio
 import json
@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Perdure, calls, clean_environment, line_with, scripted
+from tests.cli.command import (
+    Perdure,
+    clean_environment,
+    model_options,
+    tool_call_answer,
+    wait_for_line,
+)
 
 
 def is_running(pid: int) -> bool:
@@ -21,23 +27,25 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.long
-async def test_a_stranger_runs_a_task_and_finds_it_again_and_kills_the_worker(
+async def test_an_embedded_stack_keeps_conversations_and_survives_its_worker(
     tmp_path: Path, script: Callable[..., str]
 ) -> None:
     data = tmp_path / "data"
     bare = Perdure({**clean_environment(), "PERDURE_DATA": str(data)})
     path = script(
-        calls("think", thought="Hm."), {"content": "First.", "delay": 0.1}, {"content": "Second."}
+        tool_call_answer("think", thought="Hm."),
+        {"content": "First.", "delay": 0.1},
+        {"content": "Second."},
     )
-    ran = await bare("run", "Go.", *scripted(path), "-ojsonl")
+    ran = await bare("run", "Go.", *model_options(path), "-ojsonl")
     assert (ran.code, ran.lines[-1]["result"]["status"]) == (0, "finished"), ran
     assert "starting one for this command" in ran.err
     assert "http://127.0.0.1:" in ran.err
     assert not (data / "stack.json").exists()
     name = ran.lines[0]["conversation_id"]
 
-    async with bare.started("dev", "--data", str(data), "-ojsonl") as dev:
-        stack = json.loads(await line_with(dev.stdout, "pids"))
+    async with bare.start("dev", "--data", str(data), "-ojsonl") as dev:
+        stack = json.loads(await wait_for_line(dev.stdout, "pids"))
         assert "AWS_SECRET_ACCESS_KEY" not in str(stack)
         listed, shown, again = await asyncio.gather(
             bare("ls", "-ojson"), bare("show", name, "-ojsonl"), bare("dev", "-ojson")
@@ -48,19 +56,21 @@ async def test_a_stranger_runs_a_task_and_finds_it_again_and_kills_the_worker(
         sent = await bare("send", name, "And on.", "--wait", "-ojsonl")
         assert "Second." in sent.out
 
-        await a_run_outlives_its_worker(bare, script, stack["pids"]["worker"])
+        await assert_run_outlives_its_worker(bare, script, stack["pids"]["worker"])
         assert (await bare("doctor")).code == 0
         dev.send_signal(signal.SIGINT)
-        _, said = await dev.communicate()
-        assert dev.returncode == 0, said
-    assert "Ended. Everything is kept" in said.decode()
+        _, errors = await dev.communicate()
+        assert dev.returncode == 0, errors
+    assert "Ended. Everything is kept" in errors.decode()
     assert not any(is_running(pid) for pid in stack["pids"].values())
 
 
-async def a_run_outlives_its_worker(bare: Perdure, script: Callable[..., str], worker: int) -> None:
+async def assert_run_outlives_its_worker(
+    bare: Perdure, script: Callable[..., str], worker: int
+) -> None:
     path = script({"content": "Still here.", "delay": 2.0})
-    async with bare.started("run", "Live.", *scripted(path), "-ojsonl") as run:
-        await line_with(run.stdout, "SystemPromptEvent")
+    async with bare.start("run", "Live.", *model_options(path), "-ojsonl") as run:
+        await wait_for_line(run.stdout, "SystemPromptEvent")
         os.kill(worker, signal.SIGKILL)
         out, _ = await run.communicate()
     assert run.returncode == 0

@@ -10,21 +10,21 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from cli.commands.export import is_folder
-from client.errors import Invalid
-from events.event import AnyEvent
-from exports.formats import FORMATS
-from storage.keys import conversation_prefix, event_key
-from storage.log import EventLog
-from storage.s3 import S3Store
-from tests.builders import ORIGIN, agent, opened, prompt, user
+from perdure.cli.commands.export import is_folder
+from perdure.errors import Invalid
+from perdure.events.event import AnyEvent
+from perdure.exports.formats import FORMATS
+from perdure.storage.keys import conversation_prefix, event_key
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.s3 import S3Store
+from tests.builders import ORIGIN, agent, opened_event, prompt, user
 from tests.cli.command import Perdure
 
-MADE = {made.name: made for made in FORMATS}
+FORMATS_BY_NAME = {made.name: made for made in FORMATS}
 
 
 @dataclass(frozen=True)
-class Past:
+class RecordedConversations:
     """Two conversations that took place, and a command with nothing but their store."""
 
     one: str
@@ -33,62 +33,84 @@ class Past:
 
 
 @pytest_asyncio.fixture
-async def past(configured: Perdure, store: S3Store) -> Past:
+async def conversations(configured: Perdure, store: S3Store) -> RecordedConversations:
     names = (str(uuid4()), str(uuid4()))
     for name, words in zip(names, ("One.", "Two."), strict=True):
-        await written(store, name, words)
-    return Past(*names, configured.where(TEMPORAL_ADDRESS="127.0.0.1:1"))
+        await record_conversation(store, name, words)
+    return RecordedConversations(*names, configured.with_env(TEMPORAL_ADDRESS="127.0.0.1:1"))
 
 
-async def written(store: S3Store, name: str, words: str) -> None:
-    told: list[AnyEvent] = [opened(), prompt(), user(words), agent("That is all.")]
-    await EventLog(store, "local", name).append(told, base=0, origin=ORIGIN)
+async def record_conversation(store: S3Store, name: str, text: str) -> None:
+    result: list[AnyEvent] = [opened_event(), prompt(), user(text), agent("That is all.")]
+    await EventLog(store, "local", name).append(result, base=0, origin=ORIGIN)
 
 
 @pytest.mark.long
-async def test_many_are_a_line_each(past: Past) -> None:
-    both = await past.alone("export", past.one, past.other, "--format", "results")
+async def test_a_file_has_a_line_for_each_conversation(
+    conversations: RecordedConversations,
+) -> None:
+    both = await conversations.alone(
+        "export", conversations.one, conversations.other, "--format", "results"
+    )
     assert (both.code, both.err) == (0, "")
     assert [doc["messages"][1]["content"] for doc in both.lines] == ["One.", "Two."]
 
 
 @pytest.mark.long
-async def test_a_folder_gets_a_file_each_or_a_folder_once(past: Past, tmp_path: Path) -> None:
+async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
+    conversations: RecordedConversations, tmp_path: Path
+) -> None:
     logs, theirs = tmp_path / "logs", tmp_path / "theirs"
-    to_theirs = ("export", past.one, "--format", "openhands", "--output", f"{theirs}")
+    to_theirs = ("export", conversations.one, "--format", "openhands", "--output", f"{theirs}")
     done = await asyncio.gather(
-        past.alone("export", past.one, past.other, "--format", "inspect", "--output", f"{logs}"),
-        past.alone(*to_theirs),
+        conversations.alone(
+            "export",
+            conversations.one,
+            conversations.other,
+            "--format",
+            "inspect",
+            "--output",
+            f"{logs}",
+        ),
+        conversations.alone(*to_theirs),
     )
     assert [(one.code, one.out, one.err) for one in done] == [(0, "", "")] * 2
-    names = {f"{past.one}.eval", f"{past.other}.eval"}
+    names = {f"{conversations.one}.eval", f"{conversations.other}.eval"}
     assert {file.name for file in logs.iterdir()} == names
     assert all(zipfile.is_zipfile(file) for file in logs.iterdir())
-    state = json.loads((theirs / past.one.replace("-", "") / "base_state.json").read_text())
-    assert state["id"] == past.one
-    again = await past.alone(*to_theirs)
+    state = json.loads(
+        (theirs / conversations.one.replace("-", "") / "base_state.json").read_text()
+    )
+    assert state["id"] == conversations.one
+    again = await conversations.alone(*to_theirs)
     assert again.code == 4
     assert "is there already" in again.err
 
 
 async def test_a_damaged_log_is_named_and_the_rest_is_exported(
-    past: Past, store: S3Store, tmp_path: Path
+    conversations: RecordedConversations, store: S3Store, tmp_path: Path
 ) -> None:
-    key = conversation_prefix("local", past.other) + event_key(past.other, 1)
+    key = conversation_prefix("local", conversations.other) + event_key(conversations.other, 1)
     await store.replace(key, b"?")
     made = tmp_path / "made.json"
-    told = await past.alone("export", past.other, "--format", "atif", "--output", f"{made}")
-    assert told.code == 1
-    assert f"{past.other}: The object of seq 1 is damaged" in told.err
+    result = await conversations.alone(
+        "export", conversations.other, "--format", "atif", "--output", f"{made}"
+    )
+    assert result.code == 1
+    assert f"{conversations.other}: The object of seq 1 is damaged" in result.err
     assert json.loads(made.read_text())["notes"] == "These events cannot be read: 1."
     assert list(tmp_path.iterdir()) == [made]
 
 
-async def test_nothing_is_exported_where_one_is_not_there(past: Past, tmp_path: Path) -> None:
-    both, place = (past.one, str(uuid4())), tmp_path / "place"
-    told = await past.alone("export", *both, "--format", "raw", "--output", f"{place}")
-    assert told.code == 3
-    assert not place.exists()
+async def test_an_unknown_conversation_stops_the_whole_export(
+    conversations: RecordedConversations, tmp_path: Path
+) -> None:
+    both, folder_path = (conversations.one, str(uuid4())), tmp_path / "place"
+    result = await conversations.alone(
+        "export", *both, "--format", "raw", "--output", f"{folder_path}"
+    )
+    assert result.code == 3
+    assert not folder_path.exists()
 
 
 @pytest.mark.parametrize(
@@ -102,14 +124,14 @@ async def test_nothing_is_exported_where_one_is_not_there(past: Past, tmp_path: 
         ("openhands", "theirs", 1, True),
     ],
 )
-def test_where_each_goes_follows_from_the_format_and_how_many_there_are(
+def test_the_format_and_the_count_decide_whether_the_output_is_a_folder(
     name: str, output: str, count: int, folder: bool
 ) -> None:
-    assert is_folder(MADE[name], output, count) == folder
+    assert is_folder(FORMATS_BY_NAME[name], output, count) == folder
 
 
 @pytest.mark.parametrize(("name", "count"), [("openhands", 1), ("html", 2), ("raw", 2)])
-def test_what_does_not_go_to_stdout_says_where_to(name: str, count: int) -> None:
+def test_a_format_that_cannot_go_to_stdout_asks_for_a_folder(name: str, count: int) -> None:
     with pytest.raises(Invalid) as refused:
-        is_folder(MADE[name], "-", count)
+        is_folder(FORMATS_BY_NAME[name], "-", count)
     assert "--output FOLDER" in refused.value.hint

@@ -7,39 +7,42 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.conversations import exists
-from storage.s3 import S3Store
-from tests.cli.command import Perdure, calls, scripted
+from perdure.storage.conversations import conversation_exists
+from perdure.storage.s3 import S3Store
+from tests.cli.command import Perdure, model_options, tool_call_answer
 
 
 @pytest_asyncio.fixture(scope="session")
-async def past(perdure: Perdure, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The id of a conversation that wrote a file into a place, and can go on twice."""
+async def conversation_id(perdure: Perdure, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The id of a conversation that wrote a file, and whose script has two more answers."""
     folder = tmp_path_factory.mktemp("past")
-    made = calls("file_editor", command="create", path="a.txt", file_text="hello\n")
+    made = tool_call_answer("file_editor", command="create", path="a.txt", file_text="hello\n")
     answers = (made, {"content": "Written."}, *[{"content": "And more."}] * 2)
     script = folder / "script.json"
     script.write_text(json.dumps({"answers": answers}))
     place = ("--workspace", f"{folder}")
-    ran = await perdure("run", "Write.", *scripted(f"{script}"), *place, "-ojson")
+    ran = await perdure("run", "Write.", *model_options(f"{script}"), *place, "-ojson")
     assert ran.code == 0, ran
     name: str = ran.json["result"]["conversation_id"]
     return name
 
 
 @pytest.mark.long
-async def test_a_fork_says_what_is_not_done_again_and_goes_on(perdure: Perdure, past: str) -> None:
-    shown = await perdure("show", past, "--kind", "ActionEvent", "-ojsonl")
+async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
+    perdure: Perdure, conversation_id: str
+) -> None:
+    shown = await perdure("show", conversation_id, "--kind", "ActionEvent", "-ojsonl")
     at, call = shown.lines[0]["seq"], shown.lines[0]["tool_call_id"]
     text, fields = await asyncio.gather(
-        perdure("fork", past), perdure("fork", past, "--at", f"{at}", "--model", "x", "-ojson")
+        perdure("fork", conversation_id),
+        perdure("fork", conversation_id, "--at", f"{at}", "--model", "x", "-ojson"),
     )
     assert (text.code, text.out.count("\n")) == (0, 1)
     child = text.out.strip()
     assert "same directory as the other conversation: " in text.err
     assert f"perdure send {child}" in text.err
     assert (fields.json["at"], fields.json["status"]) == (at, "running")
-    assert (fields.json["parent"], fields.json["unanswered"]) == (past, [call])
+    assert (fields.json["parent"], fields.json["unanswered"]) == (conversation_id, [call])
     listed, sent = await asyncio.gather(
         perdure("ls", "--limit", "99", "-ojson"),
         perdure("send", child, "Go on.", "--wait", "-ojson"),
@@ -49,25 +52,25 @@ async def test_a_fork_says_what_is_not_done_again_and_goes_on(perdure: Perdure, 
     assert (sent.code, sent.json["result"]["turn"]) == (0, 2)
 
 
-async def test_an_aside_is_printed_alone(perdure: Perdure, past: str) -> None:
+async def test_the_answer_of_ask_is_printed_alone(perdure: Perdure, conversation_id: str) -> None:
     text, fields = await asyncio.gather(
-        perdure("ask", past, "What did you do?"),
-        perdure("ask", past, "-", "-ojson", stdin="What did you do?"),
+        perdure("ask", conversation_id, "What did you do?"),
+        perdure("ask", conversation_id, "-", "-ojson", stdin="What did you do?"),
     )
     assert (text.code, text.out) == (0, "ANSWER of 6 messages\n")
     assert fields.json["answer"] == "ANSWER of 6 messages"
 
 
 @pytest.mark.long
-async def test_a_recording_is_done_again_and_goes_on_live(
-    perdure: Perdure, past: str, tmp_path: Path
+async def test_a_recording_is_replayed_and_goes_on_live(
+    perdure: Perdure, conversation_id: str, tmp_path: Path
 ) -> None:
-    events = (await perdure("show", past, "-ojson")).json
+    events = (await perdure("show", conversation_id, "-ojson")).json
     [said] = [event for event in events if event.get("source") == "user"]
     recording, live = tmp_path / "recording.json", tmp_path / "live.json"
     recording.write_text(json.dumps([*events, {**said, "llm_message": {"content": "And?"}}]))
     live.write_text(json.dumps({"answers": ["Live."] * 3}))
-    replayed = ("replay", f"{recording}", *scripted(f"{live}"))
+    replayed = ("replay", f"{recording}", *model_options(f"{live}"))
     done = await perdure(*replayed, "--workspace", f"{tmp_path / 'place'}", "-ojsonl")
     assert done.code == 0, done
     assert (tmp_path / "place" / "a.txt").read_text() == "hello\n"
@@ -79,10 +82,8 @@ async def test_a_recording_is_done_again_and_goes_on_live(
     assert done.lines[-1]["differing"] == []
 
 
-async def test_a_result_that_is_not_the_recorded_one_is_named(
-    perdure: Perdure, tmp_path: Path
-) -> None:
-    """Of a trajectory of OpenHands, with nobody to go on with."""
+async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_path: Path) -> None:
+    """The recording is a trajectory of OpenHands, without a live model."""
     function = {"name": "execute_bash", "arguments": '{"command": "echo new"}'}
     message = {"content": "Look.", "tool_calls": [{"id": "t1", "function": function}]}
     kept = {"tool_call_id": "t1", "model_response": {"choices": [{"message": message}]}}
@@ -101,19 +102,19 @@ async def test_a_result_that_is_not_the_recorded_one_is_named(
 
 @pytest.mark.long
 async def test_a_purge_asks_first_and_leaves_nothing(
-    perdure: Perdure, past: str, store: S3Store
+    perdure: Perdure, conversation_id: str, store: S3Store
 ) -> None:
-    """Of forks that nobody has opened: none of them has a workflow."""
-    forked = await perdure("fork", past)
+    """The purged fork was never opened, so it has no workflow."""
+    forked = await perdure("fork", conversation_id)
     name = forked.out.strip()
     running, silent = await asyncio.gather(
-        perdure("purge", past, "--yes", "-ojson"), perdure("purge", name)
+        perdure("purge", conversation_id, "--yes", "-ojson"), perdure("purge", name)
     )
     assert (running.code, running.error["code"]) == (4, "conflict")
-    assert f"perdure close {past}" in running.error["hint"]
+    assert f"perdure close {conversation_id}" in running.error["hint"]
     assert (silent.code, "Nothing was deleted" in silent.err) == (4, True)
-    assert await exists(store, "local", name)
+    assert await conversation_exists(store, "local", name)
     agreed = await perdure("purge", name, stdin="y\n")
     assert agreed.code == 0, agreed
-    assert not await exists(store, "local", name)
-    assert await exists(store, "local", past)
+    assert not await conversation_exists(store, "local", name)
+    assert await conversation_exists(store, "local", conversation_id)

@@ -1,44 +1,114 @@
-"""What is known of the commands before any of them is imported."""
+"""The help of `perdure` and its commands, and what it imports."""
 
-import importlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import get_args
 
 import pytest
+from typer.main import get_command
 
-from cli.main import COMMANDS
-from tests.cli.command import COMMAND
+from perdure.agent.spec import SingleCondenser
+from perdure.cli.main import app, run_command_line
+from perdure.cli.options import CONDENSER_KINDS, EXPORT_FORMATS
+from perdure.exports.formats import FORMATS
 
-SLOW = {"boto3", "litellm", "pydantic", "rich", "temporalio"}
+SLOW_PACKAGES = {"asyncio", "boto3", "litellm", "pyarrow", "rich", "starlette", "temporalio"}
 
-LOOK = """
+OUR_MODULES = {
+    "perdure",
+    "perdure.cli",
+    "perdure.operations",
+    "perdure.operations.process_exit",
+} | {
+    f"perdure.cli.{name}"
+    for name in ("batch", "commands", "declarations", "main", "options", "runner")
+}
+"""Our modules that a help may import: none of them defines a pydantic model."""
+
+PRINT_IMPORTS = """
 import json, sys
-from cli.main import outcome
-code = outcome(["--help"])
+from perdure.cli.main import run_command_line
+for words in json.loads(sys.argv[1]):
+    assert run_command_line([*words, "--help"]) == 0, words
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
-sys.exit(code)
 """
 
 
-def test_the_help_imports_nothing_slow_and_no_command() -> None:
-    done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
-    imported = {name.partition(".")[0] for name in json.loads(done.stderr)}
-    assert not imported & SLOW
-    assert "cli.commands" not in json.loads(done.stderr)
+def list_commands(group: object, *path: str) -> list[list[str]]:
+    """List the words of each command and group below `group`."""
+    words = []
+    for name, command in getattr(group, "commands", {}).items():
+        words += [[*path, name], *list_commands(command, *path, name)]
+    return words
 
 
-def test_the_help_lists_every_command() -> None:
-    done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
-    words = " ".join(done.stdout.split())
-    assert all(f"{name} {said}" in words for name, said in COMMANDS.items())
-    assert "5 timed out (the work goes on)" in words
+COMMANDS = list_commands(get_command(app))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_says_of_itself_what_the_list_says(name: str) -> None:
-    app = importlib.import_module(f"cli.commands.{name}").app
-    [told] = (
-        app.registered_commands if app.registered_callback is None else [app.registered_callback]
-    )
-    assert told.callback.__doc__.partition("\n")[0] == COMMANDS[name]
+@pytest.fixture
+def print_of(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command line in this process, and return what it prints."""
+
+    def run(*args: str, code: int = 0) -> str:
+        assert run_command_line([*args]) == code
+        printed = capsys.readouterr()
+        return printed.err if code else printed.out
+
+    return run
+
+
+def modules_after_help(*commands: list[str]) -> set[str]:
+    run = [sys.executable, "-c", PRINT_IMPORTS, json.dumps(commands)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr))
+
+
+def test_no_help_imports_a_slow_package_or_the_work_of_a_command() -> None:
+    assert ["run"] in COMMANDS
+    assert ["batch", "compare"] in COMMANDS
+    modules = modules_after_help([], *COMMANDS)
+    assert not {name.partition(".")[0] for name in modules} & SLOW_PACKAGES
+    ours = {name for name in modules if name.partition(".")[0] == "perdure"}
+    assert {name for name in ours if "perdure.cli.declarations." not in name} == OUR_MODULES
+
+
+def test_the_list_of_commands_does_without_pydantic_too() -> None:
+    # Typer has pydantic parse the options before a command's name, so the other helps cannot.
+    assert "pydantic" not in modules_after_help([])
+
+
+@pytest.mark.parametrize("path", [(), ("batch",)], ids=["perdure", "batch"])
+def test_the_help_of_a_group_lists_each_command_with_the_first_line_of_its_help(
+    path: tuple[str, ...], print_of: Callable[..., str]
+) -> None:
+    listed = " ".join(print_of(*path, "--help").split())
+    assert path or "5 timed out (the work goes on)" in listed
+    for words in COMMANDS:
+        if tuple(words[:-1]) != path:
+            continue
+        usage, _, text = print_of(*words, "--help").partition("\n\n")
+        assert usage.startswith(f"Usage: perdure {' '.join(words)}")
+        first_line = " ".join(text.partition("\n\n")[0].split())
+        assert f"{words[-1]} {first_line}" in listed
+
+
+def test_the_options_list_the_condensers_and_the_export_formats_that_exist() -> None:
+    kinds = [kind.model_fields["kind"].default for kind in get_args(get_args(SingleCondenser)[0])]
+    assert [*CONDENSER_KINDS, "custom"] == kinds
+    assert {format.name: format.description for format in FORMATS} == EXPORT_FORMATS
+
+
+def test_the_version_is_that_of_the_package(print_of: Callable[..., str]) -> None:
+    assert print_of("--version") == f"{version('perdure')}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "suggestion"), [(["shwo"], "show"), (["batch", "compre"], "compare")]
+)
+def test_a_mistyped_command_is_answered_by_the_one_that_was_meant(
+    words: list[str], suggestion: str, print_of: Callable[..., str]
+) -> None:
+    assert f"Did you mean '{suggestion}'?" in print_of(*words, code=2)

@@ -7,20 +7,27 @@ from uuid import uuid4
 
 import pytest
 
-from client.ids import new_conversation_id
-from storage.s3 import S3Store
-from tests.cli.command import Perdure, calls, interrupted, line_with, scripted, until_recorded
+from perdure.client.ids import new_conversation_id
+from perdure.storage.s3 import S3Store
+from tests.cli.command import (
+    Perdure,
+    interrupt,
+    model_options,
+    tool_call_answer,
+    wait_for_line,
+    wait_until_recorded,
+)
 
 Script = Callable[..., str]
 
 
-async def test_a_task_is_run_to_its_end_and_every_event_is_printed(
+async def test_a_task_runs_to_its_end_and_every_event_is_printed(
     perdure: Perdure, script: Script, tmp_path: Path
 ) -> None:
-    made = calls("file_editor", command="create", path="a.txt", file_text="one\n")
-    path = script(made, calls("finish", message="All done."))
+    made = tool_call_answer("file_editor", command="create", path="a.txt", file_text="one\n")
+    path = script(made, tool_call_answer("finish", message="All done."))
     done = await perdure(
-        "run", "Make it.", *scripted(path), "--workspace", f"{tmp_path}", "-ojsonl"
+        "run", "Make it.", *model_options(path), "--workspace", f"{tmp_path}", "-ojsonl"
     )
     assert (done.code, (tmp_path / "a.txt").read_text()) == (0, "one\n")
     first, *events, last = done.lines
@@ -37,10 +44,12 @@ async def test_a_task_is_run_to_its_end_and_every_event_is_printed(
     assert last["result"]["conversation_id"] == first["conversation_id"]
 
 
-async def test_a_person_reads_what_happened_and_how_to_see_more(
+async def test_text_output_shows_the_events_and_where_to_see_more(
     perdure: Perdure, script: Script
 ) -> None:
-    done = await perdure("run", "Say hello.", *scripted(script({"content": "Hello \x1b[2Jthere."})))
+    done = await perdure(
+        "run", "Say hello.", *model_options(script({"content": "Hello \x1b[2Jthere."}))
+    )
     assert done.code == 0
     assert "user        Say hello." in done.out
     assert "agent       Hello \\x1b[2Jthere." in done.out, "a model must not steer the terminal"
@@ -54,9 +63,11 @@ async def test_the_same_id_again_is_a_conflict_that_names_send(
     perdure: Perdure, script: Script
 ) -> None:
     path, name = script({"content": "one"}, {"content": "two"}), new_conversation_id()
-    first = await perdure("run", "-", "--id", name, *scripted(path), "-ojson", stdin="Say one.")
+    first = await perdure(
+        "run", "-", "--id", name, *model_options(path), "-ojson", stdin="Say one."
+    )
     assert (first.code, first.json["result"]["turn"]) == (0, 1)
-    again = await perdure("run", "Say one.", "--id", name, *scripted(path), "-ojson")
+    again = await perdure("run", "Say one.", "--id", name, *model_options(path), "-ojson")
     assert (again.code, again.error["code"]) == (4, "conflict")
     assert f"perdure send {name}" in again.error["hint"]
     sent = await perdure("send", name, "Say two.", "--wait", "-ojsonl")
@@ -64,16 +75,14 @@ async def test_the_same_id_again_is_a_conflict_that_names_send(
 
 
 @pytest.mark.long
-async def test_an_agent_that_fails_is_told_by_the_exit_code(
-    perdure: Perdure, script: Script
-) -> None:
-    short = script(calls("think", thought="Hm."))
+async def test_a_failed_agent_gives_exit_code_1(perdure: Perdure, script: Script) -> None:
+    short = script(tool_call_answer("think", thought="Hm."))
     missing = f"scripted:{short}.gone"
     ends = {
         "script_exhausted": ("--model", f"scripted:{short}"),
         "model_not_found": ("--model", missing),
-        "tool_not_found": (*scripted(short), "--tools", "no_such_module:tool"),
-        "max_iterations": (*scripted(short), "--max-iterations", "1"),
+        "tool_not_found": (*model_options(short), "--tools", "no_such_module:tool"),
+        "max_iterations": (*model_options(short), "--max-iterations", "1"),
     }
     ran = await asyncio.gather(*(perdure("run", "Go.", *how, "-ojson") for how in ends.values()))
     for code, done in zip(ends, ran, strict=True):
@@ -85,22 +94,24 @@ async def test_an_agent_that_fails_is_told_by_the_exit_code(
 
 
 @pytest.mark.long
-async def test_waiting_ends_and_the_work_goes_on(
+async def test_a_timeout_ends_the_wait_and_the_work_goes_on(
     configured: Perdure, script: Script, store: S3Store
 ) -> None:
     """No worker runs on this queue until after the wait."""
     queue = {"PERDURE_TASK_QUEUE": f"cli-{uuid4()}"}
     name, path = new_conversation_id(), script({"content": "At last."})
-    alone = configured.where(**queue)
-    late = await alone("run", "Go.", "--id", name, *scripted(path), "--timeout", "0.5", "-ojson")
+    alone = configured.with_env(**queue)
+    late = await alone(
+        "run", "Go.", "--id", name, *model_options(path), "--timeout", "0.5", "-ojson"
+    )
     assert (late.code, late.error["code"]) == (5, "timed_out")
     assert f"perdure watch {name}" in late.error["hint"]
-    again = await alone("run", "Go.", "--id", name, *scripted(path))
+    again = await alone("run", "Go.", "--id", name, *model_options(path))
     assert again.code == 4, "it has been started, though nothing of it is in the log yet"
     sent = await alone("send", name, "And this.", "-ojson")
     assert sent.code == 0
-    async with alone.started("worker"):
-        await until_recorded(store, name)
+    async with alone.start("worker"):
+        await wait_until_recorded(store, name)
         done = await alone("watch", name, "--until-rest", "-ojsonl")
     assert done.code == 0
     assert "And this." in done.out, "what was sent while nobody worked is not lost"
@@ -110,11 +121,11 @@ async def test_waiting_ends_and_the_work_goes_on(
 async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     perdure: Perdure, script: Script
 ) -> None:
-    path = script(calls("terminal", command="sleep 1"), {"content": "Slept."})
-    async with perdure.started("run", "Sleep.", *scripted(path), "-ojsonl") as process:
-        first = await line_with(process.stdout, "conversation_id")
-        await line_with(process.stdout, "ActionEvent")
-        ended = await interrupted(process)
+    path = script(tool_call_answer("terminal", command="sleep 1"), {"content": "Slept."})
+    async with perdure.start("run", "Sleep.", *model_options(path), "-ojsonl") as process:
+        first = await wait_for_line(process.stdout, "conversation_id")
+        await wait_for_line(process.stdout, "ActionEvent")
+        ended = await interrupt(process)
     assert ended.code == 130
     assert "The conversation goes on" in ended.err
     name = first.split('"')[3]
@@ -126,9 +137,9 @@ async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
 async def test_a_detached_run_prints_the_id_alone(
     perdure: Perdure, script: Script, store: S3Store
 ) -> None:
-    detached = await perdure("run", "Go.", *scripted(script({"content": "Gone."})), "--detach")
+    detached = await perdure("run", "Go.", *model_options(script({"content": "Gone."})), "--detach")
     assert (detached.code, detached.out.count("\n")) == (0, 1)
     name = detached.out.strip()
-    await until_recorded(store, name)
+    await wait_until_recorded(store, name)
     watched = await perdure("watch", name, "--until-rest", "-ojson")
     assert watched.json[-1]["llm_message"]["content"][0]["text"] == "Gone."

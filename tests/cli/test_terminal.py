@@ -1,4 +1,4 @@
-"""What a person sees on a real terminal: words while they grow, and each of them once."""
+"""Output on a real terminal: streamed text while it grows, and once in the end."""
 
 import asyncio
 import os
@@ -9,31 +9,36 @@ from contextlib import suppress
 
 import pytest
 
-from tests.cli.command import COMMAND, Perdure, calls, scripted
+from tests.cli.command import PERDURE_COMMAND, Perdure, model_options, tool_call_answer
 
 Script = Callable[..., str]
 
 
-async def on_a_terminal(perdure: Perdure, args: Sequence[str], typed: bytes = b"") -> str:
-    """All that the command writes to its terminal, in order."""
-    ours, theirs = pty.openpty()
+async def run_on_terminal(perdure: Perdure, args: Sequence[str], typed: bytes = b"") -> str:
+    """Run the command on a pseudo-terminal, and return all that it writes."""
+    terminal, command_side = pty.openpty()
     env = {**perdure.env, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
     process = await asyncio.create_subprocess_exec(
-        *COMMAND, *args, env=env, stdin=theirs, stdout=theirs, stderr=theirs
+        *PERDURE_COMMAND,
+        *args,
+        env=env,
+        stdin=command_side,
+        stdout=command_side,
+        stderr=command_side,
     )
-    os.close(theirs)
-    os.write(ours, typed)
-    written: list[bytes] = []
+    os.close(command_side)
+    os.write(terminal, typed)
+    output: list[bytes] = []
     with suppress(OSError):  # how a terminal ends
-        while read := await asyncio.to_thread(os.read, ours, 65536):
-            written.append(read)
-    os.close(ours)
-    assert await process.wait() == 0, b"".join(written)
-    return b"".join(written).decode()
+        while read := await asyncio.to_thread(os.read, terminal, 65536):
+            output.append(read)
+    os.close(terminal)
+    assert await process.wait() == 0, b"".join(output)
+    return b"".join(output).decode()
 
 
-def screen(written: str) -> str:
-    """What is left once the terminal has obeyed: lines that were cleared are gone."""
+def render_screen(written: str) -> str:
+    """Render the output as a terminal does, without the cleared lines."""
     lines = [""]
     at = 0
     for part in re.split(r"(\x1b\[[0-9;?]*[A-Za-z]|\r|\n)", written):
@@ -56,25 +61,27 @@ def screen(written: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["run", "chat"])
-async def test_words_are_shown_while_they_grow_and_then_once(
+async def test_streamed_text_is_shown_while_it_grows_and_then_once(
     perdure: Perdure, script: Script, command: str
 ) -> None:
     slow = {"content": "one two three four five", "chunk_delay": 0.5}
-    path = script(slow | calls("terminal", command="echo begun; sleep 2; echo over"), "Done.")
+    path = script(
+        slow | tool_call_answer("terminal", command="echo begun; sleep 2; echo over"), "Done."
+    )
     task, typed = (["Count."], b"") if command == "run" else ([], b"Count.\n/quit\n")
-    written = await on_a_terminal(perdure, [command, *task, *scripted(path)], typed)
+    written = await run_on_terminal(perdure, [command, *task, *model_options(path)], typed)
     assert re.search(r"agent +one two [^f]*\x1b\[0m", written), "it was seen to grow"
     assert re.search(r"output +begun\x1b\[0m", written)
-    left = screen(written)
+    left = render_screen(written)
     assert left.count("one two three four five") == 1
     assert left.count("Done.") == 1
     assert "  output  " not in left
 
 
 @pytest.mark.long
-async def test_a_watch_on_a_terminal_needs_no_temporal(perdure: Perdure, script: Script) -> None:
-    ran = await perdure("run", "Say it.", *scripted(script("Said.")), "-ojson")
+async def test_watch_on_a_terminal_needs_no_temporal(perdure: Perdure, script: Script) -> None:
+    ran = await perdure("run", "Say it.", *model_options(script("Said.")), "-ojson")
     name = ran.json["result"]["conversation_id"]
-    alone = perdure.where(TEMPORAL_ADDRESS="127.0.0.1:1")
-    written = await on_a_terminal(alone, ["watch", name, "--until-rest"])
-    assert screen(written).count("Said.") == 1
+    alone = perdure.with_env(TEMPORAL_ADDRESS="127.0.0.1:1")
+    written = await run_on_terminal(alone, ["watch", name, "--until-rest"])
+    assert render_screen(written).count("Said.") == 1

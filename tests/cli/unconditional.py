@@ -7,8 +7,8 @@ from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
-class Server(ThreadingHTTPServer):
-    """`objects` are by bucket and key."""
+class UnconditionalServer(ThreadingHTTPServer):
+    """The server; `objects` are by bucket and key."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -20,8 +20,8 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def unconditional_server() -> Iterator[Server]:
-    with Server() as server:
+def unconditional_server() -> Iterator[UnconditionalServer]:
+    with UnconditionalServer() as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -30,7 +30,7 @@ def unconditional_server() -> Iterator[Server]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: UnconditionalServer
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
     def _path(self) -> str:
         return unquote(urlsplit(self.path).path)
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _chunks(body: bytes) -> Iterator[bytes]:
-    """The parts of a body in the `aws-chunked` coding: a size in hex, the bytes, and again."""
+    """Split a body in the `aws-chunked` coding: a size in hex, the bytes, and again."""
     while body:
         head, _, rest = body.partition(b"\r\n")
         size = int(head.partition(b";")[0], 16)

@@ -1,6 +1,6 @@
 import uuid
 
-from client.ids import new_conversation_id
+from perdure.client.ids import new_conversation_id
 
 
 def test_ids_are_uuids_of_version_7_that_sort_by_age() -> None:

@@ -1,4 +1,4 @@
-"""What a conversation is doing at this moment, seen from outside while it does it."""
+"""The running steps of a conversation."""
 
 import asyncio
 
@@ -8,28 +8,32 @@ from temporalio.api.workflowservice.v1 import (
     UnpauseWorkflowExecutionRequest,
 )
 
-from client.live import Growing, growing
-from tests.house import House, calls, says
+from perdure.client.live import RunningStep, list_running_steps
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workflows.watching import workspace
 
-SAID = "one two three four five six seven eight nine ten"
+ANSWER_TEXT = "one two three four five six seven eight nine ten"
 
-HELD = calls(("terminal", {"command": "echo here; until [ -e go ]; do sleep 0.02; done"}))
-"""Is at work until somebody lets it go, however busy the machine is."""
+BLOCKED_COMMAND = tool_call_answer(
+    ("terminal", {"command": "echo here; until [ -e go ]; do sleep 0.02; done"})
+)
+"""A command that runs until the file `go` exists."""
 
 
 @pytest.mark.long
-async def test_words_grow_and_another_attempt_begins_them_again(house: House) -> None:
-    breaks_off = {"content": SAID, "chunk_delay": 0.1, "failures": [{"disconnect": True}]}
-    looks: list[Growing] = []
-    async with house.worker():
-        conversation = await house.client.start("Count.", house.spec(breaks_off))
-        over = asyncio.ensure_future(conversation.finished())
+async def test_streamed_text_grows_and_restarts_with_each_attempt(
+    harness: ConversationHarness,
+) -> None:
+    breaks_off = {"content": ANSWER_TEXT, "chunk_delay": 0.1, "failures": [{"disconnect": True}]}
+    looks: list[RunningStep] = []
+    async with harness.worker():
+        conversation = await harness.client.start("Count.", harness.spec(breaks_off))
+        over = asyncio.ensure_future(conversation.wait_for_turn())
         while not over.done():
-            now = await growing(conversation.remote)
+            now = await list_running_steps(conversation.workflow)
             looks.extend(one for one in now if one.kind == "llm.chat" and one not in looks)
             await asyncio.sleep(0.02)
-    assert all(SAID.startswith(one.text) for one in looks)
+    assert all(ANSWER_TEXT.startswith(one.text) for one in looks)
     first = [one.text for one in looks if one.attempt == 1]
     again = [one.text for one in looks if one.attempt == 2]
     assert first == sorted(first, key=len), "each look shows more than the one before"
@@ -39,30 +43,32 @@ async def test_words_grow_and_another_attempt_begins_them_again(house: House) ->
     assert "broke off" in (looks[-1].failure or "")
 
 
-async def test_events_name_the_step_that_they_come_of(house: House) -> None:
-    spec = house.spec(HELD, says("Done."), tools=("terminal",))
-    async with house.worker():
-        conversation = await house.client.start("Go.", spec)
-        async for steps in conversation.live():
+async def test_events_carry_the_run_and_activity_of_their_step(
+    harness: ConversationHarness,
+) -> None:
+    spec = harness.spec(BLOCKED_COMMAND, text_answer("Done."), tools=("terminal",))
+    async with harness.worker():
+        conversation = await harness.client.start("Go.", spec)
+        async for steps in conversation.watch_running_steps():
             said = [one for one in steps if one.kind == "tool.call" and "here" in one.text]
             if said:
                 break
-        (workspace(house, conversation) / "go").touch()
-        await conversation.finished()
+        (workspace(harness, conversation) / "go").touch()
+        await conversation.wait_for_turn()
     entries = await conversation.log.read(0, await conversation.log.end())
     [answer] = [one for one in entries if one.event.kind == "ObservationEvent"]
     origin = (answer.origin.run, answer.origin.activity.partition(" ")[0])
     assert origin == (said[0].run_id, said[0].activity_id)
 
 
-async def test_a_workflow_that_an_operator_pauses_in_temporal_can_still_be_looked_at(
-    house: House,
+async def test_a_workflow_paused_in_temporal_can_still_be_described(
+    harness: ConversationHarness,
 ) -> None:
-    temporal = house.client.temporal
-    spec = house.spec(HELD, says("Done."), tools=("terminal",))
-    async with house.worker():
-        conversation = await house.client.start("Go.", spec)
-        async for steps in conversation.live():
+    temporal = harness.client.temporal
+    spec = harness.spec(BLOCKED_COMMAND, text_answer("Done."), tools=("terminal",))
+    async with harness.worker():
+        conversation = await harness.client.start("Go.", spec)
+        async for steps in conversation.watch_running_steps():
             if any(one.text for one in steps):
                 break
         which = {"namespace": temporal.namespace, "workflow_id": conversation.workflow_id}
@@ -71,9 +77,11 @@ async def test_a_workflow_that_an_operator_pauses_in_temporal_can_still_be_looke
         )
         assert await conversation.exists()
         assert (await conversation.status()).status == "running"
-        assert [one.kind for one in await growing(conversation.remote)] == ["tool.call"]
-        (workspace(house, conversation) / "go").touch()
+        assert [one.kind for one in await list_running_steps(conversation.workflow)] == [
+            "tool.call"
+        ]
+        (workspace(harness, conversation) / "go").touch()
         await temporal.workflow_service.unpause_workflow_execution(
             UnpauseWorkflowExecutionRequest(**which, request_id="unpause")
         )
-        assert (await conversation.finished()).status == "finished"
+        assert (await conversation.wait_for_turn()).status == "finished"

@@ -1,4 +1,4 @@
-"""What the tests of this room ask about processes."""
+"""Helpers for tests of processes."""
 
 import asyncio
 import os
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
+SLEEP_COMMAND = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
-def alive(pid: int) -> bool:
-    """Whether `pid` runs; one that ended and that nobody asked about does not."""
+def is_alive(pid: int) -> bool:
+    """Tell whether `pid` runs; a zombie does not."""
     if not Path("/proc/self").exists():
-        return _signalled(pid)
+        return _accepts_signals(pid)
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -20,7 +20,7 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def _signalled(pid: int) -> bool:
+def _accepts_signals(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -28,8 +28,8 @@ def _signalled(pid: int) -> bool:
     return True
 
 
-async def eventually(condition: Callable[[], bool], limit: float = 60.0) -> None:
-    """Waits until `condition()` holds; TimeoutError where it never does."""
+async def wait_until(condition: Callable[[], bool], limit: float = 60.0) -> None:
+    """Wait until `condition()` holds. Raises TimeoutError if it never does."""
     async with asyncio.timeout(limit):
         while not condition():
             await asyncio.sleep(0.02)

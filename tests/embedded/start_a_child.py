@@ -1,15 +1,15 @@
-"""Starts a child process in the folder that is its argument, says its pid, and waits."""
+"""Start a child process in the folder given as argument, print its pid, and wait."""
 
 import asyncio
 import sys
 from pathlib import Path
 
-from embedded.process import ChildProcess
-from tests.embedded.processes import SLEEPER
+from perdure.embedded.process import ChildProcess
+from tests.embedded.processes import SLEEP_COMMAND
 
 
 async def main() -> None:
-    child = await ChildProcess.start("sleeper", SLEEPER, Path(sys.argv[1]) / "sleeper.log")
+    child = await ChildProcess.start("sleeper", SLEEP_COMMAND, Path(sys.argv[1]) / "sleeper.log")
     print(child.pid, flush=True)
     await child.wait()
 

@@ -1,6 +1,6 @@
-"""Starts a stack in the folder that is its first argument, says where it is, and waits.
+"""Start a stack in the folder given as first argument, print its record, and wait.
 
-In another thread, where `thread` is the second argument: then its servers do not end with it.
+With `thread` as second argument, it starts in another thread, and its servers outlive the process.
 """
 
 import asyncio
@@ -8,12 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
-from embedded.stack import Stack
-from tests.embedded.processes import SLEEPER
+from perdure.embedded.stack import Stack
+from tests.embedded.processes import SLEEP_COMMAND
 
 
 async def run() -> None:
-    stack = await Stack.start(Path(sys.argv[1]), ui=False, worker=SLEEPER)
+    stack = await Stack.start(Path(sys.argv[1]), ui=False, worker=SLEEP_COMMAND)
     print(stack.info.model_dump_json(), flush=True)
     await stack.wait()
 

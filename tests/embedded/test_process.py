@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from embedded.errors import ProcessFailed
-from embedded.pidfile import Running, _started_by_ps, end_predecessor
-from embedded.process import ChildProcess, free_ports, program
-from tests.embedded.processes import SLEEPER, alive, eventually
+from perdure.embedded.errors import ProcessFailed
+from perdure.embedded.pidfile import ProcessRecord, _start_time_from_ps, end_predecessor
+from perdure.embedded.process import ChildProcess, find_free_ports, find_program
+from perdure.errors import MissingExtra
+from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
 
-STUBBORN = """
+IGNORES_SIGTERM = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
@@ -24,48 +25,48 @@ async def never() -> bool:
     return False
 
 
-async def test_a_program_that_fails_at_its_start_is_reported_with_its_last_words(
+async def test_a_program_that_fails_at_its_start_is_reported_with_its_log(
     tmp_path: Path,
 ) -> None:
     command = [sys.executable, "-c", "print('the disk is full'); raise SystemExit(3)"]
     child = await ChildProcess.start("store", command, tmp_path / "store.log")
     with pytest.raises(ProcessFailed, match=r"(?s)store ended .*code 3.*the disk is full"):
-        await child.until(never)
+        await child.wait_until(never)
 
 
 async def test_a_program_that_is_never_ready_is_ended_and_reported(tmp_path: Path) -> None:
-    child = await ChildProcess.start("store", SLEEPER, tmp_path / "store.log")
+    child = await ChildProcess.start("store", SLEEP_COMMAND, tmp_path / "store.log")
     with pytest.raises(ProcessFailed, match=r"store was not ready within 0\.2 s"):
-        await child.until(never, limit=0.2)
-    assert not alive(child.pid)
+        await child.wait_until(never, max_wait=0.2)
+    assert not is_alive(child.pid)
 
 
 async def test_a_program_whose_start_is_cancelled_is_ended(tmp_path: Path) -> None:
-    child = await ChildProcess.start("store", SLEEPER, tmp_path / "store.log")
+    child = await ChildProcess.start("store", SLEEP_COMMAND, tmp_path / "store.log")
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await child.until(never)
-    assert not alive(child.pid)
+            await child.wait_until(never)
+    assert not is_alive(child.pid)
 
 
-async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+async def test_a_missing_program_is_named_in_the_error(tmp_path: Path) -> None:
     missing = str(tmp_path / "weed")
     with pytest.raises(ProcessFailed, match=f"store cannot be run: {missing} is not a program"):
         await ChildProcess.start("store", [missing], tmp_path / "store.log")
 
 
-def test_a_program_of_a_package_that_is_not_installed_says_what_to_install() -> None:
-    with pytest.raises(ProcessFailed, match="run `pip install nothing-bin`"):
-        program("no-such-program", "nothing-bin")
+def test_a_program_of_an_extra_that_is_not_installed_says_what_to_install() -> None:
+    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[dev\]'"):
+        find_program("no-such-program")
 
 
 async def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     log = tmp_path / "stubborn.log"
-    child = await ChildProcess.start("stubborn", [sys.executable, "-c", STUBBORN], log)
-    await eventually(lambda: "ready" in log.read_text())
+    child = await ChildProcess.start("stubborn", [sys.executable, "-c", IGNORES_SIGTERM], log)
+    await wait_until(lambda: "ready" in log.read_text())
     await child.stop(grace=0.1)
     assert await child.wait() == -signal.SIGKILL
-    assert not alive(child.pid)
+    assert not is_alive(child.pid)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of a parent's death")
@@ -74,40 +75,40 @@ async def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        assert alive(child)
+        assert is_alive(child)
         parent.kill()
-    await eventually(lambda: not alive(child))
+    await wait_until(lambda: not is_alive(child))
 
 
-async def test_what_an_earlier_start_left_running_is_ended_first(tmp_path: Path) -> None:
+async def test_a_process_left_by_an_earlier_start_is_ended_first(tmp_path: Path) -> None:
     log = tmp_path / "sleeper.log"
-    first = await ChildProcess.start("sleeper", SLEEPER, log)
-    second = await ChildProcess.start("sleeper", SLEEPER, log)
+    first = await ChildProcess.start("sleeper", SLEEP_COMMAND, log)
+    second = await ChildProcess.start("sleeper", SLEEP_COMMAND, log)
     assert await first.wait() == -signal.SIGTERM
-    assert alive(second.pid)
+    assert is_alive(second.pid)
     await second.stop()
 
 
-async def test_a_later_process_that_was_given_the_same_pid_is_left_alone(tmp_path: Path) -> None:
+async def test_a_later_process_with_the_same_pid_is_left_alone(tmp_path: Path) -> None:
     pidfile = tmp_path / "noted.pid"
-    stranger = await ChildProcess.start("stranger", SLEEPER, tmp_path / "stranger.log")
-    pidfile.write_text(Running(pid=stranger.pid, started="long ago").model_dump_json())
+    stranger = await ChildProcess.start("stranger", SLEEP_COMMAND, tmp_path / "stranger.log")
+    pidfile.write_text(ProcessRecord(pid=stranger.pid, started="long ago").model_dump_json())
     await end_predecessor(pidfile)
-    assert alive(stranger.pid)
+    assert is_alive(stranger.pid)
     await stranger.stop()
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="this machine has no ps")
-async def test_what_is_left_running_is_told_apart_by_ps_where_there_is_no_proc(
+async def test_ps_gives_the_start_time_of_a_process_without_proc(
     tmp_path: Path,
 ) -> None:
-    child = await ChildProcess.start("sleeper", SLEEPER, tmp_path / "sleeper.log")
-    started = _started_by_ps(child.pid)
+    child = await ChildProcess.start("sleeper", SLEEP_COMMAND, tmp_path / "sleeper.log")
+    started = _start_time_from_ps(child.pid)
     assert started is not None
-    assert started == _started_by_ps(child.pid)
+    assert started == _start_time_from_ps(child.pid)
     await child.stop()
-    assert _started_by_ps(child.pid) is None
+    assert _start_time_from_ps(child.pid) is None
 
 
 def test_free_ports_are_all_different() -> None:
-    assert len(set(free_ports(50))) == 50
+    assert len(set(find_free_ports(50))) == 50

@@ -7,9 +7,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from embedded.errors import ProcessFailed
-from embedded.seaweed import Seaweed
-from tests.embedded.processes import alive
+from perdure.embedded.errors import ProcessFailed
+from perdure.embedded.seaweed import Seaweed
+from tests.embedded.processes import is_alive
 
 
 def client(store: Seaweed, secret_key: str | None = None) -> Any:
@@ -22,7 +22,7 @@ def client(store: Seaweed, secret_key: str | None = None) -> Any:
     )
 
 
-async def test_an_object_is_written_once_where_that_is_asked(seaweed: Seaweed) -> None:
+async def test_a_conditional_put_writes_an_object_once(seaweed: Seaweed) -> None:
     await seaweed.make_bucket("once")
     s3 = client(seaweed)
     s3.put_object(Bucket="once", Key="1", Body=b"first", IfNoneMatch="*")
@@ -31,13 +31,13 @@ async def test_an_object_is_written_once_where_that_is_asked(seaweed: Seaweed) -
     assert s3.get_object(Bucket="once", Key="1")["Body"].read() == b"first"
 
 
-async def test_a_wrong_key_opens_nothing(seaweed: Seaweed) -> None:
+async def test_a_wrong_secret_key_is_refused(seaweed: Seaweed) -> None:
     await seaweed.make_bucket("closed")
     with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
         client(seaweed, secret_key="guessed").list_objects_v2(Bucket="closed")
 
 
-async def test_a_bucket_may_be_made_twice(seaweed: Seaweed) -> None:
+async def test_a_bucket_may_be_created_twice(seaweed: Seaweed) -> None:
     await seaweed.make_bucket("twice")
     client(seaweed).put_object(Bucket="twice", Key="kept", Body=b"")
     await seaweed.make_bucket("twice")
@@ -45,18 +45,18 @@ async def test_a_bucket_may_be_made_twice(seaweed: Seaweed) -> None:
 
 
 @pytest.mark.parametrize("name", ["ab", "Upper", "with/slash", "-dash", "a" * 64, ""])
-async def test_a_name_that_s3_does_not_take_is_refused(seaweed: Seaweed, name: str) -> None:
+async def test_an_invalid_bucket_name_is_refused(seaweed: Seaweed, name: str) -> None:
     with pytest.raises(ValueError, match="bucket"):
         await seaweed.make_bucket(name)
 
 
 @pytest.mark.long
-async def test_objects_and_keys_are_found_again_after_a_restart(tmp_path: Path) -> None:
+async def test_objects_and_keys_survive_a_restart(tmp_path: Path) -> None:
     first = await Seaweed.start(tmp_path)
     await first.make_bucket("kept")
     client(first).put_object(Bucket="kept", Key="1", Body=b"still here")
     await first.stop()
-    assert not alive(first.pid)
+    assert not is_alive(first.pid)
     second = await Seaweed.start(tmp_path)
     body = client(second).get_object(Bucket="kept", Key="1")["Body"].read()
     await second.stop()
@@ -66,7 +66,7 @@ async def test_objects_and_keys_are_found_again_after_a_restart(tmp_path: Path) 
 
 
 @pytest.mark.long
-async def test_objects_outlive_a_server_that_was_killed(tmp_path: Path) -> None:
+async def test_objects_survive_a_killed_server(tmp_path: Path) -> None:
     first = await Seaweed.start(tmp_path)
     await first.make_bucket("kept")
     for number in range(100):

@@ -13,12 +13,12 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
-from embedded.record import StackInfo, environ, read
-from embedded.stack import Stack, find
-from tests.embedded.processes import SLEEPER, alive, eventually
+from perdure.embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
+from perdure.embedded.record import StackInfo, merge_environment, read_stack_info
+from perdure.embedded.stack import Stack, find_stack
+from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
 
-TELLS_ITS_ENVIRONMENT = [
+WRITE_ENVIRONMENT_COMMAND = [
     sys.executable,
     "-c",
     "import json, os, pathlib, time\n"
@@ -41,8 +41,8 @@ def bucket_of(info: StackInfo) -> Any:
 
 
 @contextmanager
-def stack_that_is_killed(folder: Path, *how: str) -> Iterator[StackInfo]:
-    """A stack of another process, which is killed in the end."""
+def start_killed_stack(folder: Path, *how: str) -> Iterator[StackInfo]:
+    """Start a stack in another process, and kill that process in the end."""
     command = [sys.executable, "-m", "tests.embedded.start_a_stack", str(folder), *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
@@ -51,7 +51,7 @@ def stack_that_is_killed(folder: Path, *how: str) -> Iterator[StackInfo]:
 
 
 def listening_addresses(pid: int) -> set[str]:
-    """Where `pid` accepts TCP connections, IPv6 in hexadecimal."""
+    """List the addresses on which `pid` listens, IPv6 in hexadecimal."""
     links = (str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir())
     own = {link.removeprefix("socket:[").removesuffix("]") for link in links}
     lines = [
@@ -69,31 +69,31 @@ def ipv4(address: str) -> str:
 
 @pytest_asyncio.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    stack = await Stack.start(tmp_path_factory.mktemp("stack"), ui=False, worker=SLEEPER)
+    stack = await Stack.start(tmp_path_factory.mktemp("stack"), ui=False, worker=SLEEP_COMMAND)
     yield stack
     await stack.stop()
 
 
 async def test_a_running_stack_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
-    assert await find(tmp_path) is None
-    stack = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
-    found = await find(tmp_path)
+    assert await find_stack(tmp_path) is None
+    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
+    found = await find_stack(tmp_path)
     pids = stack.info.pids
     assert found == stack.info
     await stack.stop()
-    assert await find(tmp_path) is None
-    assert read(tmp_path) is None
-    assert [name for name, pid in pids.items() if alive(pid)] == ["supervisor"]
+    assert await find_stack(tmp_path) is None
+    assert read_stack_info(tmp_path) is None
+    assert [name for name, pid in pids.items() if is_alive(pid)] == ["supervisor"]
 
 
 @pytest.mark.long
-async def test_what_it_keeps_is_found_again_at_the_next_start(tmp_path: Path) -> None:
-    first = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
+async def test_data_survives_a_restart_of_the_stack(tmp_path: Path) -> None:
+    first = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
     client = await Client.connect(first.info.temporal)
     await client.start_workflow("Anything", id="kept", task_queue="nobody")
     bucket_of(first.info).put_object(Key="kept", Body=b"still here")
     await first.stop()
-    second = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
+    second = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
     again = await Client.connect(second.info.temporal)
     await again.get_workflow_handle("kept").describe()
     body = bucket_of(second.info).Object("kept").get()["Body"].read()
@@ -103,18 +103,18 @@ async def test_what_it_keeps_is_found_again_at_the_next_start(tmp_path: Path) ->
 
 async def test_a_second_stack_in_the_same_folder_is_refused(stack: Stack) -> None:
     with pytest.raises(FolderTaken, match=r"Another perdure stack runs in .*take another folder"):
-        await Stack.start(stack.info.folder, ui=False, worker=SLEEPER)
-    assert await find(stack.info.folder) == stack.info
+        await Stack.start(stack.info.folder, ui=False, worker=SLEEP_COMMAND)
+    assert await find_stack(stack.info.folder) == stack.info
 
 
-async def test_what_it_says_about_itself_is_for_its_owner_only(stack: Stack) -> None:
+async def test_the_stack_record_is_readable_only_by_its_owner(stack: Stack) -> None:
     assert stack.info.pids["supervisor"] == os.getpid()
     assert (stack.info.folder / "stack.json").stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_worker_is_told_where_temporal_and_the_store_are(tmp_path: Path) -> None:
-    stack = await Stack.start(tmp_path, ui=False, worker=TELLS_ITS_ENVIRONMENT)
-    await eventually((tmp_path / "seen").exists)
+async def test_a_worker_gets_the_addresses_of_temporal_and_the_store(tmp_path: Path) -> None:
+    stack = await Stack.start(tmp_path, ui=False, worker=WRITE_ENVIRONMENT_COMMAND)
+    await wait_until((tmp_path / "seen").exists)
     seen = json.loads((tmp_path / "seen").read_text())
     info = stack.info
     await stack.stop()
@@ -126,37 +126,40 @@ async def test_a_worker_is_told_where_temporal_and_the_store_are(tmp_path: Path)
 
 def test_a_persons_own_accounts_are_kept_out_of_a_stack() -> None:
     own = {"PATH": "/bin", "AWS_PROFILE": "work", "TEMPORAL_API_KEY": "secret", "AWS_REGION": "eu"}
-    assert environ(own, {"AWS_REGION": "us-east-1"}) == {"PATH": "/bin", "AWS_REGION": "us-east-1"}
+    assert merge_environment(own, {"AWS_REGION": "us-east-1"}) == {
+        "PATH": "/bin",
+        "AWS_REGION": "us-east-1",
+    }
 
 
 async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
     lines: list[str] = []
-    stack = await Stack.start(tmp_path, ui=False, worker=SLEEPER, say=lines.append)
+    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND, report=lines.append)
     first = stack.info.pids["worker"]
     os.kill(first, signal.SIGKILL)
-    await eventually(lambda: len(lines) == 1)
+    await wait_until(lambda: len(lines) == 1)
     second = stack.info.pids["worker"]
-    found = await find(tmp_path)
+    found = await find_stack(tmp_path)
     assert found is not None
     assert found.pids["worker"] == second
-    assert alive(second)
+    assert is_alive(second)
     assert lines == [f"worker {first} died (signal 9); started {second}"]
     await stack.stop()
-    assert not alive(second)
+    assert not is_alive(second)
 
 
 @pytest.mark.long
 async def test_a_worker_that_keeps_dying_is_started_again_and_again(tmp_path: Path) -> None:
     lines: list[str] = []
     hopeless = [sys.executable, "-c", "raise SystemExit(7)"]
-    stack = await Stack.start(tmp_path, ui=False, worker=hopeless, say=lines.append)
-    await eventually(lambda: len(lines) >= 3)
+    stack = await Stack.start(tmp_path, ui=False, worker=hopeless, report=lines.append)
+    await wait_until(lambda: len(lines) >= 3)
     await stack.stop()
     assert all("died (exit code 7)" in line for line in lines)
 
 
 async def test_the_loss_of_a_server_is_reported(tmp_path: Path) -> None:
-    stack = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
+    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
     os.kill(stack.info.pids["temporal"], signal.SIGKILL)
     with pytest.raises(
         ProcessFailed, match=r"temporal ended \(signal 9\); the end of .*temporal.log"
@@ -167,31 +170,31 @@ async def test_the_loss_of_a_server_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", [(), ("thread",)], ids=["main-thread", "other-thread"])
-async def test_what_a_killed_stack_leaves_is_ended_and_what_it_kept_is_found(
+async def test_processes_of_a_killed_stack_are_ended_and_its_data_survives(
     tmp_path: Path, how: tuple[str, ...]
 ) -> None:
-    with stack_that_is_killed(tmp_path, *how) as dead:
+    with start_killed_stack(tmp_path, *how) as dead:
         bucket_of(dead).put_object(Key="kept", Body=b"still here")
-    assert await find(tmp_path) is None
-    stack = await Stack.start(tmp_path, ui=False, worker=SLEEPER)
-    left = [name for name, pid in dead.pids.items() if alive(pid)]
+    assert await find_stack(tmp_path) is None
+    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
+    left = [name for name, pid in dead.pids.items() if is_alive(pid)]
     body = bucket_of(stack.info).Object("kept").get()["Body"].read()
     await stack.stop()
     assert left == []
     assert body == b"still here"
 
 
-async def test_a_part_that_does_not_come_up_leaves_nothing_running(tmp_path: Path) -> None:
+async def test_a_part_that_fails_to_start_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "seaweed").mkdir()
     (tmp_path / "seaweed" / "filerldb2").write_text("not a folder")
     with pytest.raises(ProcessFailed, match=r"(?s)weed .*filerldb2"):
-        await Stack.start(tmp_path, ui=False, worker=SLEEPER)
+        await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
     assert not list(tmp_path.rglob("*.pid"))
-    assert await find(tmp_path) is None
+    assert await find_stack(tmp_path) is None
     assert not (tmp_path / "stack.json").exists()
 
 
-async def test_a_worker_that_is_no_program_leaves_nothing_running(tmp_path: Path) -> None:
+async def test_a_missing_worker_program_leaves_nothing_running(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match="worker cannot be run"):
         await Stack.start(tmp_path, ui=False, worker=[str(tmp_path / "missing")])
     assert not list(tmp_path.rglob("*.pid"))
@@ -200,7 +203,7 @@ async def test_a_worker_that_is_no_program_leaves_nothing_running(tmp_path: Path
 async def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderUnusable, match="Nothing can be kept in"):
-        await Stack.start(tmp_path / "file", worker=SLEEPER)
+        await Stack.start(tmp_path / "file", worker=SLEEP_COMMAND)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the sockets of a process from /proc")

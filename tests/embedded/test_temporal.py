@@ -5,9 +5,9 @@ import httpx
 import pytest
 from temporalio.client import Client
 
-from embedded.probe import http_status
-from embedded.temporal import TemporalServer
-from tests.embedded.processes import alive
+from perdure.embedded.process import request_status
+from perdure.embedded.temporal import TemporalServer
+from tests.embedded.processes import is_alive
 
 
 @pytest.mark.long
@@ -16,7 +16,7 @@ async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None
     client = await Client.connect(first.address)
     handle = await client.start_workflow("Anything", id="kept", task_queue="nobody")
     await first.stop()
-    assert not alive(first.pid)
+    assert not is_alive(first.pid)
     second = await TemporalServer.start(tmp_path, ui=False)
     again = await Client.connect(second.address)
     found = await again.get_workflow_handle("kept").describe()
@@ -24,15 +24,15 @@ async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None
     assert found.run_id == handle.first_execution_run_id
 
 
-async def test_the_page_is_there_when_it_is_wanted(tmp_path: Path) -> None:
+async def test_the_ui_is_served_by_default(tmp_path: Path) -> None:
     server = await TemporalServer.start(tmp_path)
     assert server.ui_url is not None
-    status = await http_status("GET", int(server.ui_url.rpartition(":")[2]), "/")
+    status = await request_status("GET", int(server.ui_url.rpartition(":")[2]), "/")
     await server.stop()
     assert status == 200
 
 
-async def test_the_page_is_told_who_decrypts_payloads_for_it(tmp_path: Path) -> None:
+async def test_the_ui_is_configured_with_the_codec_server(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def codec(page: str) -> str:
@@ -47,7 +47,7 @@ async def test_the_page_is_told_who_decrypts_payloads_for_it(tmp_path: Path) -> 
     assert told["Codec"]["Endpoint"] == server.codec_url == "http://127.0.0.1:1"
 
 
-async def test_its_database_writes_ahead(tmp_path: Path) -> None:
+async def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:
     server = await TemporalServer.start(tmp_path, ui=False)
     with sqlite3.connect(f"file:{tmp_path / 'temporal.sqlite'}?mode=ro", uri=True) as database:
         (mode,) = database.execute("pragma journal_mode").fetchone()
@@ -56,8 +56,10 @@ async def test_its_database_writes_ahead(tmp_path: Path) -> None:
     assert mode == "wal"
 
 
-async def test_two_servers_do_not_meet(temporal_server: TemporalServer, tmp_path: Path) -> None:
+async def test_two_servers_run_side_by_side(
+    temporal_server: TemporalServer, tmp_path: Path
+) -> None:
     other = await TemporalServer.start(tmp_path, ui=False)
     assert other.address != temporal_server.address
     await other.stop()
-    assert alive(temporal_server.pid)
+    assert is_alive(temporal_server.pid)

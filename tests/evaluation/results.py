@@ -1,19 +1,19 @@
-"""Results, each in a line."""
+"""Short constructors of results."""
 
 from typing import Any
 
-from evaluation.result import Attempt, Failure, SampleResult
-from evaluation.sample import conversation_id
-from evaluation.score import Score
-from events.usage import Usage
+from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
+from perdure.evaluation.sample import conversation_id
+from perdure.evaluation.score import Score
+from perdure.events.usage import Usage
 
 
-def attempt(value: Any = None, epoch: int = 0, number: int = 0, **fields: Any) -> Attempt:
-    """Scored by `exact` where there is a value, else failed."""
+def attempt(value: Any = None, epoch: int = 0, number: int = 0, **fields: Any) -> AttemptResult:
+    """Make an attempt scored by `exact`, or a failed one without a value."""
     scores = {} if value is None else {"exact": Score(value=value)}
-    failure = None if scores else Failure(kind="infrastructure", code="timeout")
+    failure = None if scores else AttemptFailure(kind="infrastructure", code="timeout")
     status = "failed" if failure else "limited" if "limit" in fields else "scored"
-    given = {
+    base = {
         "conversation_id": conversation_id("b", "s", epoch, number),
         "epoch": epoch,
         "number": number,
@@ -24,10 +24,10 @@ def attempt(value: Any = None, epoch: int = 0, number: int = 0, **fields: Any) -
         "seconds": 2.0,
         "turns": 3,
     }
-    return Attempt.model_validate(given | fields)
+    return AttemptResult.model_validate(base | fields)
 
 
 def result(name: str, *values: Any, **metadata: Any) -> SampleResult:
-    """One attempt for each epoch."""
+    """Make a result with one attempt per value, each in its own epoch."""
     attempts = tuple(attempt(value, epoch) for epoch, value in enumerate(values))
     return SampleResult(id=name, metadata=metadata, attempts=attempts)

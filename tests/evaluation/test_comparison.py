@@ -1,4 +1,4 @@
-"""Two runs differ, or do not."""
+"""Tests of the comparison of two runs."""
 
 from itertools import product
 from math import isclose, sqrt
@@ -7,8 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evaluation.comparison import MOST_ENUMERATED, MOST_FLIPPED, compare, mcnemar, sign_flip
-from evaluation.dice import numbers
+from perdure.evaluation.comparison import (
+    MAX_ENUMERATED_SIGNS,
+    MAX_SAMPLED_SIGNS,
+    compare,
+    mcnemar,
+    sign_flip,
+)
+from perdure.evaluation.seeded_random import integers
 
 
 def run(values: list[float]) -> dict[str, float]:
@@ -25,20 +31,20 @@ def test_mcnemars_test_is_the_binomial(better: int, worse: int, p_value: float) 
     assert mcnemar(worse, better) == mcnemar(better, worse)
 
 
-def test_mcnemars_test_of_many_is_close_to_the_exact_one() -> None:
-    half = MOST_FLIPPED // 2
+def test_mcnemars_approximation_is_close_to_the_exact_test() -> None:
+    half = MAX_SAMPLED_SIGNS // 2
     assert mcnemar(half + 30, half - 30) == pytest.approx(mcnemar(half + 31, half - 30), rel=0.15)
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), max_size=12))
-def test_of_right_and_wrong_both_tests_say_the_same(differences: list[float]) -> None:
+def test_both_tests_agree_on_binary_scores(differences: list[float]) -> None:
     better, worse = differences.count(1.0), differences.count(-1.0)
     assert isclose(sign_flip(differences)[1], mcnemar(better, worse))
 
 
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=8))
 @example([2, 6, 19, -19, -8])  # whose sum is 0, but for rounding
-def test_every_combination_of_signs_is_counted(tenths: list[int]) -> None:
+def test_the_sign_flip_test_counts_every_combination(tenths: list[int]) -> None:
     rows = product((1, -1), repeat=len(tenths))
     sums = [abs(sum(sign * one for sign, one in zip(row, tenths, strict=True))) for row in rows]
     share = sum(one >= abs(sum(tenths)) for one in sums) / len(sums)
@@ -47,8 +53,8 @@ def test_every_combination_of_signs_is_counted(tenths: list[int]) -> None:
     assert p_value == pytest.approx(share)
 
 
-def test_drawn_signs_come_close_to_all_of_them() -> None:
-    drawn = [number / 2**64 - 0.4 for number in numbers("differences", MOST_ENUMERATED + 1)]
+def test_sampled_signs_approximate_the_exact_p_value() -> None:
+    drawn = [number / 2**64 - 0.4 for number in integers("differences", MAX_ENUMERATED_SIGNS + 1)]
     test, p_value = sign_flip(drawn)
     assert test == "sign-flip, drawn"
     sums = [0.0]
@@ -59,23 +65,23 @@ def test_drawn_signs_come_close_to_all_of_them() -> None:
     assert sign_flip(drawn) == (test, p_value)
 
 
-def test_a_drawn_p_value_is_never_0() -> None:
+def test_a_sampled_p_value_is_never_0() -> None:
     assert sign_flip([1.0] * 100) == ("sign-flip, drawn", 1 / 10_001)
 
 
-def test_of_many_differences_the_sum_is_normal() -> None:
+def test_many_differences_use_the_normal_distribution() -> None:
     test, p_value = sign_flip([1.0] * 540 + [-1.0] * 461)
     assert test == "normal"
     assert p_value == pytest.approx(0.0125, abs=0.001)  # z = 79 / sqrt(1001)
 
 
-def test_runs_that_are_the_same_differ_in_nothing() -> None:
+def test_identical_runs_have_no_difference() -> None:
     found = compare(run([1, 0, 0.5]), run([1, 0, 0.5]))
     assert (found.difference, found.p_value, found.significant) == (0, 1.0, False)
     assert (found.better, found.worse) == ((), ())
 
 
-def test_what_changed_is_named_the_most_changed_first() -> None:
+def test_changed_samples_are_sorted_by_the_size_of_the_change() -> None:
     found = compare(run([1, 0, 0.5, 0.2]), run([1, 1, 0.4, 0.9]))
     assert [one.id for one in found.better] == ["s0001", "s0003"]
     assert [(one.id, one.before, one.after) for one in found.worse] == [("s0002", 0.5, 0.4)]
@@ -87,7 +93,7 @@ def test_what_changed_is_named_the_most_changed_first() -> None:
     assert found.interval.low < 0.4 < found.interval.high
 
 
-def test_pairing_takes_the_difficulty_of_the_samples_out() -> None:
+def test_pairing_removes_the_difficulty_of_the_samples() -> None:
     before = [float(one % 10) for one in range(30)]
     found = compare(
         run(before), run([one + 0.1 + 0.01 * (at % 2) for at, one in enumerate(before)])
@@ -96,13 +102,13 @@ def test_pairing_takes_the_difficulty_of_the_samples_out() -> None:
     assert found.standard_error == pytest.approx(0.000929, abs=1e-5)
 
 
-def test_of_right_and_wrong_mcnemars_test_is_taken() -> None:
+def test_binary_scores_are_compared_by_mcnemars_test() -> None:
     found = compare(run([0.0] * 9 + [1.0]), run([1.0] * 9 + [0.0]))
     assert found.test == "mcnemar"
     assert found.p_value == pytest.approx(22 / 1024)
 
 
-def test_only_samples_that_both_have_are_compared() -> None:
+def test_only_samples_of_both_runs_are_compared() -> None:
     found = compare({"a": 1.0, "b": 1.0}, {"b": 0.0, "c": 1.0})
     assert (found.pairs, found.only_before, found.only_after) == (1, ("a",), ("c",))
     assert (found.difference, found.standard_error, found.interval) == (-1.0, None, None)
@@ -115,7 +121,7 @@ def test_runs_with_no_sample_in_common_cannot_be_compared() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
-def test_the_other_way_round_is_the_same_difference(pairs: list[tuple[float, float]]) -> None:
+def test_swapping_the_runs_negates_the_difference(pairs: list[tuple[float, float]]) -> None:
     one, other = run([a for a, _ in pairs]), run([b for _, b in pairs])
     there, back = compare(one, other), compare(other, one)
     assert there.p_value == back.p_value

@@ -1,27 +1,40 @@
-"""Counts that add up, whatever happens in whatever order."""
+"""The counts of a progress add up in any order of outcomes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.trial import Scored
-from evaluation.progress import Progress, counted, scored_of, spent_by, together
-from evaluation.result import Attempt, Failure
-from evaluation.score import Score
-from events.usage import Usage
+from perdure.agent.loop.attempt import AttemptSummary
+from perdure.evaluation.progress import (
+    Progress,
+    RunningMean,
+    add_spending,
+    count_attempt,
+    merge_progress,
+    standard_error,
+    summarize_attempt,
+)
+from perdure.evaluation.result import AttemptFailure, AttemptResult
+from perdure.evaluation.score import Score
+from perdure.events.usage import Usage
 
-RIGHT = Scored(status="scored", numbers={"exact": 1.0}, usage=Usage(prompt_tokens=5, cost=0.5))
-WRONG = Scored(status="scored", numbers={"exact": 0.0})
-LIMITED = Scored(status="limited", code="max_tokens", numbers={"exact": 0.0})
-FAILED = Scored(status="failed", failure="infrastructure", code="internal", detail="It broke.")
+RIGHT = AttemptSummary(
+    status="scored", scores={"exact": 1.0}, usage=Usage(prompt_tokens=5, cost=0.5)
+)
+WRONG = AttemptSummary(status="scored", scores={"exact": 0.0})
+LIMITED = AttemptSummary(status="limited", code="max_tokens", scores={"exact": 0.0})
+FAILED = AttemptSummary(
+    status="failed", failure="infrastructure", code="internal", detail="It broke."
+)
 
 outcomes = st.lists(st.sampled_from([RIGHT, WRONG, LIMITED, FAILED]), max_size=30)
 
 
 @given(outcomes, st.integers(0, 5))
-def test_it_adds_up(scored: list[Scored], running: int) -> None:
+def test_the_counts_of_a_progress_add_up(scored: list[AttemptSummary], running: int) -> None:
     progress = Progress(name="b", expected=len(scored) + running + 3, running=running)
     for one in scored:
-        progress = counted(spent_by(progress, one), one)
+        progress = count_attempt(add_spending(progress, one), one)
     assert progress.missing == 3
     assert progress.done == len(scored) - progress.failed
     assert sum(progress.failures.values()) == progress.failed
@@ -30,43 +43,45 @@ def test_it_adds_up(scored: list[Scored], running: int) -> None:
 
 
 @given(outcomes)
-def test_what_does_not_count_any_more_leaves_no_trace(scored: list[Scored]) -> None:
-    before = counted(Progress(name="b", expected=50), WRONG)
+def test_attempts_that_no_longer_count_leave_no_trace(scored: list[AttemptSummary]) -> None:
+    before = count_attempt(Progress(name="b", expected=50), WRONG)
     progress = before
     for one in scored:
-        progress = counted(progress, one)
+        progress = count_attempt(progress, one)
     for one in scored:
-        progress = counted(progress, one, -1)
+        progress = count_attempt(progress, one, -1)
     assert progress.model_copy(update={"newest_failure": None}) == before
 
 
 @given(st.lists(outcomes, max_size=4))
-def test_the_parts_are_the_whole(parts: list[list[Scored]]) -> None:
+def test_the_progress_of_shards_adds_up_to_that_of_the_batch(
+    parts: list[list[AttemptSummary]],
+) -> None:
     told = []
     for scored in parts:
         part = Progress(name="b/0", expected=len(scored) + 1, status="finished")
         for one in scored:
-            part = counted(spent_by(part, one), one)
+            part = count_attempt(add_spending(part, one), one)
         told.append(part)
-    whole = together("b", told)
+    whole = merge_progress("b", told)
     assert whole.expected == sum(len(scored) + 1 for scored in parts)
     assert whole.missing == len(parts)
     assert whole.spent.cost == sum(part.spent.cost for part in told)
     alone = Progress(name="b")
     for one in (one for scored in parts for one in scored):
-        alone = counted(alone, one)
+        alone = count_attempt(alone, one)
     assert whole.scores == alone.scores
     assert whole.failures == alone.failures
 
 
-def test_what_is_left_is_estimated_by_what_was_done() -> None:
+def test_the_remaining_time_is_estimated_by_the_pace() -> None:
     progress = Progress(name="b", expected=10, scored=4, running=2, seconds=8.0, finished=4)
     assert progress.seconds_left == 12.0
     assert Progress(name="b", expected=10).seconds_left is None
 
 
-def test_an_attempt_is_counted_by_its_scores_and_its_graders() -> None:
-    attempt = Attempt(
+def test_an_attempts_summary_has_its_scores_and_grading_usage() -> None:
+    attempt = AttemptResult(
         conversation_id="c",
         status="scored",
         scores={
@@ -76,9 +91,23 @@ def test_an_attempt_is_counted_by_its_scores_and_its_graders() -> None:
         usage=Usage(cost=1.0, prompt_tokens=3),
         grading=Usage(cost=0.5),
     )
-    scored = scored_of(attempt)
-    assert scored.numbers == {"plain": 1.0, "table/a": 1.0}
+    scored = summarize_attempt(attempt)
+    assert scored.scores == {"plain": 1.0, "table/a": 1.0}
     assert (scored.usage.cost, scored.usage.prompt_tokens) == (1.5, 3)
-    failure = Failure(kind="scorer", code="unscorable", detail="x" * 1000)
-    failed = scored_of(Attempt(conversation_id="c", status="failed", failure=failure))
+    failure = AttemptFailure(kind="scorer", code="unscorable", detail="x" * 1000)
+    failed = summarize_attempt(AttemptResult(conversation_id="c", status="failed", failure=failure))
     assert (failed.failure, failed.code, len(failed.detail)) == ("scorer", "unscorable", 500)
+
+
+def test_a_running_mean_has_the_sum_of_squares() -> None:
+    progress = Progress(name="b", expected=2)
+    for score in (0.5, 2.0):
+        progress = count_attempt(progress, RIGHT.model_copy(update={"scores": {"exact": score}}))
+    assert progress.scores == {"exact": RunningMean(count=2, total=2.5, squares=4.25)}
+
+
+def test_the_standard_error_of_a_running_mean_has_bessels_correction() -> None:
+    assert standard_error(RunningMean(count=2, total=1, squares=1)) == pytest.approx(0.5)
+    assert standard_error(RunningMean(count=3, total=2, squares=2)) == pytest.approx(1 / 3)
+    assert standard_error(RunningMean(count=4, total=10, squares=30)) == pytest.approx(0.6454972)
+    assert standard_error(RunningMean(count=1, total=1, squares=1)) is None

@@ -5,21 +5,25 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluation.result import SampleResult, added, ended_by, reduced_by_sample, rescored
-from evaluation.score import Score
+from perdure.evaluation.result import (
+    SampleResult,
+    failure_of_code,
+    replace_scores,
+)
+from perdure.evaluation.score import Score
 from tests.evaluation.results import attempt, result
 
 
 def test_the_newest_attempt_of_an_epoch_counts() -> None:
     tried = SampleResult(id="s", attempts=(attempt(1, 1), attempt(None), attempt(0, 0, 1)))
-    assert [(one.epoch, one.number) for one in tried.final] == [(0, 1), (1, 0)]
+    assert [(one.epoch, one.number) for one in tried.final_attempts] == [(0, 1), (1, 0)]
     assert tried.numbers("exact") == [0.0, 1.0]
-    assert tried.reduced("exact") == 0.5
-    assert tried.reduced("exact", "pass@3") is None
-    assert tried.reduced("other") is None
+    assert tried.reduce("exact") == 0.5
+    assert tried.reduce("exact", "pass@3") is None
+    assert tried.reduce("other") is None
 
 
-def test_a_sample_is_what_its_worst_epoch_is() -> None:
+def test_a_samples_status_is_that_of_its_worst_epoch() -> None:
     assert result("s", 1, 1).status(2) == "scored"
     assert result("s", 1).status(2) == "missing"
     assert result("s", 1, None).status(2) == "failed"
@@ -27,13 +31,15 @@ def test_a_sample_is_what_its_worst_epoch_is() -> None:
     assert SampleResult(id="s", attempts=(attempt(1), limited)).status(2) == "limited"
 
 
-def test_a_limit_is_scored_and_an_outage_is_not() -> None:
-    assert [ended_by(one) for one in ("max_iterations", "deadline", "context_overflow")] == [
+def test_an_attempt_at_a_limit_is_scored_and_an_outage_is_not() -> None:
+    assert [failure_of_code(one) for one in ("max_iterations", "deadline", "context_overflow")] == [
         None,
         None,
         None,
     ]
-    kinds = {code: ended_by(code) for code in ("overloaded", "auth", "content", "never heard of")}
+    kinds = {
+        code: failure_of_code(code) for code in ("overloaded", "auth", "content", "never heard of")
+    }
     assert {code: found.kind for code, found in kinds.items() if found} == {
         "overloaded": "infrastructure",
         "auth": "configuration",
@@ -54,29 +60,13 @@ def test_a_limit_is_scored_and_an_outage_is_not() -> None:
         ({"status": "limited"}, "says into which"),
     ],
 )
-def test_an_attempt_is_one_of_three(fields: dict[str, Any], sentence: str) -> None:
+def test_an_attempts_fields_agree_with_its_status(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         attempt(0, **fields)
 
 
-def test_an_attempt_is_added_once() -> None:
-    empty = SampleResult(id="s")
-    once = added(empty, attempt(1, 1))
-    twice = added(added(once, attempt(None, 0)), attempt(0, 1))
-    assert [(one.epoch, one.status) for one in twice.attempts] == [(0, "failed"), (1, "scored")]
-    assert twice.numbers("exact") == [0.0]
-    assert SampleResult.model_validate_json(twice.model_dump_json()) == twice
-
-
-def test_what_is_scored_again_has_the_new_scores_alone() -> None:
+def test_a_rescored_attempt_has_only_the_new_scores() -> None:
     scores = {"includes": Score(value=True)}
-    again = rescored(attempt(None), scores)
+    again = replace_scores(attempt(None), scores)
     assert (again.status, again.failure, again.scores) == ("scored", None, scores)
-    assert rescored(attempt(0, limit="deadline"), scores).status == "limited"
-
-
-def test_two_runs_are_compared_by_the_samples_that_have_a_score() -> None:
-    results = [result("a", 1, 0), result("b", None), result("c", {"f1": 0.5, "label": "x"})]
-    assert reduced_by_sample(results, "exact") == {"a": 0.5}
-    assert reduced_by_sample(results, "exact", "max") == {"a": 1.0}
-    assert reduced_by_sample(results, "exact", metric="f1") == {"c": 0.5}
+    assert replace_scores(attempt(0, limit="deadline"), scores).status == "limited"

@@ -5,22 +5,29 @@ from uuid import UUID
 
 import pytest
 
-from evaluation.sample import Encoded, Misfit, Sample, Source, conversation_id, sample_of
-from events.content import ImageContent, TextContent, text_of
+from perdure.evaluation.sample import (
+    EncodedFile,
+    InvalidSample,
+    Sample,
+    SourceFile,
+    build_sample,
+    conversation_id,
+)
+from perdure.events.content import ImageContent, TextContent, join_text
 
 
-def test_a_text_is_a_message_of_the_user() -> None:
-    sample = sample_of({"id": 7, "input": "Add 2 and 2.", "target": 4})
+def test_a_text_input_is_one_user_message() -> None:
+    sample = build_sample({"id": 7, "input": "Add 2 and 2.", "target": 4})
     assert (sample.id, sample.target, sample.question) == ("7", ("4",), "Add 2 and 2.")
     assert [one.role for one in sample.input] == ["user"]
 
 
-def test_messages_may_be_written_as_for_openai() -> None:
+def test_input_messages_may_have_the_openai_format() -> None:
     parts = [
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     ]
-    sample = sample_of(
+    sample = build_sample(
         {
             "input": [
                 {"role": "system", "content": "Be short."},
@@ -28,7 +35,7 @@ def test_messages_may_be_written_as_for_openai() -> None:
             ]
         }
     )
-    assert text_of(sample.input[0].content) == "Be short."
+    assert join_text(sample.input[0].content) == "Be short."
     assert sample.input[1].content == (
         TextContent(text="What is this?"),
         ImageContent(image_urls=("data:image/png;base64,AAAA",)),
@@ -48,15 +55,21 @@ def test_messages_may_be_written_as_for_openai() -> None:
         ([[1, 2]], ("[1, 2]",)),
     ],
 )
-def test_a_target_is_one_or_several_texts(target: Any, alternatives: tuple[str, ...]) -> None:
-    assert sample_of({"input": "?", "target": target}).target == alternatives
+def test_a_target_may_be_a_value_or_a_list_of_alternatives(
+    target: Any, alternatives: tuple[str, ...]
+) -> None:
+    assert build_sample({"input": "?", "target": target}).target == alternatives
 
 
-def test_files_are_texts_bytes_or_lie_beside_the_dataset() -> None:
+def test_files_may_be_text_base64_or_a_path() -> None:
     files = {"a.txt": "a", "./b/c.bin": {"base64": "AP8="}, "d": {"source": "d.csv"}}
-    found = sample_of({"input": "?", "files": files}).files
-    assert found == {"a.txt": "a", "b/c.bin": Encoded(base64="AP8="), "d": Source(source="d.csv")}
-    assert isinstance(found["b/c.bin"], Encoded)
+    found = build_sample({"input": "?", "files": files}).files
+    assert found == {
+        "a.txt": "a",
+        "b/c.bin": EncodedFile(base64="AP8="),
+        "d": SourceFile(source="d.csv"),
+    }
+    assert isinstance(found["b/c.bin"], EncodedFile)
     assert found["b/c.bin"].content == b"\0\xff"
 
 
@@ -81,26 +94,26 @@ def test_files_are_texts_bytes_or_lie_beside_the_dataset() -> None:
         ({"input": "?", "id": "a", "metadata": {"x": "\udfff"}}, "it has text that is no Unicode"),
     ],
 )
-def test_what_is_no_sample_is_refused(fields: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(Misfit) as refused:
-        sample_of(fields)
+def test_an_invalid_row_is_refused(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidSample) as refused:
+        build_sample(fields)
     assert sentence in str(refused.value)
 
 
-def test_a_sample_without_an_id_is_named_by_what_it_holds() -> None:
-    one, same = sample_of({"input": "a"}), sample_of({"input": "a", "metadata": {"x": 1}})
+def test_a_sample_without_an_id_gets_a_hash_of_its_content() -> None:
+    one, same = build_sample({"input": "a"}), build_sample({"input": "a", "metadata": {"x": 1}})
     assert one.id == same.id
-    assert one.id != sample_of({"input": "b"}).id
-    assert one.id != sample_of({"input": "a", "target": "b"}).id
+    assert one.id != build_sample({"input": "b"}).id
+    assert one.id != build_sample({"input": "a", "target": "b"}).id
 
 
 def test_a_sample_comes_back_from_json() -> None:
     files = {"a": "a", "b": {"base64": "AP8="}}
-    sample = sample_of({"input": "a", "target": ["b"], "files": files, "metadata": {"c": [1]}})
+    sample = build_sample({"input": "a", "target": ["b"], "files": files, "metadata": {"c": [1]}})
     assert Sample.model_validate_json(sample.model_dump_json()) == sample
 
 
-def test_each_attempt_has_a_conversation_of_its_own_and_always_the_same() -> None:
+def test_each_attempt_has_its_own_deterministic_conversation_id() -> None:
     ids = {
         conversation_id(batch, sample, epoch, attempt)
         for batch in ("a", "a-b")

@@ -1,4 +1,4 @@
-"""What each scorer makes of an answer."""
+"""Tests of each scorer."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -8,41 +8,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evaluation.sample import Sample, sample_of
-from evaluation.score import Score, TextScorer, Unscorable, number, score_of
-from evaluation.scorers.command import Command
-from evaluation.scorers.custom import Custom
-from evaluation.scorers.exact import Exact, normalized
-from evaluation.scorers.includes import Includes
-from evaluation.scorers.json_value import Json
-from evaluation.scorers.match import Match
-from evaluation.scorers.model_graded import ModelGraded
-from evaluation.scorers.scorers import KINDS, Kinds
+from perdure.evaluation.sample import Sample, build_sample
+from perdure.evaluation.score import Score, ScoringError, TextScorer, metric_number, parse_score
+from perdure.evaluation.scorers.command import CommandScorer
+from perdure.evaluation.scorers.custom import CustomScorer
+from perdure.evaluation.scorers.exact import Exact, normalize
+from perdure.evaluation.scorers.includes import Includes
+from perdure.evaluation.scorers.json_value import JsonMatch
+from perdure.evaluation.scorers.match import Match
+from perdure.evaluation.scorers.model_graded import ModelGraded
+from perdure.evaluation.scorers.scorers import SCORER_KINDS, ScorerKind
 
 ROOT = Path(__file__).parents[2]
 
 
 def asked(*target: str) -> Sample:
-    return sample_of({"id": "s", "input": "What is {answer}?", "target": list(target)})
+    return build_sample({"id": "s", "input": "What is {answer}?", "target": list(target)})
 
 
 def value(scorer: TextScorer, text: str, *target: str) -> Any:
     return scorer.score(asked(*target), text).value
 
 
-def test_every_file_of_a_scorer_is_in_the_list() -> None:
-    files = {path.stem for path in (ROOT / "evaluation" / "scorers").glob("[a-z]*.py")}
-    homes = {kind.__module__.rpartition(".")[2] for kind in get_args(Kinds)}
+def test_every_scorer_file_is_in_the_list() -> None:
+    files = {path.stem for path in (ROOT / "perdure" / "evaluation" / "scorers").glob("[a-z]*.py")}
+    homes = {kind.__module__.rpartition(".")[2] for kind in get_args(ScorerKind)}
     assert files == homes | {"scorers"}
-    assert len(set(KINDS)) == len(get_args(Kinds))
+    assert len(set(SCORER_KINDS)) == len(get_args(ScorerKind))
 
 
 @pytest.mark.parametrize(
-    "scorer", [kind() for kind in (Exact, Includes, Match, Json) if issubclass(kind, TextScorer)]
+    "scorer",
+    [kind() for kind in (Exact, Includes, Match, JsonMatch) if issubclass(kind, TextScorer)],
 )
-def test_without_a_target_nothing_can_be_said(scorer: TextScorer) -> None:
+def test_a_sample_without_a_target_cannot_be_scored(scorer: TextScorer) -> None:
     for target in ((), ("",), (" \n",)):
-        with pytest.raises(Unscorable, match="The sample 's' has no target to compare with"):
+        with pytest.raises(ScoringError, match="The sample 's' has no target to compare with"):
             scorer.score(asked(*target), "x")
 
 
@@ -74,32 +75,30 @@ def test_without_a_target_nothing_can_be_said(scorer: TextScorer) -> None:
         ("STRASSE", "straße", True),
     ],
 )
-def test_exact_looks_past_what_nobody_calls_a_difference(
-    text: str, target: str, right: bool
-) -> None:
+def test_exact_ignores_case_punctuation_and_articles(text: str, target: str, right: bool) -> None:
     assert value(Exact(), text, target) is right
     assert value(Exact(), target, text or "x") is right or not text
 
 
-def test_exact_can_be_strict() -> None:
+def test_strict_exact_compares_every_character() -> None:
     assert value(Exact(strict=True), " Paris\n", "Paris") is True
     assert value(Exact(strict=True), "paris", "Paris") is False
 
 
 @given(st.text())
-def test_what_is_normalized_stays_so(text: str) -> None:
-    once = normalized(text)
-    assert normalized(once) == once or any(one.isdigit() for one in text)
+def test_normalizing_twice_changes_nothing(text: str) -> None:
+    once = normalize(text)
+    assert normalize(once) == once or any(one.isdigit() for one in text)
 
 
-def test_any_of_several_targets_will_do() -> None:
+def test_any_of_several_targets_is_correct() -> None:
     assert value(Exact(), "ja", "yes", "ja") is True
     assert value(Includes(), "so ja!", "yes", "ja") is True
     assert value(Match(pattern="is (.*)"), "it is ja", "yes", "ja") is True
-    assert value(Json(), "2", "1", "2") is True
+    assert value(JsonMatch(), "2", "1", "2") is True
 
 
-def test_includes_looks_anywhere() -> None:
+def test_includes_finds_a_target_anywhere_in_the_answer() -> None:
     assert value(Includes(), "It is PARIS.", "paris") is True
     assert value(Includes(ignore_case=False), "It is PARIS.", "paris") is False
     assert value(Includes(all_of=True), "a and b", "a", "b") is True
@@ -129,17 +128,19 @@ def test_match_finds_the_answer_by_a_pattern(
     assert (score.value, score.answer) == (right, answer)
 
 
-def test_a_pattern_that_never_ends_leaves_the_attempt_unscored() -> None:
-    with pytest.raises(Unscorable, match=r"took over 0\.05 seconds on an answer of 41 characters"):
+def test_a_pattern_that_times_out_leaves_the_attempt_unscored() -> None:
+    with pytest.raises(
+        ScoringError, match=r"took over 0\.05 seconds on an answer of 41 characters"
+    ):
         Match(pattern="(a|a)+(b|b)+c$", seconds=0.05).score(asked("x"), "a" * 40 + "!")
 
 
-def test_what_is_no_pattern_is_refused() -> None:
+def test_an_invalid_pattern_is_refused() -> None:
     for scorer in (Match(pattern="("), ModelGraded(grade="(")):
         with pytest.raises(ValueError, match="is no regular expression"):
             scorer.check()
     Match().check()
-    with pytest.raises(Unscorable, match="is no regular expression"):
+    with pytest.raises(ScoringError, match="is no regular expression"):
         Match().score(asked("("), "x")
 
 
@@ -164,27 +165,30 @@ def test_what_is_no_pattern_is_refused() -> None:
         ('```json\n{"a": 1}\n```\nor {"a": 2}', '{"a": 1}', True),
         ('```\n{"a": 1}\n```\n```\n{"a": 2}\n```', '{"a": 2}', True),
         ("{a: 1} {" + "[" * 5000, "[]", False),
+        ("{[1, 2]", "[1, 2]", True),
         ("NaN", "null", False),
         ("no JSON", "1", False),
     ],
 )
 def test_json_compares_values(text: str, target: str, right: bool) -> None:
-    assert value(Json(), text, target) is right
+    assert value(JsonMatch(), text, target) is right
 
 
-def test_json_may_ask_for_a_part_or_be_less_exact() -> None:
-    assert value(Json(subset=True), '{"a": {"b": 1, "x": 2}, "c": 3}', '{"a": {"b": 1}}') is True
-    assert value(Json(subset=True), '{"c": 3}', '{"a": 1}') is False
-    assert value(Json(tolerance=0.1), "[95]", "[100]") is True
+def test_json_may_compare_a_subset_or_with_a_tolerance() -> None:
+    assert (
+        value(JsonMatch(subset=True), '{"a": {"b": 1, "x": 2}, "c": 3}', '{"a": {"b": 1}}') is True
+    )
+    assert value(JsonMatch(subset=True), '{"c": 3}', '{"a": 1}') is False
+    assert value(JsonMatch(tolerance=0.1), "[95]", "[100]") is True
 
 
-def test_a_target_that_is_no_json_is_a_fault_of_the_dataset() -> None:
-    with pytest.raises(Unscorable, match="A target of the sample 's' is no JSON"):
-        value(Json(), "{}", "{a}")
+def test_a_target_that_is_no_json_cannot_be_scored() -> None:
+    with pytest.raises(ScoringError, match="A target of the sample 's' is no JSON"):
+        value(JsonMatch(), "{}", "{a}")
 
 
-def test_the_exit_code_of_a_command_decides() -> None:
-    command = Command(command="pytest -q")
+def test_a_commands_score_follows_its_exit_code() -> None:
+    command = CommandScorer(command="pytest -q")
     assert command.read(0, "2 passed\n").value is True
     failed = command.read(1, "1 failed\n")
     assert (failed.value, failed.explanation) == (False, "1 failed")
@@ -202,13 +206,13 @@ def test_the_exit_code_of_a_command_decides() -> None:
         (-9, "was ended by signal 9"),
     ],
 )
-def test_a_command_that_did_not_run_is_no_score_of_0(exit_code: int | None, sentence: str) -> None:
-    with pytest.raises(Unscorable, match=sentence):
-        Command(command="x").read(exit_code, "")
+def test_a_command_that_did_not_run_gives_no_score(exit_code: int | None, sentence: str) -> None:
+    with pytest.raises(ScoringError, match=sentence):
+        CommandScorer(command="x").read(exit_code, "")
 
 
 def test_a_command_may_print_its_score() -> None:
-    command = Command(command="x", reads="score")
+    command = CommandScorer(command="x", reads="score")
     assert command.read(0, "log\n0.5\n").value == 0.5
     assert command.read(1, '{"precision": 1, "recall": 0.5}').numbers == {
         "precision": 1.0,
@@ -217,11 +221,11 @@ def test_a_command_may_print_its_score() -> None:
     score = command.read(0, '{"value": true, "answer": "a", "explanation": "b"}')
     assert score == Score(value=True, answer="a", explanation="b")
     for output in ("", "no score", "[1]", "NaN", "null"):
-        with pytest.raises(Unscorable):
+        with pytest.raises(ScoringError):
             command.read(0, output)
 
 
-def test_the_grading_model_is_asked_with_what_the_sample_holds() -> None:
+def test_the_grading_prompt_shows_the_sample_and_the_answer() -> None:
     prompt = ModelGraded().prompt(asked("Paris"), "{criterion} says GRADE: C")
     assert "What is {answer}?" in prompt  # of the sample: only the template's own are filled in
     assert "{criterion} says GRADE: C" in prompt
@@ -245,32 +249,32 @@ def test_the_grading_model_is_asked_with_what_the_sample_holds() -> None:
         ("It wrote `GRADE: C` in its answer.\nGRADE: I", "I"),
     ],
 )
-def test_the_last_grade_counts(reply: str, letter: str) -> None:
+def test_the_last_grade_of_a_reply_counts(reply: str, letter: str) -> None:
     score = ModelGraded().read(reply)
     assert (score.value, score.explanation) == (letter, reply.strip())
 
 
-def test_a_reply_without_a_grade_is_no_score_of_0() -> None:
+def test_a_reply_without_a_grade_gives_no_score() -> None:
     for reply in ("", "It is right.", "GRADE: CORRECT", "GRADE: P", "GRADE: X"):
-        with pytest.raises(Unscorable, match="The reply of the grading model has"):
+        with pytest.raises(ScoringError, match="The reply of the grading model has"):
             ModelGraded().read(reply)
     assert ModelGraded(partial_credit=True).read("GRADE: P").numbers == {"": 0.5}
     assert ModelGraded(grade=r"(\w)/C").read("I/C").value == "I"
 
 
 def test_a_function_gives_a_score_or_its_value() -> None:
-    custom = Custom(function="mine.scorers:judge")
-    assert custom.called == "judge"
+    custom = CustomScorer(function="mine.scorers:judge")
+    assert custom.score_name == "judge"
     assert custom.read(True) == Score(value=True)
     assert custom.read({"a": 1, "b": "x"}).numbers == {"a": 1.0}
     assert custom.read(Score(value=0.5, answer="a")).answer == "a"
     for wrong in (None, [1], float("nan"), {"a": None}, object()):
-        with pytest.raises(Unscorable, match="is no score"):
+        with pytest.raises(ScoringError, match="is no score"):
             custom.read(wrong)
 
 
-def test_values_are_numbers_where_they_can_be() -> None:
-    assert [number(one) for one in (True, False, 2.5, "C", "P", "I", "N", "blue")] == [
+def test_score_values_become_numbers_where_possible() -> None:
+    assert [metric_number(one) for one in (True, False, 2.5, "C", "P", "I", "N", "blue")] == [
         1.0,
         0.0,
         2.5,
@@ -280,5 +284,5 @@ def test_values_are_numbers_where_they_can_be() -> None:
         0.0,
         None,
     ]
-    assert score_of(1).value == 1.0
-    assert score_of(True).value is True
+    assert parse_score(1).value == 1.0
+    assert parse_score(True).value is True

@@ -1,25 +1,25 @@
-"""A batch is what somebody wrote down, or a sentence says what has to be mended."""
+"""Batch specs are parsed, or refused with a sentence that says what to correct."""
 
 import subprocess
 import sys
 
 import pytest
 
-from agent.spec import Limits, ModelSpec, Spec
-from evaluation.scorers.custom import Custom
-from evaluation.scorers.exact import Exact
-from evaluation.scorers.match import Match
-from evaluation.spec import (
-    BadBatch,
+from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.datasets.batch import parse_batch_toml
+from perdure.evaluation.scorers.custom import CustomScorer
+from perdure.evaluation.scorers.exact import Exact
+from perdure.evaluation.scorers.match import Match
+from perdure.evaluation.spec import (
     BatchLimits,
     BatchSpec,
     DatasetSpec,
     FieldMap,
-    agent_of,
-    batch_of,
-    runs,
+    InvalidBatch,
+    agent_with_limits,
+    parse_batch,
+    split_by_model,
 )
-from evaluation.toml import batch_of_toml
 
 WRITTEN = """
 name = "sums"
@@ -48,19 +48,19 @@ tokens = 5000
 """
 
 
-def test_a_batch_is_read_as_it_was_written() -> None:
-    batch = batch_of_toml(WRITTEN)
+def test_a_batch_spec_is_parsed_from_toml() -> None:
+    batch = parse_batch_toml(WRITTEN)
     fields = FieldMap(target="answer", metadata=("level",))
     assert batch.dataset == DatasetSpec(path="tasks.jsonl", fields=fields)
     assert [one.name for one in batch.models] == ["openai/big", "openai/small"]
-    assert batch.agent == Spec(
+    assert batch.agent == Agent(
         model=ModelSpec(name="openai/big"),
         tools=("terminal", "finish"),
         limits=Limits(max_iterations=50, max_budget=1.0),
     )
     match = Match(name="last", pattern=r"(\d+)")
-    assert batch.scorers == (Exact(), match, Custom(function="mine.scorers:judge"))
-    assert [one.called for one in batch.scorers] == ["exact", "last", "judge"]
+    assert batch.scorers == (Exact(), match, CustomScorer(function="mine.scorers:judge"))
+    assert [one.score_name for one in batch.scorers] == ["exact", "last", "judge"]
     assert batch.ids == ("1", "b")
     assert batch.batch_limits == BatchLimits(cost=100.0, tokens=5000)
     assert (batch.concurrency, batch.seed, batch.shuffle, batch.limit) == (10, 0, False, None)
@@ -68,40 +68,42 @@ def test_a_batch_is_read_as_it_was_written() -> None:
 
 
 def test_a_batch_comes_back_from_json() -> None:
-    batch = batch_of_toml(WRITTEN)
+    batch = parse_batch_toml(WRITTEN)
     assert BatchSpec.model_validate_json(batch.model_dump_json()) == batch
 
 
-def test_little_is_needed() -> None:
-    batch = batch_of({"name": "a", "dataset": "mine.tasks:rows", "model": "m"})
+def test_a_batch_spec_needs_few_fields() -> None:
+    batch = parse_batch({"name": "a", "dataset": "mine.tasks:rows", "model": "m"})
     assert batch.dataset == DatasetSpec(function="mine.tasks:rows")
     assert batch.agent.model.name == "m"
-    assert runs(batch) == (batch.model_copy(update={"models": ()}),)
-    own = batch_of({"name": "a", "dataset": "a.csv", "agent": {"model": {"name": "m"}}})
-    assert runs(own) == (own,)
+    assert split_by_model(batch) == (batch.model_copy(update={"models": ()}),)
+    own = parse_batch({"name": "a", "dataset": "a.csv", "agent": {"model": {"name": "m"}}})
+    assert split_by_model(own) == (own,)
 
 
-def test_each_model_has_a_run_of_its_own() -> None:
-    big, small = runs(batch_of_toml(WRITTEN))
+def test_each_model_has_its_own_batch() -> None:
+    big, small = split_by_model(parse_batch_toml(WRITTEN))
     assert (big.name, big.agent.model.name) == ("sums-openai-big", "openai/big")
     assert (small.name, small.agent.model.temperature) == ("sums-openai-small", 0.5)
-    assert runs(small) == (small,)
+    assert split_by_model(small) == (small,)
 
 
 def test_the_narrower_limit_counts() -> None:
-    limits = agent_of(batch_of_toml(WRITTEN), "2026-03-01T09:01:00.000000").limits
+    limits = agent_with_limits(parse_batch_toml(WRITTEN), "2026-03-01T09:01:00.000000").limits
     assert limits == Limits(
         max_iterations=30, max_budget=1.0, deadline="2026-03-01T09:01:00.000000"
     )
-    own = batch_of({"name": "a", "dataset": "a.csv", "model": "m", "limits": {"tokens": 9}})
-    assert agent_of(own).limits == Limits(max_tokens=9)
+    own = parse_batch({"name": "a", "dataset": "a.csv", "model": "m", "limits": {"tokens": 9}})
+    assert agent_with_limits(own).limits == Limits(max_tokens=9)
 
 
-def test_the_format_is_told_by_the_name_of_the_file() -> None:
-    kinds = [DatasetSpec(path=f"a.{one}").kind for one in ("jsonl", "CSV", "parquet", "ndjson")]
+def test_the_format_follows_from_the_file_extension() -> None:
+    kinds = [
+        DatasetSpec(path=f"a.{one}").file_format for one in ("jsonl", "CSV", "parquet", "ndjson")
+    ]
     assert kinds == ["jsonl", "csv", "parquet", "jsonl"]
-    assert DatasetSpec(path="a.txt", format="csv").kind == "csv"
-    assert DatasetSpec(function="a:b").kind is None
+    assert DatasetSpec(path="a.txt", format="csv").file_format == "csv"
+    assert DatasetSpec(function="a:b").file_format is None
 
 
 @pytest.mark.parametrize(
@@ -136,25 +138,28 @@ def test_the_format_is_told_by_the_name_of_the_file() -> None:
         ('name = "sums"\n', "", "the key 'name' is missing"),
     ],
 )
-def test_what_cannot_be_run_is_told_by_its_key(written: str, instead: str, sentence: str) -> None:
+def test_an_invalid_batch_is_refused_with_the_key(
+    written: str, instead: str, sentence: str
+) -> None:
     assert written in WRITTEN
-    with pytest.raises(BadBatch) as refused:
-        batch_of_toml(WRITTEN.replace(written, instead, 1))
+    with pytest.raises(InvalidBatch) as refused:
+        parse_batch_toml(WRITTEN.replace(written, instead, 1))
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_typing_mistake_is_found_in_the_only_model_too() -> None:
-    with pytest.raises(BadBatch, match=r"there is no key 'model\.nme'"):
-        batch_of({"name": "a", "dataset": "a.csv", "model": {"name": "m", "nme": "m"}})
+def test_an_unknown_key_of_a_single_model_is_refused() -> None:
+    with pytest.raises(InvalidBatch, match=r"there is no key 'model\.nme'"):
+        parse_batch({"name": "a", "dataset": "a.csv", "model": {"name": "m", "nme": "m"}})
 
 
-def test_a_workflow_can_hold_a_spec() -> None:
-    """Its sandbox does not let `regex` be imported, which asks for the locale."""
-    code = "import sys, evaluation.spec, evaluation.result; sys.exit('regex' in sys.modules)"
+def test_a_workflow_can_parse_a_batch_spec() -> None:
+    """The workflow sandbox forbids importing `regex`, which reads the locale."""
+    modules = "perdure.evaluation.spec, perdure.evaluation.result"
+    code = f"import sys, {modules}; sys.exit('regex' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_toml_that_is_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(BadBatch, match="It is no TOML"):
-        batch_of_toml("a = " + "[" * 5000)
+def test_deeply_nested_toml_is_refused() -> None:
+    with pytest.raises(InvalidBatch, match="It is no TOML"):
+        parse_batch_toml("a = " + "[" * 5000)

@@ -1,4 +1,4 @@
-"""Errors and intervals agree with closed forms, tables and brute force."""
+"""Standard errors and intervals agree with closed forms, tables and brute force."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics import (
-    MOST_RESAMPLED,
+from perdure.evaluation.statistics import (
+    MAX_BOOTSTRAP_VALUES,
     Estimator,
-    bootstrap,
-    moments,
-    normal,
-    two_sided,
-    wilson,
+    bootstrap_interval,
+    moments_of,
+    normal_interval,
+    two_sided_p_value,
+    wilson_interval,
 )
 
 SCORES = st.floats(-1000, 1000)
 
 
 def clustered(clusters: list[list[int]]) -> float:
-    """Miller 2024, appendix A, as it stands there, with the factor for few clusters."""
+    """Compute Miller 2024, appendix A, literally, with the factor for few clusters."""
     values = [value for cluster in clusters for value in cluster]
     mean = Fraction(sum(values), len(values))
     total = sum((a - mean) * (b - mean) for one in clusters for a in one for b in one)
@@ -33,26 +33,26 @@ def clustered(clusters: list[list[int]]) -> float:
 def test_the_error_of_sample_means_is_the_one_clustered_by_sample(
     clusters: list[list[int]],
 ) -> None:
-    found = moments([sum(cluster) / 3 for cluster in clusters]).standard_error
+    found = moments_of([sum(cluster) / 3 for cluster in clusters]).standard_error
     assert found is not None
     assert isclose(found, clustered(clusters), abs_tol=1e-12)
 
 
-def test_epochs_that_agree_are_no_more_evidence_than_one() -> None:
+def test_identical_epochs_do_not_reduce_the_standard_error() -> None:
     once = [[1], [0], [1], [1]]
     four_times = [cluster * 4 for cluster in once]
     assert isclose(clustered(once), clustered(four_times))
 
 
-def test_a_standard_error_by_hand() -> None:
-    found = moments([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
+def test_a_standard_error_equals_one_computed_by_hand() -> None:
+    found = moments_of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
     assert found.mean == 5.0
     assert isclose(found.standard_error or 0, sqrt(32 / 7 / 8))
-    assert moments([1.0]).standard_error is None
+    assert moments_of([1.0]).standard_error is None
 
 
-def test_values_that_are_large_and_close_keep_their_error() -> None:
-    found = moments([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
+def test_large_and_close_values_keep_their_standard_error() -> None:
+    found = moments_of([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
     assert isclose(found.standard_error or 0, sqrt(30 / 4))
 
 
@@ -69,63 +69,76 @@ def test_values_that_are_large_and_close_keep_their_error() -> None:
 def test_wilsons_interval_is_that_of_the_tables(
     right: int, count: int, low: float, high: float
 ) -> None:
-    found = wilson(right, count)
+    found = wilson_interval(right, count)
     assert found == pytest.approx((low, high), abs=1e-6)
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilsons_interval_holds_the_share(given_: tuple[int, int]) -> None:
+def test_wilsons_interval_contains_the_proportion(given_: tuple[int, int]) -> None:
     right, count = given_
-    low, high = wilson(right, count)
+    low, high = wilson_interval(right, count)
     assert 0 <= low <= right / count <= high <= 1
 
 
 def test_the_bootstrap_is_the_same_for_the_same_seed() -> None:
     values = [float(one % 3 == 0) for one in range(50)]
-    assert bootstrap(values, "a") == bootstrap(values, "a") != bootstrap(values, "b")
+    assert (
+        bootstrap_interval(values, "a")
+        == bootstrap_interval(values, "a")
+        != bootstrap_interval(values, "b")
+    )
+
+
+def test_the_bootstrap_of_a_seed_never_changes() -> None:
+    values = [0.0, 0.1, 0.35, 0.7, 0.9, 1.0, 2.0, 3.1, 4.7, 5.3, 8.9]
+    assert bootstrap_interval(values, "seed") == pytest.approx(
+        (1.0039772727272727, 4.073181818181818), abs=1e-12
+    )
 
 
 def test_the_bootstrap_comes_to_the_normal_interval() -> None:
     values = [float(one % 2) for one in range(400)]
-    found = moments(values)
-    expected = normal(found.mean, found.standard_error or 0)
-    assert bootstrap(values, "a") == pytest.approx(expected, abs=0.006)
+    found = moments_of(values)
+    expected = normal_interval(found.mean, found.standard_error or 0)
+    assert bootstrap_interval(values, "a") == pytest.approx(expected, abs=0.006)
 
 
 @given(st.lists(SCORES, min_size=1, max_size=4))
 @settings(max_examples=10)
 def test_the_bootstrap_stays_between_the_values(values: list[float]) -> None:
-    low, high = bootstrap(values, "a")
+    low, high = bootstrap_interval(values, "a")
     assert min(values) - 1e-9 <= low <= high <= max(values) + 1e-9
 
 
-def test_values_that_are_all_the_same_have_no_width() -> None:
-    assert bootstrap([0.5] * 9, "a") == (0.5, 0.5)
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    assert bootstrap_interval([0.5] * 9, "a") == (0.5, 0.5)
 
 
 def test_a_p_value_is_that_of_the_table() -> None:
-    assert two_sided(1.959963984540054) == pytest.approx(0.05)
-    assert two_sided(-2.5758293) == pytest.approx(0.01)
-    assert two_sided(0) == 1.0
-    assert all(two_sided(a) > two_sided(b) for a, b in pairwise([0.0, 0.5, 1.0, 3.0]))
+    assert two_sided_p_value(1.959963984540054) == pytest.approx(0.05)
+    assert two_sided_p_value(-2.5758293) == pytest.approx(0.01)
+    assert two_sided_p_value(0) == 1.0
+    assert all(
+        two_sided_p_value(a) > two_sided_p_value(b) for a, b in pairwise([0.0, 0.5, 1.0, 3.0])
+    )
 
 
-def test_an_estimator_holds_few_values() -> None:
+def test_an_estimator_keeps_a_bounded_number_of_values() -> None:
     estimator = Estimator()
-    for one in range(MOST_RESAMPLED + 1000):
+    for one in range(MAX_BOOTSTRAP_VALUES + 1000):
         estimator.add(float(one % 2))
-    assert len(estimator._values) == MOST_RESAMPLED
+    assert len(estimator._values) == MAX_BOOTSTRAP_VALUES
     error = estimator.moments.standard_error
     assert error is not None
-    assert estimator.interval("a") == normal(estimator.moments.mean, error)
-    assert estimator.wilson() == wilson(1500, 3000)
+    assert estimator.interval("a") == normal_interval(estimator.moments.mean, error)
+    assert estimator.wilson_interval() == wilson_interval(1500, 3000)
 
 
-def test_what_is_not_0_or_1_has_no_wilson_interval() -> None:
+def test_values_other_than_0_and_1_have_no_wilson_interval() -> None:
     estimator = Estimator()
-    assert estimator.wilson() is None
+    assert estimator.wilson_interval() is None
     estimator.add(1.0)
-    assert estimator.wilson() == wilson(1, 1)
+    assert estimator.wilson_interval() == wilson_interval(1, 1)
     assert estimator.interval("a") is None
     estimator.add(0.5)
-    assert estimator.wilson() is None
+    assert estimator.wilson_interval() is None

@@ -1,4 +1,4 @@
-"""What many results say together."""
+"""Tests of the summary of a batch."""
 
 import random
 import tracemalloc
@@ -7,35 +7,37 @@ from math import isclose, sqrt
 
 import pytest
 
-from evaluation.result import SampleResult
-from evaluation.summary import Summary
-from evaluation.tally import MOST_GROUPS, OTHERS, Tally, summary
+from perdure.evaluation.result import SampleResult
+from perdure.evaluation.summary import Summary
+from perdure.evaluation.tally import MAX_GROUPS, OTHER_LABELS, Tally, summarize
 from tests.evaluation.results import attempt, result
 
 
-def test_what_was_expected_is_all_accounted_for() -> None:
+def test_counts_add_up_to_the_expected_epochs() -> None:
     limited = SampleResult(id="c", attempts=(attempt(1, limit="max_tokens", stuck=True),))
-    counts = summary([result("a", 1, None), result("b", 0), limited], expected=9, running=2).counts
+    counts = summarize(
+        [result("a", 1, None), result("b", 0), limited], expected=9, running=2
+    ).counts
     assert (counts.scored, counts.limited, counts.failed) == (2, 1, 1)
     assert (counts.running, counts.missing, counts.done) == (2, 3, 3)
     assert counts.expected == counts.done + counts.failed + counts.running + counts.missing == 9
 
 
-def test_a_dataset_that_became_smaller_is_no_contradiction() -> None:
-    counts = summary([result("a", 1), result("b", 1)], expected=1).counts
+def test_a_shrunken_dataset_raises_the_expected_count() -> None:
+    counts = summarize([result("a", 1), result("b", 1)], expected=1).counts
     assert (counts.expected, counts.missing) == (2, 0)
 
 
 def test_a_failure_is_never_a_score_of_0() -> None:
-    found = summary([result("a", 1), result("b", None)], expected=2)
+    found = summarize([result("a", 1), result("b", None)], expected=2)
     score = found.score("exact")
     assert score is not None
     assert (score.samples, score.mean) == (1, 1.0)
     assert found.failures == {"infrastructure": 1}
 
 
-def test_each_sample_weighs_the_same_however_many_epochs_it_has() -> None:
-    score = summary([result("a", 1, 1, 1), result("b", 0)], expected=6).score("exact")
+def test_samples_weigh_the_same_with_any_number_of_epochs() -> None:
+    score = summarize([result("a", 1, 1, 1), result("b", 0)], expected=6).score("exact")
     assert score is not None
     assert (score.samples, score.mean) == (2, 0.5)
     assert isclose(score.standard_error or 0, sqrt(0.5 / 2))
@@ -43,7 +45,7 @@ def test_each_sample_weighs_the_same_however_many_epochs_it_has() -> None:
 
 def test_every_reducer_has_an_estimate() -> None:
     results = [result("a", 1, 0), result("b", 0, 0), result("c", 1, 1)]
-    (measure,) = summary(results, 6, ["mean", "pass@2", "pass^2"]).measures
+    (measure,) = summarize(results, 6, ["mean", "pass@2", "pass^2"]).measures
     means = {name: one.mean for name, one in measure.estimates.items()}
     assert means == {"mean": 0.5, "pass@2": pytest.approx(2 / 3), "pass^2": pytest.approx(1 / 3)}
     assert measure.estimates["mean"].wilson is None
@@ -52,16 +54,16 @@ def test_every_reducer_has_an_estimate() -> None:
     assert 0 <= low < 0.5 < high <= 1
 
 
-def test_too_few_epochs_make_no_estimate() -> None:
-    (measure,) = summary([result("a", 1)], 2, ["pass@2"]).measures
+def test_too_few_epochs_give_no_estimate() -> None:
+    (measure,) = summarize([result("a", 1)], 2, ["pass@2"]).measures
     assert measure.estimates == {}
 
 
-def test_all_that_was_spent_is_counted_and_only_what_counts_is_scored() -> None:
+def test_every_attempt_is_paid_for_and_only_the_newest_is_scored() -> None:
     retried = SampleResult(
         id="a", attempts=(attempt(None, tool_errors=1), attempt(1, 0, 1, tool_calls=4, stuck=True))
     )
-    found = summary([retried], 1)
+    found = summarize([retried], 1)
     assert (found.attempts, found.turns, found.seconds) == (2, 6, 4.0)
     assert (found.tool_calls, found.tool_errors, found.stuck) == (4, 1, 1)
     assert (found.usage.prompt_tokens, found.usage.completion_tokens) == (20, 10)
@@ -74,7 +76,7 @@ def test_limits_are_counted_by_their_code() -> None:
         SampleResult(id=str(at), attempts=(attempt(0, limit=limit),))
         for at, limit in enumerate(["max_budget", "deadline", "max_budget"])
     ]
-    assert summary(results, 3).limits == {"deadline": 1, "max_budget": 2}
+    assert summarize(results, 3).limits == {"deadline": 1, "max_budget": 2}
 
 
 def test_a_breakdown_is_by_the_values_of_the_metadata() -> None:
@@ -83,7 +85,7 @@ def test_a_breakdown_is_by_the_values_of_the_metadata() -> None:
         result("b", 0, level=2, kind="sum", note=None),
         result("c", 0, level=2, kind="sum", easy=True),
     ]
-    (measure,) = summary(results, 3).measures
+    (measure,) = summarize(results, 3).measures
     assert {key: sorted(groups) for key, groups in measure.groups.items()} == {
         "easy": ["true"],
         "kind": ["sum"],
@@ -93,33 +95,33 @@ def test_a_breakdown_is_by_the_values_of_the_metadata() -> None:
     assert (level.samples, level.mean, level.standard_error) == (2, 0.0, 0.0)
 
 
-def test_a_key_that_is_as_good_as_an_id_makes_no_breakdown() -> None:
-    results = [result(str(one), 1, number=one, kind="sum") for one in range(MOST_GROUPS + 1)]
-    found = summary(results, 0)
+def test_a_metadata_key_with_too_many_values_makes_no_breakdown() -> None:
+    results = [result(str(one), 1, number=one, kind="sum") for one in range(MAX_GROUPS + 1)]
+    found = summarize(results, 0)
     assert found.ungrouped == ("number",)
     assert list(found.measures[0].groups) == ["kind"]
 
 
-def test_metrics_and_words_are_told_apart() -> None:
+def test_numeric_metrics_and_labels_are_separated() -> None:
     results = [result(str(one), {"f1": 0.5, "grade": "C", "colour": "red"}) for one in range(2)]
-    colour, f1, grade = summary(results, 2).measures
+    colour, f1, grade = summarize(results, 2).measures
     assert (f1.metric, f1.estimates["mean"].mean, f1.labels) == ("f1", 0.5, {})
     assert (grade.metric, grade.estimates["mean"].mean, grade.labels) == ("grade", 1.0, {"C": 2})
     assert (colour.metric, colour.estimates, colour.labels) == ("colour", {}, {"red": 2})
 
 
-def test_words_without_number_are_counted_together() -> None:
-    results = [result(str(one), f"word {one}") for one in range(MOST_GROUPS + 7)]
-    (measure,) = summary(results, 0).measures
-    assert len(measure.labels) == MOST_GROUPS + 1
-    assert measure.labels[OTHERS] == 7
+def test_labels_beyond_the_limit_are_counted_together() -> None:
+    results = [result(str(one), f"word {one}") for one in range(MAX_GROUPS + 7)]
+    (measure,) = summarize(results, 0).measures
+    assert len(measure.labels) == MAX_GROUPS + 1
+    assert measure.labels[OTHER_LABELS] == 7
 
 
 def test_the_order_of_the_results_does_not_matter() -> None:
     results = [result(str(one), one % 2, level=one % 3) for one in range(30)]
-    found = summary(results, 30)
+    found = summarize(results, 30)
     random.Random(1).shuffle(results)
-    other = summary(results, 30)
+    other = summarize(results, 30)
     assert found.counts == other.counts
     one, two = found.score("exact"), other.score("exact")
     assert one is not None
@@ -129,12 +131,12 @@ def test_the_order_of_the_results_does_not_matter() -> None:
 
 
 def test_a_summary_comes_back_from_json() -> None:
-    found = summary([result("a", 1, level=1), result("b", None)], 3)
+    found = summarize([result("a", 1, level=1), result("b", None)], 3)
     assert Summary.model_validate_json(found.model_dump_json()) == found
 
 
-def test_nothing_yet_is_a_summary_too() -> None:
-    found = summary([], expected=4)
+def test_a_batch_without_results_has_a_summary() -> None:
+    found = summarize([], expected=4)
     assert (found.counts.missing, found.measures, found.score("exact")) == (4, (), None)
 
 

@@ -4,14 +4,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from events.actions import MCPToolAction
-from events.content import TextContent
-from events.control import PauseEvent
-from events.entry import entry, entry_from
-from events.event import UnknownEvent, event_from, fields_of
-from events.tools import ActionEvent
-from events.usage import Usage
-from tests.builders import ORIGIN, WHEN, action, entries, id_of, user
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import TextContent
+from perdure.events.control import PauseEvent
+from perdure.events.entry import make_entry, parse_entry
+from perdure.events.event import UnknownEvent, dump_event, parse_event
+from perdure.events.tools import ActionEvent
+from perdure.events.usage import Usage
+from tests.builders import ORIGIN, TIMESTAMP, action, entries, id_of, user
 
 NEWER: dict[str, dict[str, Any]] = {
     "a kind that is new": {"kind": "DreamEvent", "sheep": [1, None, {"electric": None}]},
@@ -21,7 +21,7 @@ NEWER: dict[str, dict[str, Any]] = {
         "llm_message": {"role": "user", "content": [{"type": "text", "text": "hi", "loud": 1}]},
     },
     "an action that is new": {
-        **fields_of(action()),
+        **dump_event(action()),
         "action": {"kind": "BrowseAction", "url": "https://example.org", "tab": None},
     },
     "no kind at all": {"tool_call_id": "call_1"},
@@ -30,49 +30,49 @@ NEWER: dict[str, dict[str, Any]] = {
 
 
 def fields(newer: dict[str, Any]) -> dict[str, Any]:
-    return {"id": id_of(4), "timestamp": WHEN, "source": "user", **newer}
+    return {"id": id_of(4), "timestamp": TIMESTAMP, "source": "user", **newer}
 
 
 newer = pytest.mark.parametrize("newer", NEWER.values(), ids=NEWER)
 
 
 @newer
-def test_what_a_newer_writer_wrote_is_kept_as_it_came(newer: dict[str, Any]) -> None:
-    event = event_from(fields(newer))
+def test_an_event_of_a_newer_writer_is_kept_unchanged(newer: dict[str, Any]) -> None:
+    event = parse_event(fields(newer))
     assert isinstance(event, UnknownEvent)
-    assert json.dumps(fields_of(event)) == json.dumps(fields(newer))
+    assert json.dumps(dump_event(event)) == json.dumps(fields(newer))
 
 
 @newer
-def test_what_a_newer_writer_wrote_is_rewritten_byte_for_byte(newer: dict[str, Any]) -> None:
+def test_an_event_of_a_newer_writer_is_rewritten_byte_for_byte(newer: dict[str, Any]) -> None:
     written = {"origin": ORIGIN.model_dump(), **fields(newer), "usage": {"cost": 0.5}}
     body = json.dumps(written, separators=(",", ":")).encode()
-    held = entry_from(4, body)
-    assert entry(4, held.event, held.origin, held.usage).body == body
+    held = parse_entry(4, body)
+    assert make_entry(4, held.event, held.origin, held.usage).body == body
 
 
 def test_an_unknown_event_still_tells_what_it_is() -> None:
-    event = event_from(fields({"kind": "DreamEvent"}))
+    event = parse_event(fields({"kind": "DreamEvent"}))
     assert (event.kind, event.id, event.source) == ("DreamEvent", id_of(4), "user")
-    assert event.timestamp == WHEN
+    assert event.timestamp == TIMESTAMP
 
 
 def test_an_entry_holds_an_unknown_event_as_such() -> None:
-    [held] = entries([event_from(fields({"kind": "PauseEvent", "until": None}))])
+    [held] = entries([parse_event(fields({"kind": "PauseEvent", "until": None}))])
     assert isinstance(held.event, UnknownEvent)
-    assert isinstance(entry_from(0, held.body).event, UnknownEvent)
+    assert isinstance(parse_entry(0, held.body).event, UnknownEvent)
 
 
 def test_null_in_the_arguments_of_a_tool_is_an_argument() -> None:
     arguments = {"a": None, "b": [None, {"c": None}]}
-    event = event_from(fields_of(action(arguments=json.dumps(arguments))))
+    event = parse_event(dump_event(action(arguments=json.dumps(arguments))))
     assert isinstance(event, ActionEvent)
     assert isinstance(event.action, MCPToolAction)
     assert event.action.data == arguments
 
 
-def test_what_is_absent_is_not_written() -> None:
-    assert None not in fields_of(user()).values()
+def test_absent_fields_are_not_written() -> None:
+    assert None not in dump_event(user()).values()
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,16 @@ def test_a_timestamp_has_one_width_only(timestamp: str) -> None:
 
 def test_events_do_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        PauseEvent(timestamp=WHEN).id = "another"  # type: ignore[misc]
+        PauseEvent(timestamp=TIMESTAMP).id = "another"  # type: ignore[misc]
     with pytest.raises(ValidationError, match="frozen"):
-        event_from({"kind": "DreamEvent"}).kind = "PauseEvent"  # type: ignore[misc]
+        parse_event({"kind": "DreamEvent"}).kind = "PauseEvent"  # type: ignore[misc]
 
 
 def test_a_field_that_nobody_declared_is_a_mistake() -> None:
     with pytest.raises(ValidationError, match="extra"):
         TextContent.model_validate({"text": "hi", "txet": "hi"})
     with pytest.raises(ValidationError, match="extra"):
-        PauseEvent.model_validate({"timestamp": WHEN, "until": "noon"})
+        PauseEvent.model_validate({"timestamp": TIMESTAMP, "until": "noon"})
 
 
 @pytest.mark.parametrize(
@@ -122,29 +122,29 @@ def test_a_field_that_nobody_declared_is_a_mistake() -> None:
 )
 def test_a_damaged_object_is_not_read(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        entry_from(0, body)
+        parse_entry(0, body)
 
 
 def test_usage_rides_along_without_its_zeros() -> None:
     usage = Usage(prompt_tokens=12, cost=0.25)
-    body = entry(0, user(), ORIGIN, usage).body
+    body = make_entry(0, user(), ORIGIN, usage).body
     assert json.loads(body)["usage"] == {"prompt_tokens": 12, "cost": 0.25}
-    assert entry_from(0, body).usage == usage
-    assert entry_from(0, entry(0, user(), ORIGIN).body).usage is None
+    assert parse_entry(0, body).usage == usage
+    assert parse_entry(0, make_entry(0, user(), ORIGIN).body).usage is None
 
 
 def test_usage_of_nothing_is_still_usage() -> None:
-    assert entry_from(0, entry(0, user(), ORIGIN, Usage()).body).usage == Usage()
+    assert parse_entry(0, make_entry(0, user(), ORIGIN, Usage()).body).usage == Usage()
 
 
 def test_the_sha_is_that_of_the_stored_bytes() -> None:
     [one], [same], [other] = entries([user()]), entries([user()]), entries([user("Stop.")])
     assert len(one.sha) == 32
     assert one.sha == same.sha != other.sha
-    assert entry_from(0, one.body).sha == one.sha
+    assert parse_entry(0, one.body).sha == one.sha
 
 
 def test_half_a_character_becomes_a_question_mark_before_it_is_stored() -> None:
-    made = entry(0, user("a\ud800b"), ORIGIN)
-    assert made == entry_from(0, made.body)
-    assert made == entry(0, user("a?b"), ORIGIN)
+    made = make_entry(0, user("a\ud800b"), ORIGIN)
+    assert made == parse_entry(0, made.body)
+    assert made == make_entry(0, user("a?b"), ORIGIN)

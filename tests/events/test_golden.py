@@ -11,11 +11,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from events.actions import Action
-from events.base import EventBase
-from events.entry import entry, entry_from
-from events.event import Event, UnknownEvent, event_from, fields_of
-from events.observations import Observation
+from perdure.events.actions import Action
+from perdure.events.base import EventBase
+from perdure.events.entry import make_entry, parse_entry
+from perdure.events.event import Event, UnknownEvent, dump_event, parse_event
+from perdure.events.observations import Observation
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "events").glob("*.json"))
 
@@ -36,9 +36,9 @@ def kind_of(model: type[BaseModel]) -> str:
 
 @golden
 def test_a_stored_event_is_rewritten_byte_for_byte(path: Path) -> None:
-    held = entry_from(3, stored(path))
+    held = parse_entry(3, stored(path))
     assert not isinstance(held.event, UnknownEvent)
-    assert entry(3, held.event, held.origin, held.usage).body == stored(path)
+    assert make_entry(3, held.event, held.origin, held.usage).body == stored(path)
 
 
 @golden
@@ -46,18 +46,18 @@ def test_an_event_reads_and_writes_as_it_did(path: Path) -> None:
     fields = json.loads(stored(path))
     fields.pop("origin")
     fields.pop("usage", None)
-    assert json.dumps(fields_of(event_from(fields))) == json.dumps(fields)
+    assert json.dumps(dump_event(parse_event(fields))) == json.dumps(fields)
 
 
 @golden
 def test_a_golden_file_is_named_after_its_kind(path: Path) -> None:
-    kind = entry_from(0, stored(path)).event.kind
+    kind = parse_entry(0, stored(path)).event.kind
     assert path.name.split(".")[0].split("-")[0] == kind
 
 
 def test_every_kind_of_event_has_a_golden_file() -> None:
     kinds = {kind_of(model) for model in members(Event)}
-    assert kinds == {entry_from(0, stored(path)).event.kind for path in GOLDEN}
+    assert kinds == {parse_entry(0, stored(path)).event.kind for path in GOLDEN}
 
 
 def test_every_kind_of_action_and_observation_has_a_golden_file() -> None:

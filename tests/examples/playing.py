@@ -3,29 +3,29 @@
 from pathlib import Path
 from uuid import uuid4
 
-from agent.answer import events_of
-from agent.completion import Completion
-from events.content import Message, MessageToolCall, TextContent
-from events.entry import Entry, Origin
-from events.event import Event
-from events.messages import MessageEvent, SystemPromptEvent
-from events.observations import MCPToolObservation
-from events.tools import ActionEvent, ObservationEvent
 from examples.bfcl.backends import SCENARIO, Worker, toolset
 from examples.bfcl.dataset import Sample
-from examples.bfcl.objects import Objects, fetched
+from examples.bfcl.objects import Objects, fetch_objects
 from examples.bfcl.script import script
-from models.script import Answer
-from storage.keys import conversation_prefix
-from storage.log import EventLog
-from storage.store import Store
-from tools.tool import Context, Tool
+from perdure.agent.calls.answer import parse_response
+from perdure.agent.calls.completion import Completion
+from perdure.events.content import Message, MessageToolCall, TextContent
+from perdure.events.entry import Entry, Origin
+from perdure.events.event import Event
+from perdure.events.messages import MessageEvent, SystemPromptEvent
+from perdure.events.observations import MCPToolObservation
+from perdure.events.tools import ActionEvent, ObservationEvent
+from perdure.storage.keys import conversation_prefix
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.store import Store
+from perdure.testing.script import ScriptedAnswer
+from perdure.tools.tool import Context, Tool
 
 WHEN = "2026-01-01T00:00:00.000000"
 USER = "tester"
 
 
-class Play:
+class BenchmarkConversation:
     """One sample, played by `worker`, which can be another one for each call."""
 
     def __init__(self, store: Store, sample: Sample, worker: Worker) -> None:
@@ -38,28 +38,28 @@ class Play:
         self.results: list[str] = []
         self._answers = iter(script(sample).answers)
 
-    async def whole(self) -> "Play":
+    async def play_all(self) -> "BenchmarkConversation":
         """Play all turns and give itself back."""
         await self.open()
         for turn, said in enumerate(self.sample.turns):
-            await self.say(said, f"{self.sample.id}-{turn}")
-            await self.answer()
+            await self.send_message(said, f"{self.sample.id}-{turn}")
+            await self.respond()
         return self
 
     async def open(self) -> None:
         prompt = TextContent(text=f"{SCENARIO}{self.sample.id}")
         await self._append(SystemPromptEvent(timestamp=WHEN, system_prompt=prompt))
 
-    async def say(self, text: str, message_id: str) -> None:
+    async def send_message(self, text: str, message_id: str) -> None:
         message = Message(role="user", content=(TextContent(text=text),))
         await self._append(
             MessageEvent(timestamp=WHEN, source="user", llm_message=message, message_id=message_id)
         )
 
-    async def answer(self) -> None:
+    async def respond(self) -> None:
         """The model's answers of one turn and what comes of them."""
         for answer in self._answers:
-            made = await self._append(*events_of(_completion(answer, self.seq), self.tools()))
+            made = await self._append(*parse_response(_completion(answer, self.seq), self.tools()))
             for entry in made:
                 if isinstance(entry.event, ActionEvent):
                     await self.act(entry)
@@ -93,7 +93,7 @@ class Play:
             workspace=Path(),
             log=self.log,
             progress=lambda _: None,
-            keep=self.log.keep,
+            keep=self.log.store_blob,
         )
         observation = await self.tools()[action.tool_name].run(action.action, context)
         assert isinstance(observation, MCPToolObservation)
@@ -104,7 +104,7 @@ class Play:
         return {tool.name: tool for tools in sets for tool in tools}
 
     async def objects(self) -> Objects:
-        return await fetched(self.store, conversation_prefix(USER, self.id))
+        return await fetch_objects(self.store, conversation_prefix(USER, self.id))
 
     async def _append(self, *events: Event) -> list[Entry]:
         origin = Origin(run="run", activity=str(self.seq))
@@ -119,9 +119,9 @@ def _text(observation: MCPToolObservation) -> str:
     return part.text
 
 
-def _completion(answer: Answer, number: int) -> Completion:
+def _completion(answer: ScriptedAnswer, number: int) -> Completion:
     calls = tuple(
-        MessageToolCall(id=f"call-{number}-{nth}", name=call.name, arguments=call.text)
+        MessageToolCall(id=f"call-{number}-{nth}", name=call.name, arguments=call.arguments_text)
         for nth, call in enumerate(answer.tool_calls)
     )
     content = (TextContent(text=answer.content),) if answer.content else ()

@@ -14,15 +14,15 @@ pytest.importorskip(
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import state_checker
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_utils import execute_multi_turn_func_call
 
-from events.content import TextContent
-from events.entry import Entry
-from events.observations import MCPToolObservation
 from examples.bfcl.audit import audit
 from examples.bfcl.backends import Backends, ReplayError, Worker
 from examples.bfcl.dataset import Sample, samples
 from examples.bfcl.judge import judge
-from storage.files import FileStore
-from tests.examples.playing import Play
+from perdure.events.content import TextContent
+from perdure.events.entry import Entry
+from perdure.events.observations import MCPToolObservation
+from perdure.storage.files import FileStore
+from tests.examples.playing import BenchmarkConversation
 
 # Between them they have all back-ends, random numbers, and turns of both kinds.
 FEW = [samples()[f"multi_turn_base_{number}"] for number in (0, 33, 57, 109, 150, 180)]
@@ -39,7 +39,7 @@ async def store(tmp_path: Path) -> AsyncIterator[FileStore]:
 @pytest.mark.parametrize("sample", samples().values(), ids=lambda sample: str(sample.number))
 async def test_the_ground_truth_passes(store: FileStore, sample: Sample) -> None:
     worker = Worker()
-    play = await Play(store, sample, worker).whole()
+    play = await BenchmarkConversation(store, sample, worker).play_all()
     objects = await play.objects()
     assert audit(play.id, objects) == []
     assert judge(sample, objects) == []
@@ -63,9 +63,9 @@ def _state_differs(sample: Sample, worker: Worker, conversation_id: str) -> str 
 async def test_another_worker_goes_on_wherever_the_first_one_was_lost(
     store: FileStore, sample: Sample
 ) -> None:
-    undisturbed = (await Play(store, sample, Worker()).whole()).results
+    undisturbed = (await BenchmarkConversation(store, sample, Worker()).play_all()).results
 
-    class Cut(Play):
+    class Cut(BenchmarkConversation):
         """Hands over to another worker before its call number `at`."""
 
         at = 0
@@ -78,36 +78,40 @@ async def test_another_worker_goes_on_wherever_the_first_one_was_lost(
     for at in range(len(undisturbed)):
         cut = Cut(store, sample, Worker())
         cut.at = at
-        assert (await cut.whole()).results == undisturbed
+        assert (await cut.play_all()).results == undisturbed
 
 
 @few
 async def test_a_call_whose_result_was_lost_is_applied_once(
     store: FileStore, sample: Sample
 ) -> None:
-    class Lossy(Play):
+    class Lossy(BenchmarkConversation):
         """Makes every call three times, on this worker and at once, and records the last."""
 
         async def call(self, entry: Entry) -> MCPToolObservation:
             await asyncio.gather(super().call(entry), super().call(entry))
             return await super().call(entry)
 
-    undisturbed = (await Play(store, sample, Worker()).whole()).results
-    lossy = await Lossy(store, sample, Worker()).whole()
+    undisturbed = (await BenchmarkConversation(store, sample, Worker()).play_all()).results
+    lossy = await Lossy(store, sample, Worker()).play_all()
     assert lossy.results == undisturbed
     assert judge(sample, await lossy.objects()) == []
 
 
 async def test_conversations_a_worker_has_no_room_for_are_made_anew(store: FileStore) -> None:
     worker = Worker(most=2)
-    plays = await asyncio.gather(*(Play(store, sample, worker).whole() for sample in FEW))
+    plays = await asyncio.gather(
+        *(BenchmarkConversation(store, sample, worker).play_all() for sample in FEW)
+    )
     for play in plays:
         assert judge(play.sample, await play.objects()) == []
 
 
 async def test_a_worker_forgets_the_conversation_unused_for_longest(store: FileStore) -> None:
     worker = Worker(most=2)
-    first, *later = [await Play(store, sample, worker).whole() for sample in FEW[:3]]
+    first, *later = [
+        await BenchmarkConversation(store, sample, worker).play_all() for sample in FEW[:3]
+    ]
     assert all(worker.conversation(play.id).backends for play in later)
     assert worker.conversation(first.id).backends is None
 
@@ -122,14 +126,14 @@ def test_a_call_that_does_not_fit_is_told_as_upstream_tells_it() -> None:
 async def test_a_conversation_without_a_scenario_is_refused_in_a_sentence(
     store: FileStore,
 ) -> None:
-    play = Play(store, FEW[0], Worker())
-    await play.say("There was no system prompt.", "message")
+    play = BenchmarkConversation(store, FEW[0], Worker())
+    await play.send_message("There was no system prompt.", "message")
     with pytest.raises(ReplayError, match=r"no line .*Scenario: ID.*add it\.$"):
-        await play.answer()
+        await play.respond()
 
 
 async def test_a_log_that_replays_differently_is_refused_in_a_sentence(store: FileStore) -> None:
-    class Invented(Play):
+    class Invented(BenchmarkConversation):
         """Records other results than the tools gave."""
 
         async def call(self, entry: Entry) -> MCPToolObservation:
@@ -138,4 +142,4 @@ async def test_a_log_that_replays_differently_is_refused_in_a_sentence(store: Fi
             return observation.model_copy(update={"content": (TextContent(text="all is well"),)})
 
     with pytest.raises(ReplayError, match=r"returned 'all is well' and returns"):
-        await Invented(store, FEW[0], Worker()).whole()
+        await Invented(store, FEW[0], Worker()).play_all()

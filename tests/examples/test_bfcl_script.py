@@ -11,14 +11,14 @@ pytest.importorskip(
 from examples.bfcl import upstream
 from examples.bfcl.dataset import Sample, definitions, samples
 from examples.bfcl.script import call, python, script
-from models.script import ToolCall
+from perdure.testing.script import ScriptedToolCall
 
 JSON_TYPES = {"object", "array", "string", "number", "integer", "boolean"}
 
 
-def _turns(sample: Sample) -> list[list[list[ToolCall]]]:
+def _turns(sample: Sample) -> list[list[list[ScriptedToolCall]]]:
     """The calls of a script by turn and answer; an answer without calls ends a turn."""
-    turns: list[list[list[ToolCall]]] = [[]]
+    turns: list[list[list[ScriptedToolCall]]] = [[]]
     for answer in script(sample).answers:
         if answer.tool_calls:
             turns[-1].append(list(answer.tool_calls))
@@ -44,7 +44,7 @@ def test_a_script_makes_the_calls_of_the_ground_truth_turn_by_turn(sample: Sampl
     assert upstream.check(sample.entry, [[turn] for turn in made], sample.truth) is None
 
 
-def _python(made: ToolCall) -> str:
+def _python(made: ScriptedToolCall) -> str:
     assert isinstance(made.arguments, dict)
     return python(made.name, made.arguments)
 

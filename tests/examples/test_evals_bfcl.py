@@ -10,42 +10,42 @@ pytest.importorskip(
     "bfcl_eval", reason="bfcl-eval is missing: pip install --no-deps bfcl-eval mpmath"
 )
 
-from evaluation.sample import Sample, sample_of
-from evaluation.score import Outcome
 from examples.bfcl.backends import Worker
 from examples.bfcl.dataset import samples
-from examples.bfcl.judge import judge, turns_in, turns_of
-from examples.bfcl.objects import stored
+from examples.bfcl.judge import judge, turns_of, turns_of_messages
+from examples.bfcl.objects import parse_objects
 from examples.bfcl.script import script
 from examples.evals import checks, multi_turn
-from examples.evals.engine import Plan, carried_out
-from exports.results import messages
-from storage.datasets.dataset import read_dataset
-from storage.files import FileStore
-from tests.examples.playing import Play
+from examples.evals.engine import Plan, run_batch
+from perdure.datasets.dataset import read_dataset
+from perdure.evaluation.sample import Sample, build_sample
+from perdure.evaluation.score import Outcome
+from perdure.exports.results import messages
+from perdure.storage.files import FileStore
+from tests.examples.playing import BenchmarkConversation
 
 ONE = samples()["multi_turn_base_0"]
 URL = "http://127.0.0.1:1/v1"
 
 
 @pytest_asyncio.fixture
-async def play(tmp_path: Path) -> Play:
+async def play(tmp_path: Path) -> BenchmarkConversation:
     store = FileStore(tmp_path)
-    return await Play(store, ONE, Worker()).whole()
+    return await BenchmarkConversation(store, ONE, Worker()).play_all()
 
 
 @pytest_asyncio.fixture
-async def said(play: Play) -> list[dict[str, Any]]:
+async def said(play: BenchmarkConversation) -> list[dict[str, Any]]:
     """The conversation in the results format."""
     return list(messages(await play.log.read(0, play.seq)))
 
 
 def row(name: str) -> Sample:
-    return sample_of(next(one for one in multi_turn.rows() if one["id"] == name))
+    return build_sample(next(one for one in multi_turn.rows() if one["id"] == name))
 
 
 def scored(said: list[dict[str, Any]]) -> dict[str, Any]:
-    return multi_turn.solved(row(ONE.id), Outcome(text="", messages=tuple(said)))
+    return multi_turn.score_sample(row(ONE.id), Outcome(text="", messages=tuple(said)))
 
 
 def test_every_sample_of_the_benchmark_is_a_row_that_says_its_turns_one_by_one() -> None:
@@ -58,22 +58,24 @@ def test_every_sample_of_the_benchmark_is_a_row_that_says_its_turns_one_by_one()
 
 def test_a_request_is_known_by_its_scenario() -> None:
     (told, _) = next(multi_turn.rows())["input"]
-    assert multi_turn.asked([told, {"role": "user", "content": "Hello."}]) == ONE.id
-    assert multi_turn.asked([{"role": "user", "content": told["content"]}]) == ""
+    assert multi_turn.sample_of_request([told, {"role": "user", "content": "Hello."}]) == ONE.id
+    assert multi_turn.sample_of_request([{"role": "user", "content": told["content"]}]) == ""
 
 
 async def test_messages_have_the_turns_that_the_log_has(
-    play: Play, said: list[dict[str, Any]]
+    play: BenchmarkConversation, said: list[dict[str, Any]]
 ) -> None:
-    logged = turns_of(stored(await play.objects()))
-    found = turns_in(said)
-    assert [turn.said for turn in found] == list(ONE.turns)
+    logged = turns_of(parse_objects(await play.objects()))
+    found = turns_of_messages(said)
+    assert [turn.text for turn in found] == list(ONE.turns)
     assert [turn.calls for turn in found] == [turn.calls for turn in logged]
     assert [len(turn.steps) for turn in found] == [len(turn.steps) for turn in logged]
     assert all(turn.ended for turn in found)
 
 
-async def test_the_benchmarks_own_solution_is_right(play: Play, said: list[dict[str, Any]]) -> None:
+async def test_the_benchmarks_own_solution_is_right(
+    play: BenchmarkConversation, said: list[dict[str, Any]]
+) -> None:
     assert scored(said) == {"value": True, "explanation": None}
     assert judge(ONE, await play.objects()) == []
 
@@ -112,15 +114,15 @@ async def test_a_batch_is_solved_while_workers_are_killed(tmp_path: Path) -> Non
     plan = Plan(
         batch=lambda model: multi_turn.batch(ids, 2, model),
         scripts=scripts,
-        name_of=multi_turn.asked,
+        name_of=multi_turn.sample_of_request,
         warm="examples.bfcl.warm",
         workers=2,
         kill_every=0.1,
     )
     answers = sum(len(each.answers) for each in scripts.values())
-    async with carried_out(plan, tmp_path, lambda _: None) as done:
-        assert list(checks.scores(done, dict.fromkeys(ids, 1.0))) == []
+    async with run_batch(plan, tmp_path, lambda _: None) as done:
+        assert list(checks.check_scores(done, dict.fromkeys(ids, 1.0))) == []
         # A slow machine may take a worker for lost that is not: then it is asked for again too.
         assert done.asked.answers == answers
-        assert await checks.logs(done, lambda one, held: judge(samples()[one.id], held)) == []
+        assert await checks.check_logs(done, lambda one, held: judge(samples()[one.id], held)) == []
         assert done.kills

@@ -1,27 +1,27 @@
-"""A batch with everything in it that an Inspect log has to decide about."""
+"""A batch with every case that an Inspect log distinguishes."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from evaluation.inspect_log import told_of, trial_of
-from evaluation.result import Attempt, Failure, SampleResult
-from evaluation.score import Score
-from evaluation.spec import BatchSpec, batch_of
-from evaluation.summary import Summary
-from evaluation.tally import summary
-from events.entry import Entry
-from events.event import AnyEvent
-from events.usage import Usage
-from exports.format import About
-from exports.inspect_batch import BatchLog
-from tests.builders import CONVERSATION, agent, configured, opened, prompt, user
+from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
+from perdure.evaluation.score import Score
+from perdure.evaluation.spec import BatchSpec, parse_batch
+from perdure.evaluation.summary import Summary
+from perdure.evaluation.tally import summarize
+from perdure.events.entry import Entry
+from perdure.events.event import AnyEvent
+from perdure.events.usage import Usage
+from perdure.exports.format import ExportMetadata
+from perdure.exports.inspect_evaluation import batch_header, sample_metadata
+from perdure.exports.inspect_log import InspectLog
+from tests.builders import CONVERSATION, agent, opened_event, prompt, spec_event, user
 from tests.evaluation.results import attempt
-from tests.exports.story import CHAT, logged, story
+from tests.exports.sample_log import CHAT, entries_of, sample_entries
 
 EPOCHS = 2
 
-SPEC: BatchSpec = batch_of(
+SPEC: BatchSpec = parse_batch(
     {
         "name": "sums",
         "dataset": "sums.jsonl",
@@ -39,9 +39,9 @@ GRADING = Usage(prompt_tokens=7, completion_tokens=1, cost=0.5, model="judge")
 
 
 def results() -> list[SampleResult]:
-    """The second epoch of the last sample has no result yet."""
-    late = Failure(kind="infrastructure", code="timeout", detail="No answer.")
-    lost = Failure(kind="configuration", code="auth", detail="Set a key.")
+    """Return results of all but the second epoch of the last sample."""
+    late = AttemptFailure(kind="infrastructure", code="timeout", detail="No answer.")
+    lost = AttemptFailure(kind="configuration", code="auth", detail="Set a key.")
     limited: dict[str, Any] = {"limit": "max_iterations", "status": "limited"}
     tables = Score(value={"right": True, "style": 0.25}, explanation="Because.")
     return [
@@ -58,36 +58,36 @@ def results() -> list[SampleResult]:
     ]
 
 
-def _result(name: str, *attempts: Attempt) -> SampleResult:
+def _result(name: str, *attempts: AttemptResult) -> SampleResult:
     targets = ("2", "two") if name == "c" else ("2",)
     metadata = {"level": "easy", "nested": {"n": [1]}, "long": "x" * 5000}
     return SampleResult(id=name, target=targets, metadata=metadata, attempts=attempts)
 
 
-def summed() -> Summary:
-    return summary(results(), EPOCHS * len(NAMES), SPEC.reducers)
+def batch_summary() -> Summary:
+    return summarize(results(), EPOCHS * len(NAMES), SPEC.reducers)
 
 
 def conversation(name: str) -> list[Entry]:
-    """The story for one sample, none for another, and a few words for all others."""
+    """Return the whole log for one sample, none for another, a few messages for the others."""
     if name == "a":
-        return story()
+        return sample_entries()
     if name == "c":
         return []
-    told: list[AnyEvent] = [opened(), configured(), prompt(), user("What is 1 + 1?")]
-    return logged([*((event, None) for event in told), (agent("2"), CHAT)])
+    told: list[AnyEvent] = [opened_event(), spec_event(), prompt(), user("What is 1 + 1?")]
+    return entries_of([*((event, None) for event in told), (agent("2"), CHAT)])
 
 
-def written() -> bytes:
-    """The Inspect log of it."""
-    made, about = BatchLog(), About(CONVERSATION, "finished", model="openai/gpt-x")
+def batch_log() -> bytes:
+    """Return the Inspect log of the batch."""
+    made, about = InspectLog(), ExportMetadata(CONVERSATION, "finished", model="openai/gpt-x")
     pieces: list[bytes] = []
     for result in results():
-        for one in result.final:
+        for one in result.final_attempts:
             told = replace(about, conversation_id=one.conversation_id)
-            trial = trial_of(result, one, SPEC)
-            pieces += made.sample(told, trial, conversation(result.id))
-    return b"".join(_all(pieces, made.end(told_of(SPEC, summed(), NAMES, "0.1"))))
+            trial = sample_metadata(result, one, SPEC)
+            pieces += made.write_sample(told, trial, conversation(result.id))
+    return b"".join(_all(pieces, made.write_end(batch_header(SPEC, batch_summary(), NAMES, "0.1"))))
 
 
 def _all(*pieces: Iterable[bytes]) -> Iterable[bytes]:

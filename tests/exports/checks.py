@@ -1,4 +1,4 @@
-"""What the validators of others let pass: ids twice, calls without results, sums that are none."""
+"""Checks beyond the validators of others: repeated ids, missing results, wrong sums."""
 
 import io
 import json
@@ -8,26 +8,26 @@ from collections.abc import Iterable, Iterator
 from html import unescape
 from typing import Any
 
-from events.entry import Entry
-from exports.format import About, Format
+from perdure.events.entry import Entry
+from perdure.exports.format import ExportMetadata, Format
 
 
-def exported(made: Format, about: About, entries: Iterable[Entry]) -> dict[str, bytes]:
-    """The files by their paths; of one document, all of it under no path."""
+def export_files(made: Format, about: ExportMetadata, entries: Iterable[Entry]) -> dict[str, bytes]:
+    """Return the files by their paths; a single file has an empty one."""
     files: dict[str, bytes] = {}
     for path, body in made.parts(about, entries):
         files[path] = files.get(path, b"") + body
     return files
 
 
-def document(made: Format, about: About, entries: Iterable[Entry]) -> Any:
-    """The one JSON document."""
-    [body] = exported(made, about, entries).values()
+def document(made: Format, about: ExportMetadata, entries: Iterable[Entry]) -> Any:
+    """Return the one JSON document."""
+    [body] = export_files(made, about, entries).values()
     return json.loads(body)
 
 
-def words(files: dict[str, bytes]) -> str:
-    """All that can be read in an export, as it was before any format escaped it."""
+def readable_text(files: dict[str, bytes]) -> str:
+    """Return all text in an export, unescaped."""
     return "\n".join(text for body in files.values() for text in _words(body))
 
 
@@ -58,8 +58,8 @@ def strings_in(value: Any) -> Iterator[str]:
                 yield from strings_in(one)
 
 
-def faults_of_messages(messages: list[dict[str, Any]], ends: bool = False) -> list[str]:
-    """What is wrong with messages; where the example `ends`, its last calls need no results."""
+def message_faults(messages: list[dict[str, Any]], ends: bool = False) -> list[str]:
+    """List the faults of messages; if the example `ends`, its last calls need no results."""
     ids = [call["id"] for one in messages for call in one.get("tool_calls") or ()]
     faults = [f"{one} is called {count} times" for one, count in _repeated(ids)]
     due: list[str] = []
@@ -96,8 +96,8 @@ SUMS = {
 }
 
 
-def faults_of_trajectory(trajectory: dict[str, Any]) -> list[str]:
-    """What is wrong with an ATIF trajectory."""
+def trajectory_faults(trajectory: dict[str, Any]) -> list[str]:
+    """List the faults of an ATIF trajectory."""
     steps = trajectory["steps"]
     numbers = [step["step_id"] for step in steps]
     faults = [] if numbers == list(range(1, len(steps) + 1)) else ["steps are not numbered"]
@@ -118,8 +118,8 @@ def faults_of_trajectory(trajectory: dict[str, Any]) -> list[str]:
     return faults + ([] if final["total_steps"] == len(steps) else ["total_steps is wrong"])
 
 
-def faults_of_sample(header: dict[str, Any], sample: dict[str, Any]) -> list[str]:
-    """What is wrong with an Inspect log of one sample."""
+def sample_faults(header: dict[str, Any], sample: dict[str, Any]) -> list[str]:
+    """List the faults of an Inspect log of one sample."""
     calls = [call["id"] for one in sample["messages"] for call in one.get("tool_calls", ())]
     answers = [one["tool_call_id"] for one in sample["messages"] if one["role"] == "tool"]
     faults = [f"{one} is called {count} times" for one, count in _repeated(calls)]

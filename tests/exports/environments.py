@@ -1,4 +1,4 @@
-"""Environments of their own, for what does not go together with what we need ourselves."""
+"""Virtual environments for packages that conflict with ours."""
 
 import hashlib
 import subprocess
@@ -8,12 +8,12 @@ from pathlib import Path
 VENV = Path(__file__).parents[2] / ".venv"
 
 NOT_RUN = 77
-"""How tests that were not run end, by custom."""
+"""Exit code of skipped tests, by convention."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What a lock names, in a folder below our own environment."""
+    """The packages of a lock, in a folder below our own environment."""
 
     name: str
     lock: Path
@@ -27,12 +27,12 @@ class Environment:
         return self.place / "bin" / "python"
 
     def ready(self) -> bool:
-        """Whether it is there, with all that the lock names."""
+        """Check that it exists, with everything in the lock."""
         mark = self.place / "ready"
         return mark.exists() and mark.read_text() == self._wanted()
 
     def build(self, python: str) -> None:
-        """Make it anew. Raises CalledProcessError."""
+        """Build it anew. Raises CalledProcessError."""
         subprocess.run([python, "-m", "venv", "--clear", self.place], check=True)
         pip = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         locked = ["--no-compile", "--no-deps", "--require-hashes", "-r", str(self.lock)]

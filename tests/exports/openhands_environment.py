@@ -1,7 +1,7 @@
-"""Puts openhands-sdk into an environment of its own: it needs a newer Python than we do.
+"""An environment of its own for openhands-sdk, which needs a newer Python than ours.
 
-`make openhands` runs this and then the tests that need it. Ends with 77, as tests that were not run
-do by custom, where there is no such Python: then nothing was checked, and it says so.
+`make openhands` runs this and then the tests that need it. Exits with 77, the convention for
+skipped tests, where there is no such Python: then nothing was checked, and it says so.
 """
 
 import json
@@ -26,12 +26,12 @@ Put one on the PATH as python3.12 (pyenv's are found too) and run `make openhand
 
 
 def ready() -> bool:
-    """Whether the environment is there, with all that the lock names."""
+    """Check that the environment exists, with everything in the lock."""
     return OPENHANDS.ready()
 
 
 def _new_enough() -> str | None:
-    """The first Python found that can run openhands-sdk."""
+    """Return the first Python found that can run openhands-sdk."""
     for command, environment in _candidates():
         told = "import json, sys; print(json.dumps([sys.executable, sys.version_info[:2]]))"
         asked = [command, "-c", told]
@@ -44,9 +44,9 @@ def _new_enough() -> str | None:
 
 
 def _candidates() -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Commands with the environment to run them in.
+    """Yield commands with the environment to run them in.
 
-    What pyenv puts on the PATH runs only once a version of it has been chosen.
+    A Python of pyenv runs only once a version of it has been chosen.
     """
     found = [path for name in NAMES if (path := shutil.which(name))]
     yield from ((path, os.environ) for path in found)

@@ -1,14 +1,14 @@
-"""ATIF: steps that add up, and say what they are."""
+"""ATIF steps and their totals."""
 
 import json
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from events.entry import Entry
-from exports.atif import ATIF
-from tests.exports.checks import document, faults_of_trajectory
-from tests.exports.story import ABOUT, CHILD, ELSEWHERE, PIXEL, story
+from perdure.events.entry import Entry
+from perdure.exports.atif import ATIF
+from tests.exports.checks import document, trajectory_faults
+from tests.exports.sample_log import ABOUT, CHILD, EXTERNAL_IMAGE, PIXEL, sample_entries
 from tests.logs import condensed_logs
 
 
@@ -23,26 +23,26 @@ def step(told: Any, seq: int) -> Any:
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
 @given(log=condensed_logs)
 def test_every_result_has_its_call_and_the_totals_add_up(log: list[Entry]) -> None:
-    assert faults_of_trajectory(trajectory(log)) == []
+    assert trajectory_faults(trajectory(log)) == []
 
 
-def test_a_check_finds_what_it_looks_for() -> None:
-    told = trajectory(story())
-    assert faults_of_trajectory(told) == []
+def test_the_checker_of_trajectories_finds_faults() -> None:
+    told = trajectory(sample_entries())
+    assert trajectory_faults(told) == []
     spoiled = json.loads(json.dumps(told))
     spoiled["final_metrics"]["total_cost_usd"] += 1
     spoiled["steps"][2]["observation"]["results"].pop()
-    assert len(faults_of_trajectory(spoiled)) == 3
+    assert len(trajectory_faults(spoiled)) == 3
 
 
-def test_what_was_spent_beside_the_steps_is_told_by_purpose() -> None:
-    final = trajectory(story())["final_metrics"]
+def test_usage_beside_the_steps_is_summed_by_purpose() -> None:
+    final = trajectory(sample_entries())["final_metrics"]
     assert (final["total_cost_usd"], final["extra"]["cost_usd_with_all_beside"]) == (1.5, 2.125)
     assert final["extra"]["beside"].keys() == {"condense", "delegate"}
 
 
 def test_a_condensation_stands_where_it_took_place_with_its_summary() -> None:
-    told = trajectory(story())
+    told = trajectory(sample_entries())
     condensed = step(told, 14)
     assert condensed["source"] == "system"
     assert "It looked around." in condensed["message"]
@@ -50,8 +50,8 @@ def test_a_condensation_stands_where_it_took_place_with_its_summary() -> None:
     assert step(told, 5)["tool_calls"][0]["tool_call_id"] == "call_1"
 
 
-def test_what_came_of_a_call_is_told_beside_its_result() -> None:
-    told = trajectory(story())
+def test_the_outcome_of_a_call_is_beside_its_result() -> None:
+    told = trajectory(sample_entries())
     outcomes = [one.get("extra") for one in step(told, 5)["observation"]["results"]]
     assert outcomes == [None, {"rejected": True}, {"error": "unknown_tool"}]
     assert step(told, 30)["observation"]["results"][0]["extra"] == {"recorded": False}
@@ -61,29 +61,29 @@ def test_what_came_of_a_call_is_told_beside_its_result() -> None:
 
 
 def test_a_delegated_conversation_is_a_file_beside_this_one() -> None:
-    [result] = step(trajectory(story()), 15)["observation"]["results"]
+    [result] = step(trajectory(sample_entries()), 15)["observation"]["results"]
     [other] = result["subagent_trajectory_ref"]
     assert other == {"trajectory_path": f"{CHILD}.json", "session_id": CHILD}
 
 
-def test_steps_of_the_conversation_that_it_forks_are_marked() -> None:
-    steps = trajectory(story())["steps"]
+def test_steps_of_the_parent_conversation_are_marked() -> None:
+    steps = trajectory(sample_entries())["steps"]
     marked = [one["extra"]["seq"] for one in steps if one.get("is_copied_context")]
     assert marked == [2, 3]
 
 
-def test_images_are_parts_of_what_was_said() -> None:
-    said = step(trajectory(story()), 3)["message"]
+def test_images_are_parts_of_a_message() -> None:
+    said = step(trajectory(sample_entries()), 3)["message"]
     pictures = [one["source"] for one in said if one["type"] == "image"]
-    assert [one["path"] for one in pictures] == [PIXEL, ELSEWHERE]
+    assert [one["path"] for one in pictures] == [PIXEL, EXTERNAL_IMAGE]
     assert [one["media_type"] for one in pictures] == ["image/png", "image/jpeg"]
 
 
-def test_what_nobody_knows_is_told_as_it_came() -> None:
-    told = step(trajectory(story()), 19)
+def test_unknown_events_are_exported_as_they_are() -> None:
+    told = step(trajectory(sample_entries()), 19)
     assert (told["source"], told["extra"]["raw"]["exit"]) == ("system", 1)
 
 
 def test_events_that_are_missing_are_named() -> None:
-    log = [one for one in story() if one.seq not in (9, 12, 13)]
+    log = [one for one in sample_entries() if one.seq not in (9, 12, 13)]
     assert trajectory(log)["notes"] == "These events cannot be read: 9, 12 to 13."

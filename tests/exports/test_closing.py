@@ -1,4 +1,4 @@
-"""`llm_messages.json`: what was said is left beside the log of a conversation that closes."""
+"""`llm_messages.json`, written when a conversation closes."""
 
 import json
 import logging
@@ -8,79 +8,81 @@ from typing import Any
 
 import pytest
 
-from activities.llm_messages import save_messages
-from activities.world import World
-from agent.state import State
-from client.client import Client
-from client.connect import connect
-from embedded.temporal import TemporalServer
-from models.models import Models
-from settings.settings import Settings
-from storage.files import FileStore
-from storage.keys import LLM_MESSAGES, conversation_prefix
-from storage.log import EventLog
-from tests.builders import opened, updated, user
-from tests.exports.checks import faults_of_messages
-from tests.house import House, calls, says
-from tests.storage.made import by, log_in
+from perdure.activities.support.llm_messages import save_messages
+from perdure.activities.support.resources import Resources
+from perdure.agent.loop.state import State
+from perdure.client.client import Client
+from perdure.embedded.temporal import TemporalServer
+from perdure.models.router import ModelRouter
+from perdure.settings.settings import Settings
+from perdure.storage.files import FileStore
+from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
+from perdure.storage.log.event_log import EventLog
+from perdure.temporal.connect import connect
+from tests.builders import opened_event, state_update, user
+from tests.exports.checks import message_faults
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.storage.made import log_in, origin_by
 from tests.storage.memory import MemoryStore
 
-SAID = State(first=1)
+STATE = State(first_user_seq=1)
 
 
-async def kept(log: EventLog) -> Any:
+async def stored_messages(log: EventLog) -> Any:
     place = conversation_prefix(log.user_id, log.conversation_id) + LLM_MESSAGES
     body = await log.store.read(place)
     return None if body is None else json.loads(body)
 
 
-async def closed(temporal_server: TemporalServer, folder: Path, saves: bool) -> Any:
-    """What is left of a conversation that took place and was closed."""
+async def close_conversation(temporal_server: TemporalServer, folder: Path, saves: bool) -> Any:
+    """Run and close a conversation; return its stored messages."""
     temporal = await connect(temporal_server.address)
     store = FileStore(folder / "store")
     client = Client(temporal, store, task_queue=f"test-{uuid.uuid4()}")
-    world = World(store, Models(), folder / "workspaces", save_llm_messages=saves)
-    house = House(client, world, folder)
-    async with house.worker():
-        talk = await client.start("Add.", house.spec(calls(("add", {"a": 2, "b": 3})), says("5.")))
-        await talk.finished()
+    world = Resources(store, ModelRouter(), folder / "workspaces", save_llm_messages=saves)
+    harness = ConversationHarness(client, world, folder)
+    async with harness.worker():
+        talk = await client.start(
+            "Add.", harness.spec(tool_call_answer(("add", {"a": 2, "b": 3})), text_answer("5."))
+        )
+        await talk.wait_for_turn()
         await talk.close()
         await talk.handle.result()
-    return await kept(talk.log)
+    return await stored_messages(talk.log)
 
 
-async def test_a_conversation_that_closes_leaves_all_that_was_said(
+async def test_a_closed_conversation_has_an_llm_messages_object(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
-    messages = (await closed(temporal_server, tmp_path, saves=True))["messages"]
-    assert faults_of_messages(messages) == []
+    messages = (await close_conversation(temporal_server, tmp_path, saves=True))["messages"]
+    assert message_faults(messages) == []
     assert [one["role"] for one in messages] == ["system", "user", "assistant", "tool", "assistant"]
     assert [messages[1]["content"], messages[-1]["content"]] == ["Add.", "5."]
 
 
-async def test_nothing_is_left_where_nobody_wants_it(
+async def test_llm_messages_are_not_written_without_the_setting(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
-    assert await closed(temporal_server, tmp_path, saves=False) is None
+    assert await close_conversation(temporal_server, tmp_path, saves=False) is None
 
 
 @pytest.mark.parametrize("word", ["0", "false", "no", "False", "NO"])
-def test_a_word_in_the_environment_is_enough(word: str) -> None:
+def test_the_environment_turns_llm_messages_on(word: str) -> None:
     assert Settings().save_llm_messages
     assert not Settings(save_llm_messages=word).save_llm_messages
 
 
-async def test_nothing_is_left_by_a_delegate_or_where_nobody_said_a_word() -> None:
+async def test_llm_messages_are_not_written_for_a_delegate_or_an_empty_log() -> None:
     child, silent = log_in(MemoryStore()), log_in(MemoryStore())
     parent = {"run_id": "run", "parent": {"conversation_id": silent.conversation_id, "action": 4}}
-    await child.append([updated("opened", parent), user()], base=0, origin=by("1"))
-    await silent.append([opened()], base=0, origin=by("1"))
-    await save_messages(child, SAID)
+    await child.append([state_update("opened", parent), user()], base=0, origin=origin_by("1"))
+    await silent.append([opened_event()], base=0, origin=origin_by("1"))
+    await save_messages(child, STATE)
     await save_messages(silent, State())
-    assert (await kept(child), await kept(silent)) == (None, None)
+    assert (await stored_messages(child), await stored_messages(silent)) == (None, None)
 
 
-async def test_what_keeps_it_from_being_written_is_logged_and_nothing_more(
+async def test_an_error_of_writing_llm_messages_is_only_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Full(MemoryStore):
@@ -88,8 +90,8 @@ async def test_what_keeps_it_from_being_written_is_logged_and_nothing_more(
             raise OSError("no space left")
 
     log = log_in(Full())
-    await log.append([opened(), user()], base=0, origin=by("1"))
+    await log.append([opened_event(), user()], base=0, origin=origin_by("1"))
     with caplog.at_level(logging.WARNING):
-        await save_messages(log, SAID)
+        await save_messages(log, STATE)
     assert f"llm_messages.json of {log.conversation_id} is not written" in caplog.text
     assert "no space left" in caplog.text

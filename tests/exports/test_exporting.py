@@ -1,4 +1,4 @@
-"""Carrying a log to where it is exported."""
+"""Export of a log while it is read."""
 
 import asyncio
 import json
@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 
-from agent.state import State
-from exports.format import About, Part
-from exports.html import HTML
-from exports.raw import RAW
-from storage.exporting import about, export
-from storage.fork import fork
-from storage.keys import event_key
-from storage.log import EventLog
-from storage.state import state_at
+from perdure.agent.loop.state import State
+from perdure.exports.format import ExportMetadata, Part
+from perdure.exports.html import HTML
+from perdure.exports.raw import RAW
+from perdure.storage.keys import event_key
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.exporting import export, export_metadata
+from perdure.storage.log.fork import fork
+from perdure.storage.log.state import read_state_at
 from tests.builders import SPEC
-from tests.storage.made import by, log_in, said
+from tests.storage.made import log_in, origin_by, user_message
 from tests.storage.memory import MemoryStore
 
 COUNT = 1_050
 
 
-async def written(count: int = COUNT) -> EventLog:
-    """A log of more than a page."""
+async def long_log(count: int = COUNT) -> EventLog:
+    """Write a log of more than a page."""
     log = log_in(MemoryStore())
-    words = [said(f"message {number}") for number in range(count)]
-    await log.append(words, base=0, origin=by("one step"))
+    words = [user_message(f"message {number}") for number in range(count)]
+    await log.append(words, base=0, origin=origin_by("one step"))
     return log
 
 
@@ -36,26 +36,26 @@ def key(log: EventLog, seq: int) -> str:
     return place + event_key(log.conversation_id, seq)
 
 
-async def lines(log: EventLog) -> tuple[list[Any], list[Any]]:
-    """The raw export, and what could not be read."""
+async def export_lines(log: EventLog) -> tuple[list[Any], list[Any]]:
+    """Return the raw export, and the unreadable slots."""
     taken: list[Part] = []
-    lost = await export(log, RAW, About(log.conversation_id), taken.append)
+    lost = await export(log, RAW, ExportMetadata(log.conversation_id), taken.append)
     return [json.loads(part.body) for part in taken], lost
 
 
-async def test_all_pages_of_a_log_are_exported_and_what_is_damaged_is_named() -> None:
-    log = await written()
-    whole, lost = await lines(log)
+async def test_all_pages_of_a_log_are_exported_and_damaged_slots_are_named() -> None:
+    log = await long_log()
+    whole, lost = await export_lines(log)
     assert ([one["seq"] for one in whole], lost) == (list(range(COUNT)), [])
     await log.store.delete(key(log, 1_007))
     await log.store.replace(key(log, COUNT - 2), b"{}")
-    rest, lost = await lines(EventLog(log.store, log.user_id, log.conversation_id))
+    rest, lost = await export_lines(EventLog(log.store, log.user_id, log.conversation_id))
     assert [(type(one).__name__, one.seq) for one in lost] == [("Missing", 1007), ("Damaged", 1048)]
     assert rest == [one for one in whole if one["seq"] not in (1007, 1048)]
 
 
 async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:
-    log = await written(20)
+    log = await long_log(20)
     loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
     def take(_: Part) -> None:
@@ -72,7 +72,7 @@ async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:
     store = Endless()
     store.objects = log.store.objects  # type: ignore[attr-defined]
     reading = EventLog(store, log.user_id, log.conversation_id)
-    waiting = asyncio.create_task(export(reading, HTML, About(log.conversation_id), take))
+    waiting = asyncio.create_task(export(reading, HTML, ExportMetadata(log.conversation_id), take))
     await begun.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -81,19 +81,19 @@ async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_what_goes_wrong_in_the_thread_is_told() -> None:
+async def test_an_error_in_the_thread_is_raised() -> None:
     def take(_: Part) -> None:
         raise OSError("the disk is full")
 
-    log = await written(1)
+    log = await long_log(1)
     with pytest.raises(OSError, match="full"):
-        await export(log, RAW, About(log.conversation_id), take)
+        await export(log, RAW, ExportMetadata(log.conversation_id), take)
 
 
-async def test_a_fork_knows_which_slots_are_its_own() -> None:
-    log = await written(5)
+async def test_the_metadata_of_a_fork_has_its_first_own_seq() -> None:
+    log = await long_log(5)
     child = log_in(log.store)
-    await fork(log, child.conversation_id, await state_at(log, 3), [])
-    told = await about(child, State(status="finished", title="", spec=SPEC), "1.2")
-    assert (told.own, told.title, told.version) == (3, None, "1.2")
+    await fork(log, child.conversation_id, await read_state_at(log, 3), [])
+    told = await export_metadata(child, State(status="finished", title="", spec=SPEC), "1.2")
+    assert (told.first_own_seq, told.title, told.version) == (3, None, "1.2")
     assert (told.status, told.model) == ("finished", SPEC.model.name)

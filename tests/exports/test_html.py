@@ -1,4 +1,4 @@
-"""The page: all of it escaped, and nothing of it from elsewhere."""
+"""The page is escaped and loads nothing from elsewhere."""
 
 import re
 from html.parser import HTMLParser
@@ -6,12 +6,20 @@ from html.parser import HTMLParser
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exports.html import HTML
+from perdure.exports.html import HTML
 from tests.builders import agent, entries, user
-from tests.exports.checks import exported
-from tests.exports.story import ABOUT, ELSEWHERE, PIXEL, SECRET, logged, story, with_images
+from tests.exports.checks import export_files
+from tests.exports.sample_log import (
+    ABOUT,
+    EXTERNAL_IMAGE,
+    PIXEL,
+    SECRET,
+    entries_of,
+    sample_entries,
+    with_images,
+)
 
-HARMLESS = {
+ALLOWED_TAGS = {
     "html",
     "head",
     "meta",
@@ -33,11 +41,11 @@ HARMLESS = {
     "p",
     "strong",
 }
-LEFT_OPEN = {"meta", "img"}
+VOID_TAGS = {"meta", "img"}
 
 
 class Page(HTMLParser):
-    """What a browser would make of it."""
+    """Parses the page as a browser does."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -49,50 +57,50 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
         self.attributes += attrs
-        self.open += [] if tag in LEFT_OPEN else [tag]
+        self.open += [] if tag in VOID_TAGS else [tag]
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
 def page(log: list) -> str:  # type: ignore[type-arg]
-    return exported(HTML, ABOUT, log)[""].decode()
+    return export_files(HTML, ABOUT, log)[""].decode()
 
 
-def test_it_is_well_formed_and_runs_nothing() -> None:
-    seen = Page(page(story()))
-    assert seen.names <= HARMLESS
+def test_the_page_is_well_formed_and_runs_no_script() -> None:
+    seen = Page(page(sample_entries()))
+    assert seen.names <= ALLOWED_TAGS
     assert seen.open == []
     assert not [name for name, _ in seen.attributes if name.startswith("on")]
 
 
-def test_it_asks_no_other_host() -> None:
-    html = page(story())
+def test_the_page_requests_no_other_host() -> None:
+    html = page(sample_entries())
     sources = [value for name, value in Page(html).attributes if name in ("src", "href")]
     assert sources == [PIXEL, PIXEL]
-    assert f"[image: {ELSEWHERE}]" in html
+    assert f"[image: {EXTERNAL_IMAGE}]" in html
     assert "default-src 'none'" in html
 
 
-def test_it_is_made_for_a_phone_too() -> None:
-    assert 'name="viewport"' in page(story())
+def test_the_page_has_a_viewport_for_phones() -> None:
+    assert 'name="viewport"' in page(sample_entries())
 
 
 def test_the_mask_of_a_secret_is_text_like_any_other() -> None:
-    assert SECRET not in page(story())
-    assert "&lt;secret:TOKEN&gt;" in page(story())
+    assert SECRET not in page(sample_entries())
+    assert "&lt;secret:TOKEN&gt;" in page(sample_entries())
 
 
 def test_an_image_that_could_hold_a_script_is_named() -> None:
     urls = ("data:image/svg+xml;base64,PHN2Zz4=", "javascript:alert(1)", 'data:image/png,"x')
-    html = page(logged([(with_images(user(), *urls), None)]))
+    html = page(entries_of([(with_images(user(), *urls), None)]))
     assert "img" not in Page(html).names
     assert "[image: image/svg+xml]" in html
 
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.text(alphabet=st.sampled_from("<>&\"'/a=! -\x00\x1b]\u2028\u202e"), max_size=40))
-def test_whatever_was_said_is_text(said: str) -> None:
+def test_any_message_is_escaped_text(said: str) -> None:
     html = page(entries([user(said), agent(said)]))
-    assert Page(html).names <= HARMLESS
+    assert Page(html).names <= ALLOWED_TAGS
     assert not re.search("[\x00-\x08\x0e-\x1f]", html)

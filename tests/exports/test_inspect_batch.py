@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from exports.format import About
-from exports.inspect_batch import LONGEST, BatchLog, Told
-from exports.inspect_sample import Trial
-from tests.exports.batch import EPOCHS, NAMES, results, summed, written
-from tests.exports.checks import faults_of_sample
-from tests.exports.story import story
+from perdure.exports.format import ExportMetadata
+from perdure.exports.inspect_log import MAX_SUMMARY_CHARS, InspectLog
+from perdure.exports.inspect_sample import SampleMetadata
+from tests.exports.batch import EPOCHS, NAMES, batch_log, batch_summary, results
+from tests.exports.checks import sample_faults
+from tests.exports.sample_log import sample_entries
 
-TOLD = Told("success", {"task": "t"}, {"total_samples": 0})
+HEADER = {"status": "success", "eval": {"task": "t"}, "results": {"total_samples": 0}}
 
 
-def opened(body: bytes) -> dict[str, Any]:
+def read_zip(body: bytes) -> dict[str, Any]:
     archive = zipfile.ZipFile(io.BytesIO(body))
     assert archive.testzip() is None
     return {name: json.loads(archive.read(name)) for name in archive.namelist()}
@@ -26,7 +26,7 @@ def opened(body: bytes) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, Any]:
-    return opened(written())
+    return read_zip(batch_log())
 
 
 def sample(files: dict[str, Any], name: str, epoch: int = 1) -> Any:
@@ -36,12 +36,12 @@ def sample(files: dict[str, Any], name: str, epoch: int = 1) -> Any:
 def test_every_attempt_that_counts_is_a_sample_with_all_its_conversation(
     files: dict[str, Any],
 ) -> None:
-    final = [(one.id, each.epoch + 1) for one in results() for each in one.final]
+    final = [(one.id, each.epoch + 1) for one in results() for each in one.final_attempts]
     found = [one for name, one in files.items() if name.startswith("samples/")]
     assert [(one["id"], one["epoch"]) for one in found] == final
     for one in found:
         alone = {"stats": {"model_usage": one["model_usage"]}}
-        assert faults_of_sample(alone, one) == []
+        assert sample_faults(alone, one) == []
     assert len(sample(files, "a")["messages"]) > 10
     assert sample(files, "e")["input"] == "What is 1 + 1?"
 
@@ -66,7 +66,7 @@ def test_failures_are_errors_and_earlier_ones_are_retried(files: dict[str, Any])
     assert "error" not in retried
 
 
-def test_a_limit_is_told_in_their_terms_and_is_no_error(files: dict[str, Any]) -> None:
+def test_a_limit_has_inspects_type_and_is_no_error(files: dict[str, Any]) -> None:
     limited = sample(files, "b/ü <1>", 2)
     assert limited["limit"] == {"type": "message", "limit": 7, "reason": "max_iterations"}
     assert limited["scores"]["exact"]["value"] is False
@@ -74,8 +74,8 @@ def test_a_limit_is_told_in_their_terms_and_is_no_error(files: dict[str, Any]) -
     assert sample(files, "d", 2)["limit"] == {"type": "time", "limit": 60, "reason": "deadline"}
 
 
-def test_the_header_says_what_our_summary_says(files: dict[str, Any]) -> None:
-    header, ours = files["header.json"], summed()
+def test_the_header_equals_our_summary(files: dict[str, Any]) -> None:
+    header, ours = files["header.json"], batch_summary()
     assert header["status"] == "started", "an epoch has no result yet"
     assert header["results"]["total_samples"] == ours.counts.expected == EPOCHS * len(NAMES)
     assert header["results"]["completed_samples"] == ours.counts.done == 8
@@ -93,7 +93,7 @@ def test_the_header_says_what_our_summary_says(files: dict[str, Any]) -> None:
     assert files["_journal/start.json"]["eval"] == header["eval"]
 
 
-def test_what_was_spent_adds_up_and_what_no_log_tells_is_there(files: dict[str, Any]) -> None:
+def test_usage_adds_up_and_includes_grading_and_lost_logs(files: dict[str, Any]) -> None:
     assert sample(files, "a")["model_usage"]["judge"]["total_cost"] == 0.5
     unread = sample(files, "c")["model_usage"]
     assert unread == {"openai/gpt-x": unread["openai/gpt-x"]}
@@ -108,28 +108,30 @@ def test_what_was_spent_adds_up_and_what_no_log_tells_is_there(files: dict[str, 
 
 def test_the_summary_of_a_sample_is_short(files: dict[str, Any]) -> None:
     summaries = files["summaries.json"]
-    assert len(summaries) == sum(len(one.final) for one in results())
+    assert len(summaries) == sum(len(one.final_attempts) for one in results())
     assert [one["retries"] for one in summaries if "retries" in one] == [1]
     assert [one["limit"] for one in summaries if "limit" in one] == ["message", "time"]
-    assert {len(one["metadata"]["long"]) for one in summaries} == {LONGEST}
+    assert {len(one["metadata"]["long"]) for one in summaries} == {MAX_SUMMARY_CHARS}
     counted = {(one["id"], one["epoch"]): one["message_count"] for one in summaries}
     assert counted["a", 1] == len(sample(files, "a")["messages"])
     assert counted["c", 1] == 0
 
 
-def test_a_batch_without_results_is_a_log_too() -> None:
-    files = opened(b"".join(BatchLog().end(TOLD)))
+def test_a_batch_without_results_is_a_valid_log() -> None:
+    files = read_zip(b"".join(InspectLog().write_end(HEADER)))
     assert files["summaries.json"] == []
     assert files["header.json"]["eval"] == {"created": "1970-01-01T00:00:00Z", "task": "t"}
 
 
 @pytest.mark.long
-def test_little_is_held_of_a_sample_that_is_written() -> None:
-    made, log = BatchLog(), story()
+def test_a_written_sample_leaves_memory() -> None:
+    made, log = InspectLog(), sample_entries()
 
     def write(first: int, end: int) -> int:
         for number in range(first, end):
-            for piece in made.sample(About("c"), Trial(f"sample-{number}"), log):
+            for piece in made.write_sample(
+                ExportMetadata("c"), SampleMetadata(f"sample-{number}"), log
+            ):
                 assert len(piece) < 1024 * 1024
         return tracemalloc.get_traced_memory()[0]
 
@@ -139,5 +141,5 @@ def test_little_is_held_of_a_sample_that_is_written() -> None:
         assert write(100, 200) - before < 100 * 2000
     finally:
         tracemalloc.stop()
-    end = b"".join(made.end(TOLD))
+    end = b"".join(made.write_end(HEADER))
     assert end.count(b"samples/sample-") == 200, "the directory of the zip names each"

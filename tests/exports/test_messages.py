@@ -5,23 +5,23 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from events.content import ToolDefinition
-from events.entry import Entry
-from events.messages import SystemPromptEvent
-from exports.mcpbench import MCPBENCH
-from exports.openai_chat import OPENAI, PICTURES
-from exports.results import RESULTS
-from exports.turns import NO_RESULT
+from perdure.events.content import ToolDefinition
+from perdure.events.entry import Entry
+from perdure.events.messages import SystemPromptEvent
+from perdure.exports.mcpbench import MCPBENCH
+from perdure.exports.openai_chat import IMAGES_NOTE, OPENAI
+from perdure.exports.results import RESULTS
+from perdure.exports.turns import NO_RESULT
 from tests.builders import action, agent, entries, id_of, observation, prompt, user
-from tests.exports.checks import document, exported, faults_of_messages
-from tests.exports.story import ABOUT, PIXEL, story
+from tests.exports.checks import document, export_files, message_faults
+from tests.exports.sample_log import ABOUT, PIXEL, sample_entries
 from tests.logs import condensed_logs
 
 any_log = settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 def messages(made: Any, log: list[Entry]) -> Any:
-    body = exported(made, ABOUT, log).get("", b"")
+    body = export_files(made, ABOUT, log).get("", b"")
     told = json.loads(body) if body else {}
     return told.get("messages") or told.get("logs") or []
 
@@ -29,20 +29,20 @@ def messages(made: Any, log: list[Entry]) -> Any:
 @any_log
 @given(log=condensed_logs)
 def test_every_call_has_one_result_in_its_place(log: list[Entry]) -> None:
-    assert faults_of_messages(messages(RESULTS, log)) == []
-    assert faults_of_messages(messages(OPENAI, log), ends=True) == []
+    assert message_faults(messages(RESULTS, log)) == []
+    assert message_faults(messages(OPENAI, log), ends=True) == []
 
 
-def test_a_check_finds_what_it_looks_for() -> None:
-    good = messages(RESULTS, story())
-    assert faults_of_messages(good) == []
+def test_the_checker_of_messages_finds_faults() -> None:
+    good = messages(RESULTS, sample_entries())
+    assert message_faults(good) == []
     calls = next(nth for nth, one in enumerate(good) if one.get("tool_calls"))
-    assert faults_of_messages(good[: calls + 1])
-    assert faults_of_messages([*good[: calls + 1], *good[calls + 2 :]])
-    assert faults_of_messages([*good, *good])
+    assert message_faults(good[: calls + 1])
+    assert message_faults([*good[: calls + 1], *good[calls + 2 :]])
+    assert message_faults([*good, *good])
 
 
-def test_the_results_format_is_kept_to_the_letter() -> None:
+def test_the_results_format_is_exact() -> None:
     log = entries(
         [
             prompt(),
@@ -81,15 +81,15 @@ def test_the_results_format_is_kept_to_the_letter() -> None:
             plain | {"content": "There.", "tool_calls": None},
         ]
     }
-    body = exported(RESULTS, ABOUT, log)[""].decode()
+    body = export_files(RESULTS, ABOUT, log)[""].decode()
     assert body == json.dumps(expected, ensure_ascii=False, indent=2) + "\n"
 
 
-def test_a_call_that_was_never_answered_says_so() -> None:
-    assert messages(RESULTS, story())[-1]["content"] == NO_RESULT
+def test_an_unanswered_call_has_a_result_that_says_so() -> None:
+    assert messages(RESULTS, sample_entries())[-1]["content"] == NO_RESULT
 
 
-def test_a_later_prompt_that_says_the_same_is_not_told_again() -> None:
+def test_an_equal_later_prompt_is_left_out() -> None:
     first, other = prompt(), prompt()
     extra = ToolDefinition(name="new one", description="n", parameters={"type": "object"})
     other = other.model_copy(update={"tools": (*first.tools, extra)})
@@ -111,8 +111,8 @@ def test_a_later_prompt_that_says_the_same_is_not_told_again() -> None:
     assert line["tools"][-1]["function"]["name"] == "new_one"
 
 
-def test_mcpbench_counts_what_happened_and_tells_it() -> None:
-    told = document(MCPBENCH, ABOUT, story())
+def test_mcpbench_has_the_messages_and_the_four_counts() -> None:
+    told = document(MCPBENCH, ABOUT, sample_entries())
     assert told["stats"] == {
         "interaction_turns": 3,
         "tool_calls": 7,
@@ -131,25 +131,25 @@ def test_mcpbench_counts_what_happened_and_tells_it() -> None:
     assert [call["id"] for call in calls] == results
 
 
-def test_an_example_to_learn_from_ends_with_the_agent() -> None:
+def test_a_fine_tuning_example_ends_with_the_agent() -> None:
     log = entries([prompt(), user(), agent("Done."), user("Thanks.")])
     assert [one["role"] for one in messages(OPENAI, log)] == ["system", "user", "assistant"]
-    assert exported(OPENAI, ABOUT, log[:2]) == {}
+    assert export_files(OPENAI, ABOUT, log[:2]) == {}
 
 
-def test_what_was_cut_off_is_not_to_be_learned() -> None:
-    told = messages(OPENAI, story())
+def test_an_interrupted_answer_has_weight_zero() -> None:
+    told = messages(OPENAI, sample_entries())
     assert [one["content"] for one in told if one.get("weight") == 0] == ["I was about to"]
 
 
-def test_images_of_results_follow_them_as_the_users() -> None:
-    told = messages(OPENAI, story())
-    at = next(nth for nth, one in enumerate(told) if PICTURES in json.dumps(one))
+def test_images_of_results_follow_as_a_users_message() -> None:
+    told = messages(OPENAI, sample_entries())
+    at = next(nth for nth, one in enumerate(told) if IMAGES_NOTE in json.dumps(one))
     assert (told[at - 1]["role"], told[at]["role"]) == ("tool", "user")
     assert told[at]["content"][1] == {"type": "image_url", "image_url": {"url": PIXEL}}
 
 
-def test_a_name_that_no_function_may_have_is_changed() -> None:
+def test_an_invalid_function_name_is_changed() -> None:
     log = entries([user(), action("fly to/the moon"), agent()])
     [call] = messages(OPENAI, log)[1]["tool_calls"]
     assert call["function"]["name"] == "fly_to_the_moon"

@@ -1,4 +1,4 @@
-"""What we export is read by openhands-sdk's own models: `make openhands` has them, Python 3.12."""
+"""Exports are read by openhands-sdk's own models: `make openhands`, with Python 3.12."""
 
 import json
 import os
@@ -12,24 +12,23 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from activities.world import World
-from agent.transcript import Transcript
-from agent.view import view_of
-from client.client import Client
-from client.connect import connect
-from embedded.temporal import TemporalServer
-from events.entry import entry_from
-from events.event import AnyEvent
-from exports.openhands import openhands_events
-from exports.openhands_folder import OPENHANDS
-from models.models import Models
-from storage.files import FileStore
+from perdure.activities.support.resources import Resources
+from perdure.agent.view.transcript import Transcript
+from perdure.agent.view.view import build_view
+from perdure.client.client import Client
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.entry import parse_entry
+from perdure.events.event import AnyEvent
+from perdure.exports.openhands import OPENHANDS, openhands_event
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
 from tests.builders import CONVERSATION
-from tests.exports.checks import exported
+from tests.exports.checks import export_files
 from tests.exports.openhands_environment import PYTHON, ready
-from tests.exports.story import ABOUT, story
-from tests.house import House, calls, says
-from tests.openhands import cases, translated
+from tests.exports.sample_log import ABOUT, sample_entries
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.openhands import load_cases, translate
 
 pytestmark = pytest.mark.skipif(
     not ready(), reason="NOT CHECKED: openhands-sdk is not installed, see `make openhands`"
@@ -43,12 +42,12 @@ Turn: TypeAlias = tuple[str, list[str], str | None]
 """Role, calls, and the call it answers."""
 
 
-def read(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
-    """What their models make of exported logs; nothing may be wrong with any, nor get lost."""
-    exported = [openhands_events(log) for log in logs]
+def read_with_openhands(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
+    """Read exported logs with openhands' models; no fault and no loss is allowed."""
+    exported = [[openhands_event(event) for event in log] for log in logs]
     given, taken = folder / "exported.json", folder / "read.json"
     given.write_text(json.dumps(exported))
-    theirs(folder, READER, str(given), str(taken))
+    run_with_openhands(folder, READER, str(given), str(taken))
     readings: list[dict[str, Any]] = json.loads(taken.read_text())
     assert [wrong for one in readings for wrong in one["wrong"]] == []
     kept = [one["events"] for one in readings]
@@ -56,8 +55,8 @@ def read(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
     return readings
 
 
-def theirs(folder: Path, script: Path, *arguments: str) -> None:
-    """Run a script where their code is."""
+def run_with_openhands(folder: Path, script: Path, *arguments: str) -> None:
+    """Run a script in the environment of openhands-sdk."""
     alone = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     quiet = {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     command = [str(PYTHON), "-I", str(script), *arguments]
@@ -83,26 +82,26 @@ def _lost(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
 
 
 def golden() -> list[AnyEvent]:
-    return [entry_from(0, path.read_bytes()).event for path in sorted(GOLDEN.glob("*.json"))]
+    return [parse_entry(0, path.read_bytes()).event for path in sorted(GOLDEN.glob("*.json"))]
 
 
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Of the golden events as one log, and of each case that OpenHands computed."""
-    logs = [translated(case["events"]) for case in cases("view")]
-    return read(tmp_path_factory.mktemp("exported"), golden(), *logs)
+    """Read the golden events as one log, and each case that OpenHands computed."""
+    logs = [translate(case["events"]) for case in load_cases("view")]
+    return read_with_openhands(tmp_path_factory.mktemp("exported"), golden(), *logs)
 
 
-def test_every_kind_and_every_field_of_ours_is_read(readings: list[dict[str, Any]]) -> None:
+def test_openhands_reads_every_kind_and_every_field(readings: list[dict[str, Any]]) -> None:
     assert len(readings[0]["events"]) == len(golden()) > 0
 
 
-def test_their_view_and_messages_of_an_export_are_those_of_their_own_events(
+def test_an_export_has_the_view_and_messages_of_openhands_own_events(
     readings: list[dict[str, Any]],
 ) -> None:
     """The two texts that differ are ones that our events were given: the cases do not name them."""
     ours = {"sys": "Be careful.", "Action rejected: no": "Action rejected: not on a Friday"}
-    for case, reading in zip(cases("view"), readings[1:], strict=True):
+    for case, reading in zip(load_cases("view"), readings[1:], strict=True):
         expected = case["expect"]
         assert reading["view"] == expected["view"], case["name"]
         assert [
@@ -111,33 +110,35 @@ def test_their_view_and_messages_of_an_export_are_those_of_their_own_events(
         ] == [[*rest, ours.get(text, text)] for *rest, text in expected["messages"]], case["name"]
 
 
-def test_a_folder_is_opened_as_one_of_theirs(tmp_path: Path) -> None:
-    log = [one for one in story() if one.seq != 13]
-    for name, body in exported(OPENHANDS, replace(ABOUT, status="closed"), log).items():
+def test_openhands_opens_an_exported_folder(tmp_path: Path) -> None:
+    log = [one for one in sample_entries() if one.seq != 13]
+    for name, body in export_files(OPENHANDS, replace(ABOUT, status="closed"), log).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(body)
     taken = tmp_path / "opened.json"
-    theirs(tmp_path, OPENER, str(tmp_path), CONVERSATION, str(taken))
+    run_with_openhands(tmp_path, OPENER, str(tmp_path), CONVERSATION, str(taken))
     found = json.loads(taken.read_text())
     assert found["ids"] == [one.event.id for one in log]
-    assert found["shown"] == [event.id for event in view_of(one.event for one in log).events]
+    assert found["shown"] == [event.id for event in build_view(one.event for one in log).events]
     assert (found["status"], found["cost"], found["model"]) == ("finished", 2.125, "openai/gpt-x")
 
 
 BUILT_IN = ("terminal", "file_editor", "task_tracker", "think", "finish")
 
 STORY = (
-    calls(("think", {"thought": "Look first."}), reasoning_content="Hm.", content="I look."),
-    calls(
+    tool_call_answer(
+        ("think", {"thought": "Look first."}), reasoning_content="Hm.", content="I look."
+    ),
+    tool_call_answer(
         ("terminal", {"command": "echo seen"}),
         ("file_editor", {"command": "create", "path": "a.txt", "file_text": "a\n"}),
         ("add", {"a": 2, "b": 3}),
     ),
-    calls(("add", {"a": "two"}), ("fail", {"why": "it must"}), ("vanish", {})),
-    calls(("task_tracker", {"command": "plan", "task_list": [{"title": "All of it"}]})),
-    says("Half of it is done."),
-    calls(("terminal", {"command": "false"})),
-    calls(("finish", {"message": "Done."})),
+    tool_call_answer(("add", {"a": "two"}), ("fail", {"why": "it must"}), ("vanish", {})),
+    tool_call_answer(("task_tracker", {"command": "plan", "task_list": [{"title": "All of it"}]})),
+    text_answer("Half of it is done."),
+    tool_call_answer(("terminal", {"command": "false"})),
+    tool_call_answer(("finish", {"message": "Done."})),
 )
 
 TOLD = {
@@ -151,37 +152,39 @@ TOLD = {
 }
 
 
-async def test_a_conversation_as_it_was_recorded_is_read_and_shown_as_it_was(
+async def test_a_recorded_conversation_is_read_and_shown_unchanged(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
     events = await _recorded(await _house(temporal_server, tmp_path), tmp_path)
     assert {event.kind for event in events} >= TOLD
-    [reading] = read(tmp_path, events)
-    assert reading["view"] == [event.id for event in view_of(events).events]
+    [reading] = read_with_openhands(tmp_path, events)
+    assert reading["view"] == [event.id for event in build_view(events).events]
     assert _theirs(reading) == _ours(events)
 
 
-async def _house(temporal_server: TemporalServer, folder: Path) -> House:
+async def _house(temporal_server: TemporalServer, folder: Path) -> ConversationHarness:
     temporal = await connect(temporal_server.address)
     store = FileStore(folder / "store")
     client = Client(temporal, store, task_queue=f"test-{uuid.uuid4()}")
-    return House(client, World(store, Models(), folder / "workspaces"), folder)
+    return ConversationHarness(
+        client, Resources(store, ModelRouter(), folder / "workspaces"), folder
+    )
 
 
-async def _recorded(house: House, folder: Path) -> list[AnyEvent]:
+async def _recorded(harness: ConversationHarness, folder: Path) -> list[AnyEvent]:
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / "AGENTS.md").write_text("Be brief.")
-    spec = house.spec(
+    spec = harness.spec(
         *STORY,
-        tools=("tests.tools_at_hand:TOOLS", *BUILT_IN),
+        tools=("tests.example_tools:TOOLS", *BUILT_IN),
         workspace=str(workspace),
     )
-    async with house.worker():
-        talk = await house.client.start("Do it.", spec)
-        await talk.finished()
+    async with harness.worker():
+        talk = await harness.client.start("Do it.", spec)
+        await talk.wait_for_turn()
         await talk.send("Go on.", message_id="second")
-        await talk.finished("second")
+        await talk.wait_for_turn("second")
     return [entry.event for entry in await talk.log.read(0, await talk.log.end())]
 
 

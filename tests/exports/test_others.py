@@ -1,4 +1,4 @@
-"""What we export is read by the code of others: `make validators` has it."""
+"""Exports are read by the code of others: `make validators` installs it."""
 
 import json
 import os
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from events.entry import Entry, entry_from
-from exports.atif import ATIF
-from exports.inspect_log import INSPECT
-from exports.openai_chat import OPENAI
+from perdure.events.entry import Entry, parse_entry
+from perdure.exports.atif import ATIF
+from perdure.exports.inspect_log import INSPECT
+from perdure.exports.openai_chat import OPENAI
 from tests.exports import batch
-from tests.exports.checks import exported
-from tests.exports.story import ABOUT, story
+from tests.exports.checks import export_files
+from tests.exports.sample_log import ABOUT, sample_entries
 from tests.exports.validators_environment import VALIDATORS
 
 pytestmark = pytest.mark.skipif(
@@ -27,23 +27,23 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "events"
 
 def logs() -> dict[str, list[Entry]]:
     """The story as far as it went at each of its events, and one with an event of each kind."""
-    whole = story()
+    whole = sample_entries()
     begun = {f"{end:02}": whole[:end] for end in range(len(whole) + 1)}
     bodies = [path.read_bytes() for path in sorted(GOLDEN.glob("*.json"))]
-    golden = [entry_from(nth, body) for nth, body in enumerate(bodies, 4)]
+    golden = [parse_entry(nth, body) for nth, body in enumerate(bodies, 4)]
     return {**begun, "golden": [*whole[:4], *golden]}
 
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What they read of each file, by its name; the empty ones are not there."""
+    """Return the readers' answers for each file, by its name."""
     folder, taken = tmp_path_factory.mktemp("exported"), tmp_path_factory.mktemp("read") / "read"
     for name, log in logs().items():
         for made in (ATIF, OPENAI, INSPECT):
-            body = exported(made, ABOUT, log).get("", b"")
+            body = export_files(made, ABOUT, log).get("", b"")
             if body:
                 (folder / f"{name}{made.suffix}").write_bytes(body)
-    (folder / "batch.eval").write_bytes(batch.written())
+    (folder / "batch.eval").write_bytes(batch.batch_log())
     alone = {"PATH": os.environ["PATH"], "HOME": str(taken.parent)}
     command = [str(VALIDATORS.python), "-I", str(READER), str(folder), str(taken)]
     done = subprocess.run(
@@ -54,29 +54,29 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_trajectories_are_atif_and_nothing_of_them_is_lost(read: dict[str, Any]) -> None:
+def test_trajectories_are_valid_atif_and_complete(read: dict[str, Any]) -> None:
     for name, log in logs().items():
-        [body] = exported(ATIF, ABOUT, log).values()
+        [body] = export_files(ATIF, ABOUT, log).values()
         assert read[f"{name}.json"] == json.loads(body)
 
 
-def test_examples_can_be_learned_from(read: dict[str, Any]) -> None:
+def test_examples_are_accepted_for_fine_tuning(read: dict[str, Any]) -> None:
     learned = [name for name in read if name.endswith(".jsonl")]
     assert len(learned) > 20
     assert {read[name][-1] for name in learned} == {"assistant"}
 
 
 def test_inspect_reads_the_conversation_as_a_sample(read: dict[str, Any]) -> None:
-    [whole] = [read[name] for name in read if name == f"{len(story()):02}.eval"]
+    [whole] = [read[name] for name in read if name == f"{len(sample_entries()):02}.eval"]
     assert (whole["status"], whole["cost"]) == ("success", 2.125)
     assert (whole["roles"][0], whole["counted"]) == ("system", len(whole["roles"]))
     assert whole["input"] == ["Look at this.", "Look at this."]
     assert "Condensation" in whole["kinds"]
 
 
-def test_inspect_reads_a_batch_and_comes_to_our_scores(read: dict[str, Any]) -> None:
-    whole, ours = read["batch.eval"], batch.summed()
-    final = [(one.id, each) for one in batch.results() for each in one.final]
+def test_inspect_reads_a_batch_and_computes_our_scores(read: dict[str, Any]) -> None:
+    whole, ours = read["batch.eval"], batch.batch_summary()
+    final = [(one.id, each) for one in batch.results() for each in one.final_attempts]
     names = sorted([name, each.epoch + 1] for name, each in final)
     assert sorted(whole["samples"]) == sorted(whole["summaries"]) == names
     assert (whole["status"], whole["expected"]) == ("started", ours.counts.expected)

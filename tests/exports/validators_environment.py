@@ -1,7 +1,7 @@
-"""Puts the validators of ATIF, Mistral and Inspect into an environment of their own.
+"""An environment of its own for the validators of ATIF, Mistral and Inspect.
 
-`make validators` runs this and then the tests that need it: they ask for versions of packages that
-do not go together with ours. Ends with 77 where they cannot be had.
+`make validators` runs this and then the tests that need it: their packages conflict with ours.
+Exits with 77 where they cannot be installed.
 """
 
 import subprocess

@@ -18,7 +18,7 @@ from mistral_common.protocol.instruct.validator import ValidationMode, get_valid
 from mistral_common.tokens.tokenizers.base import TokenizerVersion  # type: ignore[import-not-found]
 
 VERSIONS = (TokenizerVersion.v13, TokenizerVersion.v15)
-"""Those that take ids of calls as models give them."""
+"""Versions that accept call ids as models write them."""
 
 
 def atif(path: Path) -> Any:

@@ -1,9 +1,9 @@
 import pytest
 
-from models.litellm import LiteLLM
+from perdure.models.litellm.client import LiteLLM
 
 
 @pytest.fixture(scope="session")
 def litellm() -> LiteLLM:
-    """One for the whole run: it takes seconds to load."""
+    """Share one litellm in the whole run: it takes seconds to load."""
     return LiteLLM()

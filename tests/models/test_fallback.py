@@ -1,4 +1,4 @@
-"""Who answers when the model cannot."""
+"""Fallback models answer when the model cannot."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,17 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from agent.completion import Completion
-from agent.spec import ModelSpec
-from models.model import ContextOverflow, ModelError, ModelRefused, ModelUnavailable, Request
-from models.models import Models
-from tests.models.asking import text_in, user
+from perdure.agent.calls.completion import Completion
+from perdure.agent.spec import ModelSpec
+from perdure.models.model import (
+    ContextOverflow,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+)
+from perdure.models.router import ModelRouter
+from tests.models.requests import text_in, user
 
 FAILURES: dict[str, dict[str, Any]] = {
     "limited": {"status": 429, "retry_after": 9},
@@ -32,7 +38,7 @@ Asked: TypeAlias = Callable[..., Awaitable[Completion]]
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Asked:
-    """Asks the first of these scripts, with the others as fallbacks."""
+    """Call the model of the first script, with the others as fallbacks."""
     scripts: dict[str, Any] = {
         name: {"answers": [{"content": "half of it", "failures": [failure] * 2}]}
         for name, failure in FAILURES.items()
@@ -45,13 +51,13 @@ def ask(tmp_path: Path) -> Asked:
         first, *others = (ModelSpec(name=f"scripted:{path}#{name}") for name in names)
         texts: list[str] = [] if shown is None else shown
         request = Request(first, [user("go")], fallbacks=others)
-        return await Models().complete(request, texts.append)
+        return await ModelRouter().complete(request, texts.append)
 
     return asking
 
 
 @pytest.mark.parametrize("name", [name for name in FAILURES if name not in ENDS])
-async def test_a_fallback_answers_for_a_model_that_cannot(ask: Asked, name: str) -> None:
+async def test_a_fallback_answers_when_the_model_cannot(ask: Asked, name: str) -> None:
     answer = await ask(name, "over", "good")
     assert text_in(answer) == "Here."
     assert answer.model.endswith("#good")
@@ -59,7 +65,7 @@ async def test_a_fallback_answers_for_a_model_that_cannot(ask: Asked, name: str)
 
 
 @pytest.mark.parametrize("name", ENDS)
-async def test_no_fallback_mends_a_long_prompt_or_the_end_of_a_script(
+async def test_fallbacks_are_not_called_for_a_long_prompt_or_a_finished_script(
     ask: Asked, name: str
 ) -> None:
     with pytest.raises(ModelError) as raised:
@@ -67,15 +73,15 @@ async def test_no_fallback_mends_a_long_prompt_or_the_end_of_a_script(
     assert raised.value.code == {"long": "context_overflow", "over": "script_exhausted"}[name]
 
 
-async def test_a_model_that_answers_is_the_only_one_asked(ask: Asked) -> None:
+async def test_fallbacks_are_not_called_when_the_model_answers(ask: Asked) -> None:
     answer = await ask("good", "broken")
     assert answer.model.endswith("#good")
 
 
-async def test_half_an_answer_gives_way_to_the_whole_of_another(ask: Asked) -> None:
+async def test_a_fallbacks_answer_replaces_an_interrupted_one(ask: Asked) -> None:
     shown: list[str] = []
     await ask("cut", "good", shown=shown)
-    assert shown == ["half ", "Here."]
+    assert shown == ["half o", "Here."]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ async def test_half_an_answer_gives_way_to_the_whole_of_another(ask: Asked) -> N
         (("key", "quota"), ModelRefused, "auth"),
     ],
 )
-async def test_where_nobody_answers_what_helps_soonest_is_told(
+async def test_the_most_recoverable_error_is_raised_when_no_model_answers(
     ask: Asked, names: tuple[str, ...], kind: type[ModelError], code: str
 ) -> None:
     with pytest.raises(kind) as raised:

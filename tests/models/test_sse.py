@@ -1,4 +1,4 @@
-"""Server-sent events, however the network cuts them."""
+"""Server-sent events are parsed from any split of their bytes."""
 
 import asyncio
 import itertools
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.sse import events
-from tests.models.asking import calm
+from perdure.models.sse import parse_events
+from tests.models.requests import calm
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(texts, lambda inner: st.dictionaries(texts, inner), max_leaves=4)
@@ -24,14 +24,14 @@ async def _body(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
 
 def read(*pieces: bytes) -> list[Any]:
     async def collected() -> list[Any]:
-        return [event async for event in events(_body(pieces))]
+        return [event async for event in parse_events(_body(pieces))]
 
     return asyncio.run(collected())
 
 
 @calm
 @given(st.lists(values, max_size=4), st.sampled_from([b"\n", b"\r\n"]), st.booleans(), st.data())
-def test_events_do_not_depend_on_where_the_bytes_are_cut(
+def test_events_do_not_depend_on_the_chunks_of_bytes(
     sent: list[Any], newline: bytes, done: bool, data: st.DataObject
 ) -> None:
     data_lines = [json.dumps(value, ensure_ascii=False).encode() for value in sent]
@@ -43,7 +43,7 @@ def test_events_do_not_depend_on_where_the_bytes_are_cut(
     assert read(*pieces) == sent
 
 
-def test_comments_and_other_fields_are_passed_over() -> None:
+def test_comments_and_other_fields_are_ignored() -> None:
     assert read(b": ping\n\nevent: x\nid: 3\ndata: 1\n\nretry: 5\n\ndata: 2\n\n") == [1, 2]
 
 
@@ -59,10 +59,10 @@ def test_nothing_is_read_after_done() -> None:
     assert read(b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n") == [1]
 
 
-def test_separators_that_json_may_hold_do_not_end_a_line() -> None:
+def test_unicode_line_separators_do_not_end_a_line() -> None:
     assert read('data: "a\u2028b\u0085c"\n\n'.encode()) == ["a\u2028b\u0085c"]
 
 
-def test_half_an_event_is_an_error() -> None:
+def test_an_unfinished_event_is_an_error() -> None:
     with pytest.raises(json.JSONDecodeError):
         read(b'data: {"a": ')

@@ -5,20 +5,20 @@ import sys
 
 from tests.sandbox.probe import Probe
 from tests.sandbox.probes import ALL
-from tests.sandbox.running import NAMES, column, escapes
+from tests.sandbox.running import NAMES, find_escapes, set_up_sandbox
 
 TRIED = ("none", *NAMES)
 
 
-async def results(name: str) -> dict[str, str]:
+async def run_probes(name: str) -> dict[str, str]:
     """What came of each probe."""
-    tried = column(name)
+    tried = set_up_sandbox(name)
     if tried.sandbox is None:
         print(f"{name}: NOT CHECKED: {tried.why}")
         return dict.fromkeys((probe.name for probe in ALL), "not checked")
     print(f"{name}: does not protect from: {'; '.join(tried.sandbox.gaps)}")
     chosen = [probe for probe in ALL if _is_tried(probe, name)]
-    through = await escapes(tried, chosen)
+    through = await find_escapes(tried, chosen)
     found = {probe.name: "ESCAPED" if probe.name in through else "held" for probe in chosen}
     return {probe.name: found.get(probe.name, "not tried") for probe in ALL}
 
@@ -29,7 +29,7 @@ def _is_tried(probe: Probe, name: str) -> bool:
 
 async def main() -> int:
     """Without a sandbox, what is held is held by the machine itself."""
-    found = {name: await results(name) for name in TRIED}
+    found = {name: await run_probes(name) for name in TRIED}
     print(f"\n{'':44}", *(f"{name:12}" for name in TRIED))
     for probe in ALL:
         print(f"{probe.name:44}", *(f"{found[name][probe.name]:12}" for name in TRIED))

@@ -1,4 +1,4 @@
-"""Taking all that the machine has."""
+"""Probes that exhaust the machine's resources."""
 
 from tests.sandbox.host import Host
 from tests.sandbox.probe import ESCAPED, Probe, python

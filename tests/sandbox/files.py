@@ -1,19 +1,24 @@
-"""Reaching what lies outside, and becoming somebody else."""
+"""Probes of files outside the workspace, and of privileges."""
 
 import stat
 
 from tests.sandbox.host import Host
-from tests.sandbox.probe import ESCAPED, Probe, changed, python
+from tests.sandbox.probe import ESCAPED, Probe, is_outside_changed, python
 
 OTHERS_METADATA = {"landlock": "Landlock does not watch over permissions, owners and times"}
 
 FILES = (
     Probe("read a file outside", 'cat "$OUTSIDE/secret"', control="anyone"),
-    Probe("write a file outside", 'echo x > "$OUTSIDE/new"', changed, "anyone"),
-    Probe("append to a file outside", 'echo x >> "$OUTSIDE/secret"', changed, "anyone"),
-    Probe("empty a file outside", 'truncate -s 0 "$OUTSIDE/secret"', changed, "anyone"),
-    Probe("delete a file outside", 'rm -f "$OUTSIDE/secret"', changed, "anyone"),
-    Probe("rename a file outside", 'mv "$OUTSIDE/secret" "$OUTSIDE/mine"', changed, "anyone"),
+    Probe("write a file outside", 'echo x > "$OUTSIDE/new"', is_outside_changed, "anyone"),
+    Probe("append to a file outside", 'echo x >> "$OUTSIDE/secret"', is_outside_changed, "anyone"),
+    Probe("empty a file outside", 'truncate -s 0 "$OUTSIDE/secret"', is_outside_changed, "anyone"),
+    Probe("delete a file outside", 'rm -f "$OUTSIDE/secret"', is_outside_changed, "anyone"),
+    Probe(
+        "rename a file outside",
+        'mv "$OUTSIDE/secret" "$OUTSIDE/mine"',
+        is_outside_changed,
+        "anyone",
+    ),
     Probe(
         "list a folder outside",
         f'ls "$OUTSIDE" | grep -q secret && echo {ESCAPED}',
@@ -27,21 +32,26 @@ FILES = (
         gaps=OTHERS_METADATA,
     ),
     Probe("read by ..", "cat ../outside/secret", control="anyone"),
-    Probe("write by ..", "echo x > ../outside/new", changed, "anyone"),
+    Probe("write by ..", "echo x > ../outside/new", is_outside_changed, "anyone"),
     Probe("read by a symlink", 'ln -sfn "$OUTSIDE/secret" link; cat link', control="anyone"),
     Probe(
         "write by a linked folder",
         'ln -sfn "$OUTSIDE" folder; echo x > folder/new',
-        changed,
+        is_outside_changed,
         "anyone",
     ),
     Probe(
         "give a file outside a name inside",
         'ln "$OUTSIDE/secret" hard && echo x >> hard',
-        changed,
+        is_outside_changed,
         "anyone",
     ),
-    Probe("move a file outside", 'echo x > mine; mv mine "$OUTSIDE/mine"', changed, "anyone"),
+    Probe(
+        "move a file outside",
+        'echo x > mine; mv mine "$OUTSIDE/mine"',
+        is_outside_changed,
+        "anyone",
+    ),
     Probe(
         "race a symlink",
         python("""

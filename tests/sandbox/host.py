@@ -1,4 +1,4 @@
-"""A machine to attack: what lies, runs and listens outside of a sandbox."""
+"""A target for probes: files, processes and services outside of the sandbox."""
 
 import asyncio
 import ctypes
@@ -50,14 +50,14 @@ class Host:
         with suppress(BlockingIOError):
             os.read(self.terminal, 4096)
 
-    def heard(self) -> bytes:
+    def read_terminal(self) -> bytes:
         """What somebody wrote to the other terminal."""
         try:
             return os.read(self.terminal, 4096)
         except BlockingIOError:
             return b""
 
-    def alive(self) -> list[int]:
+    def find_processes(self) -> list[int]:
         """Processes with our word in their command line; a dead one has none."""
         return [
             int(path.parent.name)
@@ -74,15 +74,15 @@ def _read(path: Path) -> bytes:
 
 
 @asynccontextmanager
-async def host(owner: int) -> AsyncIterator[Host]:
+async def start_host(owner: int) -> AsyncIterator[Host]:
     async with AsyncExitStack() as over:
         folder = Path(over.enter_context(tempfile.TemporaryDirectory(prefix="probed-")))
         folder.chmod(0o755)
         for name in ("workspace", "outside"):
             (folder / name).mkdir()
             os.chown(folder / name, owner, -1)
-        victim = _victim(folder / "outside", owner)
-        over.callback(_ended, victim)
+        victim = _start_victim(folder / "outside", owner)
+        over.callback(_kill, victim)
         ours, theirs = os.openpty()
         over.callback(os.close, ours)
         over.callback(os.close, theirs)
@@ -95,18 +95,18 @@ async def host(owner: int) -> AsyncIterator[Host]:
             "TERMINAL": os.ttyname(theirs),
             "WORD": made.word,
             "SHARED": str(_shared_memory(owner, over)),
-            **await _listening(folder, owner, over),
+            **await _start_services(folder, owner, over),
         }
         made.reset()
         yield made
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> None:
+def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.kill()
     process.wait()
 
 
-def _victim(folder: Path, owner: int) -> "subprocess.Popen[bytes]":
+def _start_victim(folder: Path, owner: int) -> "subprocess.Popen[bytes]":
     if os.geteuid() != 0:
         return subprocess.Popen(SLEEP, env={"TREASURE": SECRET}, cwd=folder)
     return subprocess.Popen(
@@ -114,7 +114,7 @@ def _victim(folder: Path, owner: int) -> "subprocess.Popen[bytes]":
     )
 
 
-async def _listening(folder: Path, owner: int, over: AsyncExitStack) -> dict[str, str]:
+async def _start_services(folder: Path, owner: int, over: AsyncExitStack) -> dict[str, str]:
     """Services that tell their secret to whoever comes."""
 
     async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -132,7 +132,7 @@ async def _listening(folder: Path, owner: int, over: AsyncExitStack) -> dict[str
     udp = over.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     udp.bind(("127.0.0.1", 0))
     udp.setblocking(False)
-    asyncio.get_running_loop().add_reader(udp, _answer, udp)
+    asyncio.get_running_loop().add_reader(udp, _answer_udp, udp)
     over.callback(asyncio.get_running_loop().remove_reader, udp)
     for server in (tcp, named, hidden):
         over.push_async_callback(server.wait_closed)
@@ -145,7 +145,7 @@ async def _listening(folder: Path, owner: int, over: AsyncExitStack) -> dict[str
     }
 
 
-def _answer(udp: socket.socket) -> None:
+def _answer_udp(udp: socket.socket) -> None:
     _, sender = udp.recvfrom(16)
     udp.sendto(SECRET.encode(), sender)
 
@@ -159,11 +159,11 @@ def _shared_memory(owner: int, over: AsyncExitStack) -> int:
     ctypes.memmove(at, SECRET.encode(), len(SECRET))
     _libc.shmdt(ctypes.c_void_p(at))
     if os.geteuid() == 0:
-        _own(segment, owner)
+        _chown_segment(segment, owner)
     return int(segment)
 
 
-def _own(segment: int, owner: int) -> None:
+def _chown_segment(segment: int, owner: int) -> None:
     """IPC_SET takes a struct shmid_ds, which begins with key, uid, gid."""
     held = ctypes.create_string_buffer(256)
     assert _libc.shmctl(segment, 2, held) == 0

@@ -1,6 +1,6 @@
-"""Asking the kernel for what is not a command's to have."""
+"""Probes of the kernel's interfaces."""
 
-from tests.sandbox.probe import ESCAPED, Probe, calls
+from tests.sandbox.probe import ESCAPED, Probe, call_syscall
 
 KERNEL = (
     Probe(
@@ -47,7 +47,7 @@ KERNEL = (
     Probe(
         "mount", f"mkdir -p m; mount -t tmpfs none m && umount m && echo {ESCAPED}", control="root"
     ),
-    Probe("mount by the newer calls", calls("fsopen", "b'tmpfs', 0"), control="root"),
+    Probe("mount by the newer calls", call_syscall("fsopen", "b'tmpfs', 0"), control="root"),
     Probe(
         "change the root",
         f"chroot . /usr/bin/true 2>&1 | grep -q 'failed to run' && echo {ESCAPED}",
@@ -55,10 +55,14 @@ KERNEL = (
     ),
     Probe("an own user namespace", f"unshare -Ur true && echo {ESCAPED}", control="root"),
     Probe("an own mount namespace", f"unshare -m true && echo {ESCAPED}", control="root"),
-    Probe("a child with namespaces", calls("clone", "0x10000000 | 17, 0, 0, 0, 0"), control="root"),
+    Probe(
+        "a child with namespaces",
+        call_syscall("clone", "0x10000000 | 17, 0, 0, 0, 0"),
+        control="root",
+    ),
     Probe(
         "a child by the newer call",
-        calls("clone3", "struct.pack('=QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0), 64"),
+        call_syscall("clone3", "struct.pack('=QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0), 64"),
         control="root",
     ),
     Probe(
@@ -66,32 +70,38 @@ KERNEL = (
         f"nsenter -t $VICTIM -m -u -n true && echo {ESCAPED}",
         control="root",
     ),
-    Probe("bpf", calls("bpf", "0, b'\\0' * 128, 128", "(errno.EINVAL,)"), control="root"),
+    Probe("bpf", call_syscall("bpf", "0, b'\\0' * 128, 128", "(errno.EINVAL,)"), control="root"),
     Probe(
         "performance counters",
-        calls("perf_event_open", "None, 0, -1, -1, 0", "(errno.EFAULT,)"),
+        call_syscall("perf_event_open", "None, 0, -1, -1, 0", "(errno.EFAULT,)"),
         control="root",
     ),
-    Probe("user page faults", calls("userfaultfd", "1"), control="root"),
+    Probe("user page faults", call_syscall("userfaultfd", "1"), control="root"),
     Probe(
-        "io_uring", calls("io_uring_setup", "1, b'\\0' * 120", "(errno.EINVAL,)"), control="root"
+        "io_uring",
+        call_syscall("io_uring_setup", "1, b'\\0' * 120", "(errno.EINVAL,)"),
+        control="root",
     ),
-    Probe("keys", calls("add_key", "b'user', b'probe', b'x', 1, -2"), control="root"),
+    Probe("keys", call_syscall("add_key", "b'user', b'probe', b'x', 1, -2"), control="root"),
     Probe(
         "files by their handle",
-        calls("open_by_handle_at", "-1, b'\\0' * 8, 0", "(errno.EBADF, errno.EINVAL)"),
+        call_syscall("open_by_handle_at", "-1, b'\\0' * 8, 0", "(errno.EBADF, errno.EINVAL)"),
         control="root",
     ),
-    Probe("a module", calls("finit_module", "-1, b'', 0", "(errno.EBADF,)"), control="root"),
+    Probe("a module", call_syscall("finit_module", "-1, b'', 0", "(errno.EBADF,)"), control="root"),
     Probe(
-        "another kernel", calls("kexec_load", "0, 0, None, -1", "(errno.EINVAL,)"), control="root"
+        "another kernel",
+        call_syscall("kexec_load", "0, 0, None, -1", "(errno.EINVAL,)"),
+        control="root",
     ),
-    Probe("reboot", calls("reboot", "0, 0, 0, None", "(errno.EINVAL,)"), control="root"),
+    Probe("reboot", call_syscall("reboot", "0, 0, 0, None", "(errno.EINVAL,)"), control="root"),
     Probe(
         "the clock",
-        calls("clock_settime", "0, struct.pack('=qq', 0, -1)", "(errno.EINVAL,)"),
+        call_syscall("clock_settime", "0, struct.pack('=qq', 0, -1)", "(errno.EINVAL,)"),
         control="root",
     ),
-    Probe("swap", calls("swapon", "b'/there/is/none', 0", "(errno.ENOENT,)"), control="root"),
+    Probe(
+        "swap", call_syscall("swapon", "b'/there/is/none', 0", "(errno.ENOENT,)"), control="root"
+    ),
     Probe("the name of the machine", f'hostname "$(uname -n)" && echo {ESCAPED}', control="root"),
 )

@@ -1,30 +1,30 @@
-"""Reaching others: processes, services, terminals; and staying when all is over."""
+"""Probes of other processes, services and terminals, and of surviving the shell."""
 
 from pathlib import Path
 
 from tests.sandbox.host import Host
-from tests.sandbox.probe import ESCAPED, Probe, connects, opens, python
+from tests.sandbox.probe import ESCAPED, Probe, connect, open_socket, python
 
 SAME_IPC = {"landlock": "System V memory is shared with the same user's programs"}
 
 NETWORK = (
     Probe(
         "a service of the host",
-        connects("AF_INET", "('127.0.0.1', int(name('TCP')))"),
+        connect("AF_INET", "('127.0.0.1', int(name('TCP')))"),
         control="anyone",
     ),
     Probe(
         "a service without connections",
-        connects("AF_INET", "('127.0.0.1', int(name('UDP')))", "SOCK_DGRAM"),
+        connect("AF_INET", "('127.0.0.1', int(name('UDP')))", "SOCK_DGRAM"),
         control="anyone",
     ),
-    Probe("a socket in a folder outside", connects("AF_UNIX", "name('SOCKET')"), control="anyone"),
+    Probe("a socket in a folder outside", connect("AF_UNIX", "name('SOCKET')"), control="anyone"),
     Probe(
-        "a socket without a name", connects("AF_UNIX", "'\\0' + name('ABSTRACT')"), control="anyone"
+        "a socket without a name", connect("AF_UNIX", "'\\0' + name('ABSTRACT')"), control="anyone"
     ),
     Probe(
         "a socket without a name, with the network",
-        connects("AF_UNIX", "'\\0' + name('ABSTRACT')"),
+        connect("AF_UNIX", "'\\0' + name('ABSTRACT')"),
         control="anyone",
         network=True,
     ),
@@ -39,10 +39,10 @@ with open('/proc/net/route') as file:
             "landlock": "it sees the routes, and has no socket to use them",
         },
     ),
-    Probe("packets as they are", opens("AF_PACKET"), network=True),
-    Probe("raw packets", opens("AF_INET", protocol=1), network=True),
-    Probe("the ciphers of the kernel", opens("AF_ALG", "SOCK_SEQPACKET"), network=True),
-    Probe("the machine around this one", opens("AF_VSOCK", "SOCK_STREAM"), network=True),
+    Probe("packets as they are", open_socket("AF_PACKET"), network=True),
+    Probe("raw packets", open_socket("AF_INET", protocol=1), network=True),
+    Probe("the ciphers of the kernel", open_socket("AF_ALG", "SOCK_SEQPACKET"), network=True),
+    Probe("the machine around this one", open_socket("AF_VSOCK", "SOCK_STREAM"), network=True),
 )
 
 
@@ -50,7 +50,7 @@ def _until(state: str) -> str:
     return f"until grep -q '^State:.{state}' /proc/$VICTIM/status; do sleep 0.02; done"
 
 
-def killed(host: Host, _: str) -> bool:
+def is_victim_killed(host: Host, _: str) -> bool:
     return host.victim.poll() is not None
 
 
@@ -103,7 +103,7 @@ except OSError as error: print(error)
     Probe(
         "write to another terminal",
         'echo hello > "$TERMINAL"',
-        lambda host, _: b"hello" in host.heard(),
+        lambda host, _: b"hello" in host.read_terminal(),
         "anyone",
     ),
     Probe(
@@ -123,8 +123,10 @@ if at not in (None, ctypes.c_void_p(-1).value): print(ctypes.string_at(at, 100))
         lambda host, _: _state(host) == "T",
         "anyone",
     ),
-    Probe("kill everybody", "exec setsid bash -c 'trap \"\" KILL; kill -9 -1'", killed),
-    Probe("kill a process outside", f"kill -9 $VICTIM && {_until('Z')}", killed, "anyone"),
+    Probe("kill everybody", "exec setsid bash -c 'trap \"\" KILL; kill -9 -1'", is_victim_killed),
+    Probe(
+        "kill a process outside", f"kill -9 $VICTIM && {_until('Z')}", is_victim_killed, "anyone"
+    ),
 )
 
 
@@ -135,27 +137,27 @@ def _state(host: Host) -> str:
 LEAVE = "(setsid bash -c 'exec -a $WORD sleep 3600' </dev/null >/dev/null 2>&1 &)"
 
 
-def survived(host: Host, _: str) -> bool:
-    return bool(host.alive())
+def has_survivor(host: Host, _: str) -> bool:
+    return bool(host.find_processes())
 
 
 SURVIVORS = (
-    Probe("a daemon", LEAVE, survived),
+    Probe("a daemon", LEAVE, has_survivor),
     Probe(
         "a daemon without a past",
         "(env -i setsid bash -c \"trap '' TERM INT HUP; "
         'exec -a $WORD sleep 3600" </dev/null >/dev/null 2>&1 &)',
-        survived,
+        has_survivor,
     ),
     Probe(
         "a daemon whose watcher is killed",
         f"{LEAVE}; read -r _ _ _ watcher _ < /proc/$PPID/stat; kill -9 $watcher 1 $PPID",
-        survived,
+        has_survivor,
     ),
     Probe(
         "a daemon whose watcher is stopped",
         f"{LEAVE}; read -r _ _ _ watcher _ < /proc/$PPID/stat; kill -STOP $watcher 1",
-        survived,
+        has_survivor,
     ),
     Probe(
         "processes that beget each other",
@@ -168,6 +170,6 @@ for _ in range(20):
                 if os.fork(): os._exit(0)
             except OSError: time.sleep(0.01)
 """),
-        survived,
+        has_survivor,
     ),
 )

@@ -1,10 +1,10 @@
-"""What a hostile command may try, and how its host sees whether that came to anything."""
+"""A probe: a hostile command, and the check whether it succeeded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from sandbox.calls import this_machine
+from perdure.sandbox.syscalls import detect_machine
 from tests.sandbox.host import SECRET, Host
 
 Seen: TypeAlias = Callable[[Host, str], bool]
@@ -13,12 +13,12 @@ Who: TypeAlias = Literal["anyone", "root"]
 ESCAPED = "ESC" + "APED"
 
 
-def told(_: Host, output: str) -> bool:
+def has_leaked(_: Host, output: str) -> bool:
     """What the command says itself, or what it says of the host's secret."""
     return ESCAPED in output or SECRET in output
 
 
-def changed(host: Host, _: str) -> bool:
+def is_outside_changed(host: Host, _: str) -> bool:
     """The folder outside is not as it was."""
     there = {path.name: path for path in host.outside.iterdir()}
     return set(there) != {"secret"} or there["secret"].read_text() != SECRET
@@ -35,7 +35,7 @@ class Probe:
 
     name: str
     script: str
-    seen: Seen = told
+    succeeded: Seen = has_leaked
     control: Who | None = None
     network: bool = False
     gaps: dict[str, str] = field(default_factory=dict)
@@ -58,14 +58,14 @@ def call(number, *arguments, meant=()):
 """
 
 
-def calls(name: str, arguments: str, meant: str = "()") -> str:
+def call_syscall(name: str, arguments: str, meant: str = "()") -> str:
     """A system call that says by its answer whether it was let through."""
-    machine = this_machine()
+    machine = detect_machine()
     assert machine is not None
-    return python(f"call({machine.calls[name]}, {arguments}, meant={meant})")
+    return python(f"call({machine.syscalls[name]}, {arguments}, meant={meant})")
 
 
-def connects(how: str, where: str, kind: str = "SOCK_STREAM") -> str:
+def connect(how: str, where: str, kind: str = "SOCK_STREAM") -> str:
     return python(
         f"s = socket.socket(socket.{how}, socket.{kind}); s.settimeout(5)\n"
         f"s.connect({where})\n"
@@ -74,5 +74,5 @@ def connects(how: str, where: str, kind: str = "SOCK_STREAM") -> str:
     )
 
 
-def opens(family: str, kind: str = "SOCK_RAW", protocol: int = 0) -> str:
+def open_socket(family: str, kind: str = "SOCK_RAW", protocol: int = 0) -> str:
     return python(f"socket.socket(socket.{family}, socket.{kind}, {protocol}); escaped()")

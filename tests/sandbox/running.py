@@ -1,4 +1,4 @@
-"""Trying probes in the sandboxes that this machine has."""
+"""Running probes in the sandboxes that this machine supports."""
 
 import os
 import tempfile
@@ -7,30 +7,36 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sandbox.bubblewrap import Bubblewrap
-from sandbox.choice import choose
-from sandbox.groups import NO_GROUPS
-from sandbox.limits import Limits
-from sandbox.plan import landlock
-from sandbox.sandbox import NONE, UID, Sandbox, Unusable
-from sandbox.walls import Walls
+from perdure.sandbox.bubblewrap import Bubblewrap
+from perdure.sandbox.cgroups import NO_CGROUPS
+from perdure.sandbox.choice import choose_sandbox
+from perdure.sandbox.launch_plan import landlock_version
+from perdure.sandbox.rlimits import ResourceLimits
+from perdure.sandbox.sandbox import TOOLS_UID, UNCONFINED, Sandbox, SandboxUnusable
+from perdure.sandbox.without_namespaces import NamespacelessSandbox
+from perdure.secrets.registry import NO_LENT_SECRETS
+from perdure.tools.shell.session import ShellSession
+from perdure.tools.terminal import inherited_environment
 from tests.sandbox.exhaustions import MEBI
-from tests.sandbox.host import Host, host
+from tests.sandbox.host import Host, start_host
 from tests.sandbox.others import SURVIVORS
 from tests.sandbox.probe import Probe
-from tools.secrets.registry import NOTHING
-from tools.shell.session import Session
-from tools.terminal import passed_on
 
-SMALL = Limits(memory=256 * MEBI, processes=200, file=150 * MEBI, files=1024, temporary=64 * MEBI)
+SMALL = ResourceLimits(
+    memory_bytes=256 * MEBI,
+    processes=200,
+    file_bytes=150 * MEBI,
+    open_files=1024,
+    temporary_bytes=64 * MEBI,
+)
 """Limits that can be reached without harm."""
 
 NAMES = ("bubblewrap", "uid", "landlock")
-PATIENCE = 120.0
+PROBE_TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
-class Column:
+class SandboxUnderTest:
     """A sandbox to be tried; `owner` has what is outside of it, and `why` is why it is not here.
 
     Where the sandbox is to hold against its own user's things, that user owns them.
@@ -42,41 +48,43 @@ class Column:
     why: str = ""
 
 
-def column(name: str, limits: Limits = SMALL, groups: bool = True) -> Column:
+def set_up_sandbox(
+    name: str, limits: ResourceLimits = SMALL, groups: bool = True
+) -> SandboxUnderTest:
     """Without `groups`, no control groups are used even where they can be."""
     is_root = os.geteuid() == 0
-    owner = UID if is_root else os.geteuid()
-    if name == NONE.name:
-        return Column(name, NONE, os.geteuid())
+    owner = TOOLS_UID if is_root else os.geteuid()
+    if name == UNCONFINED.name:
+        return SandboxUnderTest(name, UNCONFINED, os.geteuid())
     try:
-        found = _found(name)
-    except Unusable as error:
-        return Column(name, None, owner, str(error))
-    own = replace(found, limits=limits, groups=found.groups if groups else NO_GROUPS)
-    return Column(name, own, os.geteuid() if name == "uid" else owner)
+        found = _choose(name)
+    except SandboxUnusable as error:
+        return SandboxUnderTest(name, None, owner, str(error))
+    own = replace(found, limits=limits, cgroups=found.cgroups if groups else NO_CGROUPS)
+    return SandboxUnderTest(name, own, os.geteuid() if name == "uid" else owner)
 
 
-def _found(name: str) -> Bubblewrap | Walls:
+def _choose(name: str) -> Bubblewrap | NamespacelessSandbox:
     """Raises Unusable."""
     as_root = name == "landlock" and os.geteuid() == 0
-    if as_root and not landlock():
-        raise Unusable("This kernel has no Landlock.")
+    if as_root and not landlock_version():
+        raise SandboxUnusable("This kernel has no Landlock.")
     with tempfile.TemporaryDirectory(prefix="probed-") as folder:
         Path(folder).chmod(0o755)
-        found = choose("uid" if as_root else name, Path(folder)).sandbox
-    assert isinstance(found, Bubblewrap | Walls)
+        found = choose_sandbox("uid" if as_root else name, Path(folder)).sandbox
+    assert isinstance(found, Bubblewrap | NamespacelessSandbox)
     return replace(found, name=name)
 
 
-async def escapes(tried: Column, probes: Sequence[Probe]) -> dict[str, str]:
+async def find_escapes(tried: SandboxUnderTest, probes: Sequence[Probe]) -> dict[str, str]:
     """What each probe printed that came through."""
     assert tried.sandbox is not None
     through = {}
-    async with host(tried.owner) as machine, attacking(machine, tried.sandbox) as attack:
+    async with start_host(tried.owner) as machine, open_attack(machine, tried.sandbox) as attack:
         for probe in probes:
             machine.reset()
             output = await attack.attempt(probe)
-            if probe.seen(machine, output):
+            if probe.succeeded(machine, output):
                 through[probe.name] = output
     return through
 
@@ -87,13 +95,13 @@ class Attack:
 
     machine: Host
     sandbox: Sandbox
-    session: Session | None = None
+    session: ShellSession | None = None
     network: bool = False
 
     @property
     def racing(self) -> str:
         """Seconds of a race: where it can be won, as many as that takes."""
-        return "60" if self.sandbox is NONE else "0.3"
+        return "60" if self.sandbox is UNCONFINED else "0.3"
 
     async def attempt(self, probe: Probe) -> str:
         """What the probe prints."""
@@ -103,24 +111,24 @@ class Attack:
         file.chmod(0o644)
         session = await self._session(probe.network)
         call = session.start("bash probe 2>&1")
-        session.console.awaited = True
-        await call.finished_within(PATIENCE)
-        with session.take() as output:
-            printed = output.newest(1 << 20)
-        if call.finished.done():
-            session.settle()
-        if probe in SURVIVORS or not call.finished.done():
+        session.console.unthrottled = True
+        await call.wait(PROBE_TIMEOUT)
+        with session.take_output() as output:
+            printed = output.tail(1 << 20)
+        if call.result.done():
+            session.clear_command()
+        if probe in SURVIVORS or not call.result.done():
             await self.close()
         return printed
 
-    async def _session(self, network: bool) -> Session:
-        if self.session is not None and (self.session.over or self.network != network):
+    async def _session(self, network: bool) -> ShellSession:
+        if self.session is not None and (self.session.closed or self.network != network):
             await self.close()
         if self.session is None:
             self.network = network
-            environment = {**passed_on(), **self.machine.names, "RACING": self.racing}
-            place = (self.machine.workspace, environment, NOTHING.masker())
-            self.session = Session(*place, self.sandbox, network)
+            environment = {**inherited_environment(), **self.machine.names, "RACING": self.racing}
+            place = (self.machine.workspace, environment, NO_LENT_SECRETS.masker())
+            self.session = ShellSession(*place, self.sandbox, network)
         return self.session
 
     async def close(self) -> None:
@@ -130,7 +138,7 @@ class Attack:
 
 
 @asynccontextmanager
-async def attacking(machine: Host, sandbox: Sandbox) -> AsyncIterator[Attack]:
+async def open_attack(machine: Host, sandbox: Sandbox) -> AsyncIterator[Attack]:
     sandbox.prepare(machine.workspace)
     attack = Attack(machine, sandbox)
     try:

@@ -1,24 +1,24 @@
-"""A root worker's workspaces belong to the user that its tools are."""
+"""A root worker's workspaces belong to the tools' user."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from sandbox.owner import give
-from sandbox.sandbox import UID, Unusable
-from sandbox.spot import Spot
+from perdure.sandbox.owner import chown_workspace
+from perdure.sandbox.safe_path import SafePath
+from perdure.sandbox.sandbox import TOOLS_UID, SandboxUnusable
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: only root gives files away")
 OTHER = 12345
 
 
-def owners(folder: Path) -> dict[str, int]:
+def owners_of(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.lstat().st_uid for path in folder.rglob("*")}
 
 
 @only_root
-def test_what_is_the_workers_is_given_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_workers_own_files_change_their_owner(tmp_path: Path) -> None:
     outside, workspace = tmp_path / "outside", tmp_path / "workspace"
     (workspace / "a/b").mkdir(parents=True)
     outside.mkdir()
@@ -28,28 +28,28 @@ def test_what_is_the_workers_is_given_and_nothing_else(tmp_path: Path) -> None:
     (workspace / "shared").hardlink_to(outside / "shared")
     (workspace / "link").symlink_to(outside / "file")
     (workspace / "folder").symlink_to(outside)
-    give(workspace)
-    own = {"a": UID, "a/b": UID, "a/mine": UID}
+    chown_workspace(workspace)
+    own = {"a": TOOLS_UID, "a/b": TOOLS_UID, "a/mine": TOOLS_UID}
     left = {"theirs": OTHER, "shared": 0, "link": 0, "folder": 0}
-    assert owners(workspace) == {**own, **left}
-    assert owners(outside) == {"file": 0, "shared": 0}
-    assert workspace.stat().st_uid == UID
+    assert owners_of(workspace) == {**own, **left}
+    assert owners_of(outside) == {"file": 0, "shared": 0}
+    assert workspace.stat().st_uid == TOOLS_UID
 
 
 @only_root
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/root", "/home", "/tmp", "/proc/self/.."])
 def test_the_system_is_not_given_away(folder: str) -> None:
     before = Path(folder).stat().st_uid
-    with pytest.raises(Unusable, match="belongs to the system"):
-        give(Path(folder))
+    with pytest.raises(SandboxUnusable, match="belongs to the system"):
+        chown_workspace(Path(folder))
     assert Path(folder).stat().st_uid == before
 
 
 @only_root
-def test_what_the_worker_makes_belongs_to_whom_the_workspace_does(tmp_path: Path) -> None:
-    give(tmp_path)
-    folder, file = Spot(tmp_path, tmp_path / "a"), Spot(tmp_path, tmp_path / "a/f")
+def test_new_files_get_the_owner_of_the_workspace(tmp_path: Path) -> None:
+    chown_workspace(tmp_path)
+    folder, file = SafePath(tmp_path, tmp_path / "a"), SafePath(tmp_path, tmp_path / "a/f")
     folder.make_folder()
-    file.put(file.staged(b"here", 0o600))
-    assert owners(tmp_path) == {"a": UID, "a/f": UID}
+    file.commit(file.stage(b"here", 0o600))
+    assert owners_of(tmp_path) == {"a": TOOLS_UID, "a/f": TOOLS_UID}
     assert file.mode() == 0o600

@@ -1,4 +1,4 @@
-"""No sandbox lets anything through that it promises to hold."""
+"""No probe escapes a sandbox that promises to hold it."""
 
 import pytest
 
@@ -6,21 +6,21 @@ from tests.sandbox.exhaustions import EXHAUSTIONS
 from tests.sandbox.others import SURVIVORS
 from tests.sandbox.probe import Probe
 from tests.sandbox.probes import ALL, QUICK
-from tests.sandbox.running import NAMES, Column, column, escapes
+from tests.sandbox.running import NAMES, SandboxUnderTest, find_escapes, set_up_sandbox
 
 
-def usable(name: str, groups: bool = True) -> Column:
-    found = column(name, groups=groups)
+def require_sandbox(name: str, groups: bool = True) -> SandboxUnderTest:
+    found = set_up_sandbox(name, groups=groups)
     if found.sandbox is None:
         pytest.skip(f"NOT CHECKED: {found.why}")
     return found
 
 
-def promised(name: str, probes: tuple[Probe, ...]) -> list[Probe]:
+def select_promised(name: str, probes: tuple[Probe, ...]) -> list[Probe]:
     return [probe for probe in probes if name not in probe.gaps]
 
 
-def by_anyone(probes: tuple[Probe, ...]) -> list[Probe]:
+def select_harmless(probes: tuple[Probe, ...]) -> list[Probe]:
     return [probe for probe in probes if probe.control == "anyone"]
 
 
@@ -31,12 +31,12 @@ def test_there_are_enough_probes_and_no_two_have_one_name() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_no_command_escapes(name: str) -> None:
-    assert await escapes(usable(name), promised(name, QUICK)) == {}
+    assert await find_escapes(require_sandbox(name), select_promised(name, QUICK)) == {}
 
 
-async def test_without_a_sandbox_they_do() -> None:
-    tried = by_anyone(QUICK)
-    through = await escapes(column("none"), tried)
+async def test_without_a_sandbox_the_probes_escape() -> None:
+    tried = select_harmless(QUICK)
+    through = await find_escapes(set_up_sandbox("none"), tried)
     assert [probe.name for probe in tried if probe.name not in through] == []
 
 
@@ -44,7 +44,7 @@ async def test_without_a_sandbox_they_do() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", NAMES)
 async def test_nothing_outlives_its_shell(name: str) -> None:
-    assert await escapes(usable(name), promised(name, SURVIVORS)) == {}
+    assert await find_escapes(require_sandbox(name), select_promised(name, SURVIVORS)) == {}
 
 
 @pytest.mark.long
@@ -52,12 +52,14 @@ async def test_nothing_outlives_its_shell(name: str) -> None:
 @pytest.mark.parametrize("groups", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 async def test_no_command_takes_more_than_its_share(name: str, groups: bool) -> None:
-    assert await escapes(usable(name, groups), promised(name, EXHAUSTIONS)) == {}
+    assert (
+        await find_escapes(require_sandbox(name, groups), select_promised(name, EXHAUSTIONS)) == {}
+    )
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_without_a_sandbox_they_take_it() -> None:
-    tried = by_anyone(EXHAUSTIONS)
-    through = await escapes(column("none"), tried)
+async def test_without_a_sandbox_the_probes_exhaust_the_machine() -> None:
+    tried = select_harmless(EXHAUSTIONS)
+    through = await find_escapes(set_up_sandbox("none"), tried)
     assert [probe.name for probe in tried if probe.name not in through] == []

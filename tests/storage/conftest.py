@@ -1,4 +1,4 @@
-"""Each store that there is, empty. A new one joins by one line in `stores`."""
+"""Every store, empty. A new one is a line in `stores`."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from embedded.seaweed import Seaweed
-from storage.files import FileStore
-from storage.s3 import S3Access, S3Store
-from storage.store import Store
+from perdure.embedded.seaweed import Seaweed
+from perdure.storage.files import FileStore
+from perdure.storage.s3 import S3Store
+from perdure.storage.store import S3Access, Store
 from tests.storage.memory import MemoryStore
 
 
@@ -21,14 +21,14 @@ def access(seaweed: Seaweed) -> S3Access:
 
 @pytest_asyncio.fixture
 async def bucket(seaweed: Seaweed) -> str:
-    """The name of a fresh bucket."""
+    """Return the name of a new bucket."""
     name = f"test-{uuid4()}"
     await seaweed.make_bucket(name)
     return name
 
 
 @pytest.fixture(params=["files", "s3", "memory"])
-def named(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     def of(name: str) -> str:
         found: str = request.getfixturevalue(name)
         return found
@@ -42,6 +42,6 @@ def named(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 @pytest_asyncio.fixture
-async def store(named: Store) -> AsyncIterator[Store]:
-    yield named
-    await named.close()
+async def store(empty_store: Store) -> AsyncIterator[Store]:
+    yield empty_store
+    await empty_store.close()

@@ -1,12 +1,12 @@
-"""What goes wrong between a writer and a store, when a test wants it to."""
+"""A store that injects faults between a writer and another store."""
 
 import asyncio
 from collections.abc import Callable
 from enum import Enum
 from typing import TypeAlias
 
-from storage.errors import StoreUnavailable
-from storage.store import Store
+from perdure.storage.errors import StoreUnavailable
+from perdure.storage.store import Store
 
 
 class Fault(Enum):
@@ -19,20 +19,20 @@ class Fault(Enum):
     """The object is written, the answer is lost, and the second try finds the key taken."""
 
 
-Fate: TypeAlias = Callable[[int], int]
-"""A number from 0 to less than its argument: 0 is what happens on a quiet day."""
+Choose: TypeAlias = Callable[[int], int]
+"""A function that picks a number below its argument; 0 means no fault."""
 
 
-def fate(numbers: bytes) -> Fate:
-    """As the numbers say; once they are used up all is quiet."""
+def choices_from(numbers: bytes) -> Choose:
+    """Return the numbers in turn, then always 0."""
     left = iter(numbers)
     return lambda choices: next(left, 0) % choices
 
 
 class FaultyStore:
-    """Another store, behind a network that delays and loses as `fate` has it."""
+    """Another store, behind a network that delays and loses as `fate` picks."""
 
-    def __init__(self, store: Store, fate: Fate) -> None:
+    def __init__(self, store: Store, fate: Choose) -> None:
         self.store = store
         self.fate = fate
 

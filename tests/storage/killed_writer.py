@@ -1,4 +1,4 @@
-"""Writes objects until it is killed, and says which ones were acknowledged.
+"""Write objects until killed, and print the acknowledged ones.
 
 Run as: killed_writer.py FOLDER NAME
 """
@@ -10,11 +10,11 @@ import os
 import sys
 from pathlib import Path
 
-from storage.files import FileStore
+from perdure.storage.files import FileStore
 
 
 def body(key: str) -> bytes:
-    """200 KB that begin with their own hash."""
+    """Return 200 KB that begin with their own hash."""
     content = key.encode() * (200_000 // len(key))
     return hashlib.sha256(content).hexdigest().encode() + content
 

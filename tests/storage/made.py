@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from uuid import uuid4
 
-from events.content import Message, MessageToolCall, TextContent
-from events.control import ConversationStateUpdateEvent
-from events.entry import Entry, Origin
-from events.event import UnknownEvent
-from events.messages import MessageEvent
-from events.observations import ThinkObservation
-from events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
-from storage.cache import EntryCache
-from storage.log import EventLog
-from storage.store import Store
+from perdure.events.content import Message, MessageToolCall, TextContent
+from perdure.events.control import ConversationStateUpdateEvent
+from perdure.events.entry import Entry, Origin
+from perdure.events.event import UnknownEvent
+from perdure.events.messages import MessageEvent
+from perdure.events.observations import ThinkObservation
+from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
+from perdure.storage.log.entry_cache import EntryCache
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.store import Store
 
 NOW = "2025-01-01T00:00:00.000000"
 LATER = "2025-01-01T00:00:01.000000"
@@ -22,16 +22,16 @@ def log_in(store: Store, cache: EntryCache | None = None, conversation: str = ""
     return EventLog(store, "somebody", conversation or str(uuid4()), cache)
 
 
-def by(activity: str, run: str = "run-1") -> Origin:
+def origin_by(activity: str, run: str = "run-1") -> Origin:
     return Origin(run=run, activity=activity)
 
 
-def said(text: str, at: str = NOW) -> MessageEvent:
+def user_message(text: str, at: str = NOW) -> MessageEvent:
     message = Message(role="user", content=(TextContent(text=text),))
     return MessageEvent(timestamp=at, source="user", llm_message=message)
 
 
-def called(call: str, at: str = NOW) -> ActionEvent:
+def action_event(call: str, at: str = NOW) -> ActionEvent:
     tool_call = MessageToolCall(id=call, name="think", arguments="{}")
     return ActionEvent(
         timestamp=at,
@@ -42,7 +42,7 @@ def called(call: str, at: str = NOW) -> ActionEvent:
     )
 
 
-def returned(action_id: str, at: str = NOW) -> ObservationEvent:
+def observation_event(action_id: str, at: str = NOW) -> ObservationEvent:
     return ObservationEvent(
         timestamp=at,
         source="environment",
@@ -53,7 +53,7 @@ def returned(action_id: str, at: str = NOW) -> ObservationEvent:
     )
 
 
-def failed(action_id: str, at: str = NOW) -> AgentErrorEvent:
+def error_event(action_id: str, at: str = NOW) -> AgentErrorEvent:
     return AgentErrorEvent(
         timestamp=at,
         error="Nobody knows what came of it.",
@@ -64,16 +64,16 @@ def failed(action_id: str, at: str = NOW) -> AgentErrorEvent:
     )
 
 
-def opened(run: str) -> ConversationStateUpdateEvent:
+def opened_event(run: str) -> ConversationStateUpdateEvent:
     return ConversationStateUpdateEvent(timestamp=NOW, key="opened", value={"run_id": run})
 
 
-def from_the_future(kind: str = "HologramEvent", **fields: str) -> UnknownEvent:
+def newer_event(kind: str = "HologramEvent", **fields: str) -> UnknownEvent:
     return UnknownEvent(kind=kind, raw={"kind": kind, **fields})
 
 
 def texts(entries: Iterable[Entry]) -> list[str]:
-    """What was said, or the kind of what is no message."""
+    """Return each message's text, or the kind of any other event."""
     return [_text(entry) for entry in entries]
 
 

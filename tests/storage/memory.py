@@ -1,9 +1,9 @@
-"""A store in a dict: held to the same contract as the others, and without a will of its own.
+"""A store in a dict, held to the same contract as the others.
 
-Its calls never give way to another task, so that a schedule is what a test makes it.
+Its calls never yield to another task, so that a test decides the schedule.
 """
 
-from storage.store import check_key
+from perdure.storage.store import check_key
 
 
 class MemoryStore:

@@ -1,18 +1,18 @@
-"""What a batch keeps: its samples under a name of their own, a result once."""
+"""Storage of a batch: its samples as a named set, each result once."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-import storage.batches
-from evaluation.result import Attempt
-from evaluation.sample import Sample, sample_of
-from evaluation.spec import batch_of
-from storage.batches import BatchFolder, Kept, batches
-from storage.errors import Altered
-from storage.files import FileStore
-from storage.keys import attempt_key, escaped
+import perdure.storage.batches as batch_store
+from perdure.evaluation.result import AttemptResult
+from perdure.evaluation.sample import Sample, build_sample
+from perdure.evaluation.spec import parse_batch
+from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
+from perdure.storage.errors import Altered
+from perdure.storage.files import FileStore
+from perdure.storage.keys import attempt_key, escape_name
 
 NAMES = ["plain", "a/b", "../up", ".", "..", "%2E", "ä ö", "x" * 200, "x" * 199 + "y", "a.b-c_d"]
 
@@ -23,118 +23,121 @@ def folder(tmp_path: Path) -> BatchFolder:
 
 
 def samples(count: int) -> list[Sample]:
-    return [sample_of({"id": f"s{n}", "input": f"{n}?", "target": n}) for n in range(count)]
+    return [build_sample({"id": f"s{n}", "input": f"{n}?", "target": n}) for n in range(count)]
 
 
-def attempt(epoch: int = 0, number: int = 0, answer: str = "yes") -> Attempt:
+def attempt(epoch: int = 0, number: int = 0, answer: str = "yes") -> AttemptResult:
     name = f"c-{epoch}-{number}"
-    return Attempt(conversation_id=name, epoch=epoch, number=number, status="scored", answer=answer)
+    return AttemptResult(
+        conversation_id=name, epoch=epoch, number=number, status="scored", answer=answer
+    )
 
 
 async def test_samples_come_back_in_their_order(
     folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage.batches, "MOST_SAMPLES", 3)
+    monkeypatch.setattr(batch_store, "MAX_CHUNK_SAMPLES", 3)
     given = samples(8)
-    name, count, chunks = await folder.keep_samples(given)
+    name, count, chunks = await folder.write_samples(given)
     assert (count, chunks) == (8, 3)
-    found = [one for chunk in range(chunks) for one in await folder.chunk(name, chunk)]
+    found = [one for chunk in range(chunks) for one in await folder.read_chunk(name, chunk)]
     assert found == given
-    assert await folder.sample(name, 1, 2) == given[5]
+    assert await folder.read_sample(name, 1, 2) == given[5]
     with pytest.raises(Altered):
-        await folder.sample(name, 2, 2)
-    assert await folder.keep_samples(given) == (name, 8, 3)
-    assert (await folder.keep_samples(given[1:]))[0] != name
+        await folder.read_sample(name, 2, 2)
+    assert await folder.write_samples(given) == (name, 8, 3)
+    assert (await folder.write_samples(given[1:]))[0] != name
 
 
 async def test_a_large_sample_has_an_object_of_its_own(
     folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage.batches, "MOST_BYTES", 2000)
-    large = sample_of({"id": "large", "input": "x" * 5000})
-    name, _, chunks = await folder.keep_samples([*samples(2), large, *samples(1)])
-    sizes = [len(await folder.chunk(name, chunk)) for chunk in range(chunks)]
+    monkeypatch.setattr(batch_store, "MAX_CHUNK_BYTES", 2000)
+    large = build_sample({"id": "large", "input": "x" * 5000})
+    name, _, chunks = await folder.write_samples([*samples(2), large, *samples(1)])
+    sizes = [len(await folder.read_chunk(name, chunk)) for chunk in range(chunks)]
     assert sizes == [2, 1, 1]
 
 
-async def test_a_line_within_a_sample_is_no_line_of_its_own(folder: BatchFolder) -> None:
-    given = [sample_of({"id": "s", "input": "a\nb\r\nc\u2028d\x85e"}), *samples(1)]
-    name, _, _ = await folder.keep_samples(given)
-    assert await folder.chunk(name, 0) == given
+async def test_a_line_break_in_a_sample_does_not_split_it(folder: BatchFolder) -> None:
+    given = [build_sample({"id": "s", "input": "a\nb\r\nc\u2028d\x85e"}), *samples(1)]
+    name, _, _ = await folder.write_samples(given)
+    assert await folder.read_chunk(name, 0) == given
 
 
-async def test_a_result_is_written_once_whoever_comes_late(folder: BatchFolder) -> None:
+async def test_a_late_result_does_not_replace_the_first(folder: BatchFolder) -> None:
     [sample] = samples(1)
-    kept = await asyncio.gather(*(folder.record(sample, attempt(answer=str(n))) for n in range(5)))
+    kept = await asyncio.gather(
+        *(folder.record_attempt(sample, attempt(answer=str(n))) for n in range(5))
+    )
     assert len({one.answer for one in kept}) == 1
-    found = await folder.result("s0", 0, 0)
+    found = await folder.read_result("s0", 0, 0)
     assert found is not None
     assert found.attempts == (kept[0],)
-    assert await folder.result("s0", 0, 1) is None
+    assert await folder.read_result("s0", 0, 1) is None
 
 
 async def test_results_come_once_a_sample_with_every_attempt(
     folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage.batches, "AT_ONCE", 2)
-    monkeypatch.setattr(storage.batches, "PAGE", 1000)
+    monkeypatch.setattr(batch_store, "PARALLEL_REQUESTS", 2)
     given = samples(7)
     for sample in given:
-        await folder.record(sample, attempt(1))
-        await folder.record(sample, attempt(0, 1))
-        await folder.record(sample, attempt(0, 0))
-        await folder.keep_grading(sample.id, 0, 0, "judge", b"a reply")
-    found = [one async for one in folder.results()]
+        await folder.record_attempt(sample, attempt(1))
+        await folder.record_attempt(sample, attempt(0, 1))
+        await folder.record_attempt(sample, attempt(0, 0))
+        await folder.record_grading(sample.id, 0, 0, "judge", b"a reply")
+    found = [one async for one in folder.read_results()]
     assert sorted(one.id for one in found) == [one.id for one in given]
     for one in found:
         assert [(each.epoch, each.number) for each in one.attempts] == [(0, 0), (0, 1), (1, 0)]
-        assert await folder.attempts(one.id) == [(0, 0), (0, 1), (1, 0)]
+        assert await folder.list_attempts(one.id) == [(0, 0), (0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_any_id_has_a_place(folder: BatchFolder, name: str) -> None:
-    sample = sample_of({"id": name, "input": "?"})
-    await folder.record(sample, attempt())
-    found = await folder.result(name, 0, 0)
+async def test_any_sample_id_has_a_key(folder: BatchFolder, name: str) -> None:
+    sample = build_sample({"id": name, "input": "?"})
+    await folder.record_attempt(sample, attempt())
+    found = await folder.read_result(name, 0, 0)
     assert found is not None
     assert found.id == name
-    assert [one.id async for one in folder.results()] == [name]
+    assert [one.id async for one in folder.read_results()] == [name]
 
 
-def test_no_two_ids_share_a_place() -> None:
-    assert len({escaped(name) for name in NAMES}) == len(NAMES)
+def test_two_sample_ids_never_share_a_key() -> None:
+    assert len({escape_name(name) for name in NAMES}) == len(NAMES)
     assert len({attempt_key(name, 0, 0) for name in NAMES}) == len(NAMES)
 
 
-async def test_a_reply_of_a_grader_is_kept_once(folder: BatchFolder) -> None:
-    assert await folder.grading("s", 0, 0, "judge") is None
-    assert await folder.keep_grading("s", 0, 0, "judge", b"first") == b"first"
-    assert await folder.keep_grading("s", 0, 0, "judge", b"second") == b"first"
-    assert await folder.grading("s", 0, 0, "judge") == b"first"
-    assert await folder.grading("s", 0, 1, "judge") is None
+async def test_a_graders_reply_is_recorded_once(folder: BatchFolder) -> None:
+    assert await folder.read_grading("s", 0, 0, "judge") is None
+    assert await folder.record_grading("s", 0, 0, "judge", b"first") == b"first"
+    assert await folder.record_grading("s", 0, 0, "judge", b"second") == b"first"
+    assert await folder.read_grading("s", 0, 0, "judge") == b"first"
+    assert await folder.read_grading("s", 0, 1, "judge") is None
 
 
-async def test_the_batch_itself_is_kept(folder: BatchFolder) -> None:
-    assert await folder.kept() is None
+async def test_the_record_of_a_batch_is_read_back(folder: BatchFolder) -> None:
+    assert await folder.load() is None
     assert await folder.is_fresh()
     table = {"name": "one", "dataset": "d.jsonl", "model": "m", "epochs": 3}
-    kept = Kept(spec=batch_of(table), samples="set", count=4, chunks=1)
-    await folder.keep(kept)
-    assert await folder.kept() == kept
-    assert kept.expected == 12
-    assert await batches(folder.store, "local") == ["one"]
+    kept = BatchRecord(spec=parse_batch(table), samples="set", count=4, chunks=1)
+    await folder.save(kept)
+    assert await folder.load() == kept
+    assert kept.expected_attempts == 12
+    assert await list_batches(folder.store, "local") == ["one"]
     [sample] = samples(1)
-    await folder.record(sample, attempt())
+    await folder.record_attempt(sample, attempt())
     assert not await folder.is_fresh()
 
 
-async def test_what_is_damaged_is_named(folder: BatchFolder) -> None:
+async def test_a_damaged_object_of_a_batch_is_named(folder: BatchFolder) -> None:
     await folder.store.replace("users/local/batches/one/batch.json", b"{")
     with pytest.raises(Altered, match=r"batches/one/batch\.json"):
-        await folder.kept()
+        await folder.load()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "x" * 201])
-def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_could_leave_its_prefix_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="is not the name of a batch"):
         BatchFolder(FileStore(tmp_path), "local", name)

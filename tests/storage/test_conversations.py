@@ -1,66 +1,66 @@
-"""A user's conversations."""
+"""Listing a user's conversations."""
 
 import asyncio
 from uuid import uuid4
 
 import pytest
 
-from storage.conversations import conversations, exists
-from storage.log import EventLog
-from storage.purge import purge
-from storage.store import Store
-from tests.storage.made import by, said
+from perdure.storage.conversations import conversation_exists, list_conversations
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.purge import purge
+from perdure.storage.store import Store
+from tests.storage.made import origin_by, user_message
 from tests.storage.memory import MemoryStore
 
 
-def made_at(moment: int) -> str:
-    """A UUIDv7 of that millisecond."""
+def uuid_at(moment: int) -> str:
+    """Return a UUIDv7 of that millisecond."""
     time = f"{moment:012x}"
     return f"{time[:8]}-{time[8:]}-7{uuid4().hex[:3]}-8{uuid4().hex[:3]}-{uuid4().hex[:12]}"
 
 
 async def begin(store: Store, user_id: str, conversation_id: str) -> None:
     log = EventLog(store, user_id, conversation_id)
-    await log.append([said("hello")], base=0, origin=by("a"))
+    await log.append([user_message("hello")], base=0, origin=origin_by("a"))
 
 
 async def test_the_newest_conversation_comes_first(store: Store) -> None:
-    ids = [made_at(moment) for moment in (1, 20, 300, 4000)]
+    ids = [uuid_at(moment) for moment in (1, 20, 300, 4000)]
     await asyncio.gather(*(begin(store, "ada", conversation_id) for conversation_id in ids))
-    await begin(store, "ada-2", made_at(5))
-    assert await conversations(store, "ada", 3) == [ids[3], ids[2], ids[1]]
-    assert await conversations(store, "ada", 100) == ids[::-1]
-    assert await conversations(store, "nobody", 100) == []
+    await begin(store, "ada-2", uuid_at(5))
+    assert await list_conversations(store, "ada", 3) == [ids[3], ids[2], ids[1]]
+    assert await list_conversations(store, "ada", 100) == ids[::-1]
+    assert await list_conversations(store, "nobody", 100) == []
 
 
-async def test_a_folder_that_is_no_conversation_is_passed_over(store: Store) -> None:
-    conversation_id = made_at(1)
+async def test_a_folder_without_a_conversation_id_is_skipped(store: Store) -> None:
+    conversation_id = uuid_at(1)
     await begin(store, "ada", conversation_id)
     await store.create("users/ada/conversations/zzz/notes.txt", b"")
-    assert await conversations(store, "ada", 10) == [conversation_id]
+    assert await list_conversations(store, "ada", 10) == [conversation_id]
 
 
 @pytest.mark.parametrize("count", [999, 1000, 1001, 2000])
-async def test_the_newest_are_found_behind_thousands(count: int) -> None:
+async def test_the_newest_conversations_are_found_behind_thousands(count: int) -> None:
     store = MemoryStore()
-    ids = [made_at(moment) for moment in range(count)]
+    ids = [uuid_at(moment) for moment in range(count)]
     for conversation_id in ids:
         await store.create(f"users/ada/conversations/{conversation_id}/base_state.json", b"")
-    assert await conversations(store, "ada", 2) == [ids[-1], ids[-2]]
+    assert await list_conversations(store, "ada", 2) == [ids[-1], ids[-2]]
 
 
 async def test_a_conversation_exists_from_its_first_event_on(store: Store) -> None:
-    conversation_id = made_at(1)
-    assert not await exists(store, "ada", conversation_id)
+    conversation_id = uuid_at(1)
+    assert not await conversation_exists(store, "ada", conversation_id)
     await begin(store, "ada", conversation_id)
-    assert await exists(store, "ada", conversation_id)
-    assert not await exists(store, "eve", conversation_id)
+    assert await conversation_exists(store, "ada", conversation_id)
+    assert not await conversation_exists(store, "eve", conversation_id)
 
 
-async def test_what_was_purged_is_no_longer_listed(store: Store) -> None:
+async def test_a_purged_conversation_is_no_longer_listed(store: Store) -> None:
     """Also by a store that names a folder for a while after it was emptied."""
-    ids = [made_at(moment) for moment in (1, 20, 300)]
+    ids = [uuid_at(moment) for moment in (1, 20, 300)]
     for conversation_id in ids:
         await begin(store, "ada", conversation_id)
     await purge(EventLog(store, "ada", ids[1]))
-    assert await conversations(store, "ada", 2) == [ids[2], ids[0]]
+    assert await list_conversations(store, "ada", 2) == [ids[2], ids[0]]

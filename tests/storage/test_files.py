@@ -1,4 +1,4 @@
-"""A folder as a store: killed writers, full tables, and folders that are none."""
+"""A folder as a store: killed writers, exhausted file descriptors, and invalid folders."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import StoreRefused, StoreUnavailable
-from storage.files import FileStore
+from perdure.storage.errors import StoreRefused, StoreUnavailable
+from perdure.storage.files import FileStore
 from tests.storage.killed_writer import body
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ async def test_a_killed_writer_leaves_no_torn_object(tmp_path: Path, objects: in
 
 
 def write_until_killed(folder: Path, objects: int) -> list[str]:
-    """Kills a writer after that many objects, in the middle of whatever it does then."""
+    """Kill a writer after `objects` objects, in the middle of its next step."""
     command = [sys.executable, "-m", "tests.storage.killed_writer", str(folder), "name"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdout
@@ -46,7 +46,7 @@ def write_until_killed(folder: Path, objects: int) -> list[str]:
     return acknowledged
 
 
-async def test_what_lies_aside_is_not_listed(tmp_path: Path) -> None:
+async def test_a_draft_is_not_listed(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     await store.create("a/b", b"")
     (tmp_path / ".aside" / "left-by-a-crash").write_bytes(b"half")
@@ -55,7 +55,7 @@ async def test_what_lies_aside_is_not_listed(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_nothing_is_left_aside_by_those_who_live(tmp_path: Path) -> None:
+async def test_finished_writers_leave_no_drafts(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     for _ in range(2):
         await store.create("a", b"")
@@ -77,14 +77,14 @@ async def test_a_folder_goes_with_its_last_object(tmp_path: Path) -> None:
     await other.close()
 
 
-async def test_the_place_aside_is_no_key(tmp_path: Path) -> None:
+async def test_the_drafts_folder_is_not_a_key(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     with pytest.raises(ValueError, match=r"it keeps \.aside for itself"):
         await store.create(".aside/a", b"")
     await store.close()
 
 
-async def test_an_outsider_is_not_listed_either(tmp_path: Path) -> None:
+async def test_a_foreign_file_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"secret")
     store = FileStore(tmp_path / "store")
     await store.create("a", b"")
@@ -103,7 +103,7 @@ async def test_objects_are_found_again_by_another_store_in_the_same_folder(tmp_p
     await second.close()
 
 
-async def test_a_root_that_cannot_be_a_folder_is_for_the_operator(tmp_path: Path) -> None:
+async def test_a_root_inside_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     store = FileStore(tmp_path / "file" / "store")
     with pytest.raises(StoreRefused, match="give it a folder that may be written to"):
@@ -111,7 +111,7 @@ async def test_a_root_that_cannot_be_a_folder_is_for_the_operator(tmp_path: Path
     await store.close()
 
 
-async def test_a_machine_short_of_something_is_a_matter_of_time(tmp_path: Path) -> None:
+async def test_an_exhausted_machine_is_unavailable(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     await store.create("a", b"one")
     with no_more_files():
@@ -125,7 +125,7 @@ async def test_a_machine_short_of_something_is_a_matter_of_time(tmp_path: Path) 
 
 @contextmanager
 def no_more_files() -> Iterator[None]:
-    """This process may open no more files."""
+    """Forbid this process to open more files."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.open(os.devnull, os.O_RDONLY)
     os.close(lowest)

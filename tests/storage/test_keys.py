@@ -1,10 +1,16 @@
-"""No id leaves its prefix."""
+"""Keys of objects: no id leaves its prefix."""
 
 from uuid import UUID, uuid4, uuid5
 
 import pytest
 
-from storage.keys import conversation_prefix, event_id, event_key, events_after, response_key
+from perdure.storage.keys import (
+    conversation_prefix,
+    event_id,
+    event_key,
+    response_key,
+    start_after,
+)
 
 CONVERSATION = "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -25,7 +31,7 @@ def test_the_keys_of_slots_sort_as_the_slots_do() -> None:
     keys = [event_key(CONVERSATION, seq) for seq in seqs]
     assert keys == sorted(keys)
     for seq in seqs[1:]:
-        assert event_key(CONVERSATION, seq - 1) < events_after(seq) < event_key(CONVERSATION, seq)
+        assert event_key(CONVERSATION, seq - 1) < start_after(seq) < event_key(CONVERSATION, seq)
 
 
 USERS = ["", ".", "..", "a/b", "../a", "a b", "ä", "a\n", "a\0", "x" * 129, "a\\b", "a%2fb"]

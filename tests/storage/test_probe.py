@@ -1,4 +1,4 @@
-"""Stores that must not be trusted with a log."""
+"""The probe refuses stores that could lose a log."""
 
 import asyncio
 import os
@@ -7,28 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import UnsafeStore
-from storage.probe import TRUSTED, probe, probe_again
-from storage.store import Store
-from tests.storage.faulty import FaultyStore, fate
+from perdure.storage.errors import UnsafeStore
+from perdure.storage.probe import TRUST_SECONDS, probe, probe_again
+from perdure.storage.store import Store
+from tests.storage.faulty import FaultyStore, choices_from
 from tests.storage.memory import MemoryStore
 
 
-async def test_every_store_of_ours_passes_and_keeps_nothing_in_anybodys_way(store: Store) -> None:
+async def test_every_store_passes_the_probe_and_lists_no_conversation(store: Store) -> None:
     await probe(store)
     assert all(key.startswith(".probe/") for key in await store.list(""))
 
 
-class Unconditional(MemoryStore):
-    """Ignores the condition, as servers do that do not know it."""
+class UnconditionalStore(MemoryStore):
+    """Ignores the condition of a create, as servers without conditional writes do."""
 
     async def create(self, key: str, body: bytes) -> bool:
         await self.replace(key, body)
         return True
 
 
-class LooksFirst(MemoryStore):
-    """Looks whether the key is taken, and then writes, as if nobody else could in between."""
+class CheckThenWriteStore(MemoryStore):
+    """Checks the key and then writes, which is a race."""
 
     async def create(self, key: str, body: bytes) -> bool:
         taken = await self.read(key) is not None
@@ -38,7 +38,7 @@ class LooksFirst(MemoryStore):
         return not taken
 
 
-class SaysItRefused(MemoryStore):
+class OverwritingStore(MemoryStore):
     """Answers that the key is taken, and writes all the same."""
 
     async def create(self, key: str, body: bytes) -> bool:
@@ -47,23 +47,23 @@ class SaysItRefused(MemoryStore):
         return created
 
 
-class Lenient(MemoryStore):
-    """Keeps the first object, and tells everybody that it is theirs."""
+class EveryoneWinsStore(MemoryStore):
+    """Keeps the first object, and tells every writer that it won."""
 
     async def create(self, key: str, body: bytes) -> bool:
         await super().create(key, body)
         return True
 
 
-class Translating(MemoryStore):
-    """Takes every object for text."""
+class TextStore(MemoryStore):
+    """Treats every object as text."""
 
     async def create(self, key: str, body: bytes) -> bool:
         return await super().create(key, body.replace(b"\r", b""))
 
 
-class Behind(MemoryStore):
-    """Shows what was written only at the second look."""
+class StaleStore(MemoryStore):
+    """Returns a written object only from the second read on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Behind(MemoryStore):
         return None
 
 
-class Short(MemoryStore):
+class IncompleteListStore(MemoryStore):
     """Lists one object less than there are."""
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
@@ -87,23 +87,23 @@ class Short(MemoryStore):
 @pytest.mark.parametrize(
     ("store", "said"),
     [
-        (Unconditional(), "overwrote the object"),
-        (LooksFirst(), "of 32 writers of one key"),
-        (SaysItRefused(), "overwrote the object"),
-        (Lenient(), "was not refused"),
-        (Translating(), "other bytes than were written"),
-        (Behind(), "cannot be read"),
-        (Short(), "is not listed"),
+        (UnconditionalStore(), "overwrote the object"),
+        (CheckThenWriteStore(), "of 32 writers of one key"),
+        (OverwritingStore(), "overwrote the object"),
+        (EveryoneWinsStore(), "was not refused"),
+        (TextStore(), "other bytes than were written"),
+        (StaleStore(), "cannot be read"),
+        (IncompleteListStore(), "is not listed"),
     ],
     ids=lambda value: type(value).__name__,
 )
 async def test_a_store_that_would_lose_events_is_refused(store: Store, said: str) -> None:
     with pytest.raises(UnsafeStore, match=f"^This store cannot keep a log: .*{said}"):
-        await probe(FaultyStore(store, fate(b"")))
+        await probe(FaultyStore(store, choices_from(b"")))
 
 
-class Unheard(MemoryStore):
-    """Loses the answer to every write: whoever asks again finds the key taken."""
+class LostAnswersStore(MemoryStore):
+    """Loses the answer to every write: a retry finds the key taken."""
 
     async def create(self, key: str, body: bytes) -> bool:
         await super().create(key, body)
@@ -111,11 +111,11 @@ class Unheard(MemoryStore):
 
 
 async def test_lost_answers_are_no_reason_to_refuse_a_store() -> None:
-    await probe(Unheard())
+    await probe(LostAnswersStore())
 
 
-class Counting(MemoryStore):
-    """Tells how often it was written to."""
+class CountingStore(MemoryStore):
+    """Counts its writes."""
 
     writes = 0
 
@@ -126,7 +126,7 @@ class Counting(MemoryStore):
 
 async def test_a_store_that_has_passed_runs_its_races_once_a_day(tmp_path: Path) -> None:
     async def writes(name: str) -> int:
-        store = Counting()
+        store = CountingStore()
         await probe_again(store, name, tmp_path / "probed")
         return store.writes
 
@@ -134,7 +134,7 @@ async def test_a_store_that_has_passed_runs_its_races_once_a_day(tmp_path: Path)
     assert whole > 600 > 10 > short
     assert await writes("another") == whole
     for passed in (tmp_path / "probed").iterdir():
-        os.utime(passed, (0, time.time() - TRUSTED - 1))
+        os.utime(passed, (0, time.time() - TRUST_SECONDS - 1))
     assert await writes("one") == whole
 
 
@@ -143,6 +143,6 @@ async def test_a_store_that_fails_is_not_remembered_and_fails_the_short_probe_to
 ) -> None:
     for _ in range(2):
         with pytest.raises(UnsafeStore):
-            await probe_again(LooksFirst(), "one", tmp_path / "probed")
+            await probe_again(CheckThenWriteStore(), "one", tmp_path / "probed")
     with pytest.raises(UnsafeStore):
-        await probe(Unconditional(), races=False)
+        await probe(UnconditionalStore(), races=False)

@@ -1,11 +1,11 @@
-"""What every store must do."""
+"""The contract of every store."""
 
 import asyncio
 from uuid import uuid4
 
 import pytest
 
-from storage.store import Store
+from perdure.storage.store import Store
 
 
 async def test_an_object_is_read_back_as_it_was_created(store: Store) -> None:
@@ -32,18 +32,18 @@ async def test_a_key_is_created_once_and_stays_as_it_is(store: Store) -> None:
     assert await store.read("a") == b"first"
 
 
-async def test_writing_the_same_again_is_still_not_a_write(store: Store) -> None:
+async def test_creating_an_equal_object_again_is_refused(store: Store) -> None:
     assert [await store.create("a", b"one"), await store.create("a", b"one")] == [True, False]
 
 
-async def test_of_many_writers_of_one_key_one_wins(store: Store) -> None:
+async def test_one_of_many_writers_of_a_key_wins(store: Store) -> None:
     bodies = [f"writer {number}".encode() for number in range(16)]
     wins = await asyncio.gather(*(store.create("race", body) for body in bodies))
     assert wins.count(True) == 1
     assert await store.read("race") == bodies[wins.index(True)]
 
 
-async def test_a_replaced_object_is_the_new_one_whether_there_was_one_or_not(store: Store) -> None:
+async def test_a_replace_writes_a_free_and_a_taken_key(store: Store) -> None:
     await store.replace("a/state", b"old and long")
     await store.replace("a/state", b"new")
     assert await store.read("a/state") == b"new"
@@ -59,7 +59,7 @@ async def test_a_deleted_object_is_gone_and_its_key_free_again(store: Store) -> 
     assert await store.read("a/b/1") == b"new"
 
 
-async def test_deleting_what_is_not_there_changes_nothing(store: Store) -> None:
+async def test_deleting_an_absent_object_changes_nothing(store: Store) -> None:
     await store.create("a/b", b"")
     for key in ("a", "a/c", "a/b/c", "x/y"):
         await store.delete(key)
@@ -74,7 +74,7 @@ async def test_an_object_is_created_beside_one_that_is_deleted(store: Store) -> 
         await store.delete(f"x/y/{turn}")
 
 
-async def test_keys_are_listed_in_order_after_a_given_one(store: Store) -> None:
+async def test_keys_are_listed_in_order_after_a_start_key(store: Store) -> None:
     for key in ("x/2", "x/10", "y/1", "x/1", "xx"):
         await store.create(key, b"")
     assert await store.list("x/") == ["x/1", "x/10", "x/2"]
@@ -85,7 +85,7 @@ async def test_keys_are_listed_in_order_after_a_given_one(store: Store) -> None:
     assert await store.list("z/") == []
 
 
-async def test_a_list_goes_down_into_folders(store: Store) -> None:
+async def test_a_list_includes_nested_folders(store: Store) -> None:
     for key in ("a/1", "b/c/1", "b/c/2", "b/d/1", "e"):
         await store.create(key, b"")
     assert await store.list("") == ["a/1", "b/c/1", "b/c/2", "b/d/1", "e"]
@@ -101,14 +101,14 @@ async def test_a_list_ends_at_its_limit(store: Store) -> None:
     assert await store.list("x/", limit=9) == keys
 
 
-async def test_more_keys_than_one_answer_holds_are_listed(store: Store) -> None:
+async def test_more_keys_than_a_page_are_listed(store: Store) -> None:
     keys = [f"x/{number:04d}" for number in range(1010)]
     await asyncio.gather(*(store.create(key, b"") for key in keys))
     assert await store.list("x/", limit=1005) == keys[:1005]
     assert await store.list("x/") == keys[:1000]
 
 
-async def test_folders_are_named_once_and_without_what_is_in_them(store: Store) -> None:
+async def test_folders_are_listed_once_and_without_their_contents(store: Store) -> None:
     for key in ("x/a/1", "x/a/2", "x/b/c/1", "x/file", "y/d/1", "z"):
         await store.create(key, b"")
     assert await store.folders("x/") == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Functions for a model to call, and calling them as it does."""
+"""Functions as tools, and calls of them as a model makes them."""
 
 import dataclasses
 import enum
@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from events.actions import MCPToolAction
-from events.content import text_of
-from events.observations import MCPToolObservation, Observation
-from tests.tools.conftest import Place
-from tools.function import tool_from
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import join_text
+from perdure.events.custom import AnyObservation
+from perdure.events.observations import MCPToolObservation
+from perdure.tools.function import tool_from
+from tests.tools.conftest import ToolBench
 
 
 class Colour(enum.Enum):
@@ -38,7 +39,7 @@ def add(a: int, b: Annotated[int, Field(description="What to add.", ge=0)] = 1) 
     return a + b
 
 
-async def call(function: Callable[..., Any], place: Place, **arguments: Any) -> Observation:
+async def call(function: Callable[..., Any], place: ToolBench, **arguments: Any) -> AnyObservation:
     made = tool_from(function)
     action = made.parse(json.loads(json.dumps(arguments)))
     return await made.run(
@@ -46,8 +47,8 @@ async def call(function: Callable[..., Any], place: Place, **arguments: Any) -> 
     )
 
 
-async def answer(function: Callable[..., Any], place: Place, **arguments: Any) -> str:
+async def call_for_text(function: Callable[..., Any], place: ToolBench, **arguments: Any) -> str:
     observation = await call(function, place, **arguments)
     assert isinstance(observation, MCPToolObservation)
     assert not observation.is_error
-    return text_of(observation.content)
+    return join_text(observation.content)

@@ -1,4 +1,4 @@
-"""Where the tools are tried: a workspace and a log, both on disk."""
+"""A tool context with a workspace and a log on disk."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.files import FileStore
-from storage.log import EventLog
-from tests.tools.processes import alive, until
-from tools.tool import Context
+from perdure.storage.files import FileStore
+from perdure.storage.log.event_log import EventLog
+from perdure.tools.tool import Context
+from tests.tools.processes import find_processes, wait_until
 
 
 @dataclass
-class Place:
+class ToolBench:
     """A context, and what was told through it."""
 
     context: Context
@@ -25,15 +25,15 @@ class Place:
     def workspace(self) -> Path:
         return self.context.workspace
 
-    async def kept(self, key: str | None) -> bytes:
+    async def stored(self, key: str | None) -> bytes:
         assert key is not None
-        body = await self.context.log.kept(key)
+        body = await self.context.log.read_blob(key)
         assert body is not None
         return body
 
 
 @pytest_asyncio.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[ToolBench]:
     store = FileStore(tmp_path / "store")
     log = EventLog(store, "someone", str(uuid.uuid4()))
     workspace = tmp_path / "workspace"
@@ -46,9 +46,9 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         workspace=workspace,
         log=log,
         progress=told.append,
-        keep=log.keep,
+        keep=log.store_blob,
     )
-    yield Place(context, told)
+    yield ToolBench(context, told)
     await store.close()
 
 
@@ -57,9 +57,9 @@ async def token() -> AsyncIterator[str]:
     """A word for a test's command lines; nobody who has it may be left at the end of the test."""
     word = f"token{uuid.uuid4().hex}"
     yield word
-    await until(lambda: not alive(word))
+    await wait_until(lambda: not find_processes(word))
 
 
 @pytest.fixture
-def workspace(place: Place) -> Path:
+def workspace(place: ToolBench) -> Path:
     return place.workspace

@@ -1,13 +1,15 @@
 """Judging shell commands as the rules do."""
 
-from events.risk import Risk
-from tools.risk.finding import Finding, worst
-from tools.risk.shell import read
+from perdure.events.risk import Risk
+from perdure.tools.risk.finding import Finding, worst
+from perdure.tools.risk.shell import judge_script
 
 WORKSPACE = "/data/ws"
 
 
 def misjudged(commands: str, risk: Risk) -> dict[str, Finding]:
     """The commands, one a line, of which the rules think otherwise."""
-    found = {line: worst(read(line, WORKSPACE)) for line in commands.strip("\n").splitlines()}
+    found = {
+        line: worst(judge_script(line, WORKSPACE)) for line in commands.strip("\n").splitlines()
+    }
     return {command: finding for command, finding in found.items() if finding.risk != risk}

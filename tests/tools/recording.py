@@ -1,14 +1,14 @@
-"""Putting on record what a tool returned, as the step that calls it does."""
+"""Recording a tool's observation in the log, as an activity does."""
 
-from events.entry import Origin
-from events.observations import Observation
-from events.tools import ObservationEvent
-from storage.log import EventLog
-from tests.tools.conftest import Place
+from perdure.events.entry import Origin
+from perdure.events.observations import Observation
+from perdure.events.tools import ObservationEvent
+from perdure.storage.log.event_log import EventLog
+from tests.tools.conftest import ToolBench
 
 
-async def record(place: Place, *observations: Observation) -> None:
-    log = place.context.log
+async def record(place: ToolBench, *observations: Observation) -> None:
+    log = log_as_another_worker_reads_it(place)
     for observation in observations:
         end = await log.end()
         event = ObservationEvent(
@@ -21,6 +21,6 @@ async def record(place: Place, *observations: Observation) -> None:
         await log.append([event], base=end, origin=Origin(run="run", activity=f"{end}"))
 
 
-def log_as_another_worker_reads_it(place: Place) -> EventLog:
+def log_as_another_worker_reads_it(place: ToolBench) -> EventLog:
     log = place.context.log
     return EventLog(log.store, log.user_id, log.conversation_id)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from events.content import text_of
-from tests.tools.conftest import Place
-from tools.tool import Tool, ToolFailed
+from perdure.events.content import join_text
+from perdure.tools.tool import Tool, ToolFailed
+from tests.tools.conftest import ToolBench
 
 
-async def said(tool: Tool, place: Place, **arguments: Any) -> str:
+async def said(tool: Tool, place: ToolBench, **arguments: Any) -> str:
     observation = await tool.run(tool.parse(arguments), place.context)
     assert not observation.is_error
-    return text_of(observation.content)
+    return join_text(observation.content)
 
 
-async def refusal(tool: Tool, place: Place, **arguments: Any) -> str:
+async def refusal(tool: Tool, place: ToolBench, **arguments: Any) -> str:
     with pytest.raises(ToolFailed) as raised:
         await tool.run(tool.parse(arguments), place.context)
     return str(raised.value)

@@ -1,4 +1,4 @@
-"""Using the terminal as a model does, with little patience."""
+"""A driver that calls the terminal tool as a model does, with adjustable timeouts."""
 
 import asyncio
 import re
@@ -8,91 +8,91 @@ from typing import Any
 
 import pytest_asyncio
 
-from events.content import text_of
-from events.observations import TerminalObservation
-from tests.tools.conftest import Place
-from tools.shell.session import Session
-from tools.shell.sessions import Sessions
-from tools.shell.waiting import Patience
-from tools.terminal import terminal
-from tools.tool import Context
+from perdure.events.content import join_text
+from perdure.events.observations import TerminalObservation
+from perdure.tools.shell.session import ShellSession
+from perdure.tools.shell.sessions import ShellSessions
+from perdure.tools.shell.waiting import SilenceTimeouts
+from perdure.tools.terminal import terminal_tool
+from perdure.tools.tool import Context
+from tests.tools.conftest import ToolBench
 
-SOON = 0.3
+SHORT = 0.3
 """Seconds in which a shell says something even on a busy machine, mostly: see `impatient`."""
 LONG = 60.0
-PATIENT = Patience(silence=LONG, reply=LONG)
-IMPATIENT = Patience(silence=SOON, reply=SOON)
+LONG_TIMEOUTS = SilenceTimeouts(silence=LONG, reply=LONG)
+SHORT_TIMEOUTS = SilenceTimeouts(silence=SHORT, reply=SHORT)
 
 
 @dataclass
-class Talk:
+class Terminal:
     """A conversation with a terminal; `patience` is how long it may be silent."""
 
-    place: Place
-    sessions: Sessions = field(default_factory=Sessions)
-    patience: Patience = PATIENT
+    place: ToolBench
+    sessions: ShellSessions = field(default_factory=ShellSessions)
+    timeouts: SilenceTimeouts = LONG_TIMEOUTS
 
-    async def say(
+    async def run(
         self, command: str, *, context: Context | None = None, **arguments: Any
     ) -> TerminalObservation:
-        tool = terminal(self.sessions, self.patience)
+        tool = terminal_tool(self.sessions, self.timeouts)
         action = tool.parse({"command": command, **arguments})
         observation = await tool.run(action, context or self.place.context)
         assert isinstance(observation, TerminalObservation)
         return observation
 
     async def type(self, text: str, **arguments: Any) -> TerminalObservation:
-        return await self.say(text, is_input=True, **arguments)
+        return await self.run(text, is_input=True, **arguments)
 
-    async def prints(self, command: str, **arguments: Any) -> str:
+    async def run_ok(self, command: str, **arguments: Any) -> str:
         """What a command prints that ends well."""
-        observation = await self.say(command, **arguments)
-        assert observation.exit_code == 0, said(observation)
-        return printed(observation)
+        observation = await self.run(command, **arguments)
+        assert observation.exit_code == 0, text_of_result(observation)
+        return output_of(observation)
 
-    def started(self, command: str, **arguments: Any) -> "asyncio.Task[TerminalObservation]":
-        return asyncio.create_task(self.say(command, **arguments))
+    def start(self, command: str, **arguments: Any) -> "asyncio.Task[TerminalObservation]":
+        return asyncio.create_task(self.run(command, **arguments))
 
-    def impatient(self) -> "Talk":
+    def with_short_timeouts(self) -> "Terminal":
         """One who is asked soon whether to wait on: perhaps before anything was printed."""
-        return replace(self, patience=IMPATIENT)
+        return replace(self, timeouts=SHORT_TIMEOUTS)
 
-    def with_patience(self, silence: float, reply: float) -> "Talk":
-        return replace(self, patience=Patience(silence, reply))
+    def with_timeouts(self, silence: float, reply: float) -> "Terminal":
+        return replace(self, timeouts=SilenceTimeouts(silence, reply))
 
-    async def hears(self, command: str, words: str) -> TerminalObservation:
+    async def run_until_output(self, command: str, words: str) -> TerminalObservation:
         """What was said when the command, which still runs, had printed just these words."""
-        asked = await self.impatient().say(command)
-        while not printed(asked):
-            asked = await self.impatient().type("")
-        assert printed(asked) == words
+        asked = await self.with_short_timeouts().run(command)
+        while not output_of(asked):
+            asked = await self.with_short_timeouts().type("")
+        assert output_of(asked) == words
         return asked
 
-    async def session(self) -> Session:
+    async def session(self) -> ShellSession:
         """The session of the conversation, which must be there."""
-        async with self.sessions.seat(self.place.context.conversation_id) as seat:
+        async with self.sessions.slot(self.place.context.conversation_id) as seat:
             assert seat.session is not None
             return seat.session
 
 
 @pytest_asyncio.fixture
-async def talk(place: Place, token: str) -> AsyncIterator[Talk]:  # noqa: ARG001 - ends after us
+async def talk(place: ToolBench, token: str) -> AsyncIterator[Terminal]:  # noqa: ARG001 - ends after us
     """Its shells end with the test, and then nobody has the test's token any more."""
-    talk = Talk(place)
+    talk = Terminal(place)
     yield talk
     await talk.sessions.close()
 
 
-def said(observation: TerminalObservation) -> str:
-    return text_of(observation.content)
+def text_of_result(observation: TerminalObservation) -> str:
+    return join_text(observation.content)
 
 
-def printed(observation: TerminalObservation) -> str:
+def output_of(observation: TerminalObservation) -> str:
     """What the command printed, without what we say of it."""
-    return re.sub(r"(?m)^\[[A-Z][^\]]*\]\n?", "", said(observation))
+    return re.sub(r"(?m)^\[[A-Z][^\]]*\]\n?", "", text_of_result(observation))
 
 
-async def cancelled(task: "asyncio.Task[TerminalObservation]") -> None:
+async def cancel(task: "asyncio.Task[TerminalObservation]") -> None:
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()

@@ -1,4 +1,4 @@
-"""A patch is applied to all of its files or to none, and to none outside of the workspace."""
+"""A patch is atomic, and stays in the workspace."""
 
 import stat
 from pathlib import Path
@@ -7,44 +7,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.actions import MCPToolAction
-from sandbox.spot import Spot
-from tests.tools.conftest import Place
+from perdure.events.actions import MCPToolAction
+from perdure.sandbox.safe_path import SafePath
+from perdure.tools.apply_patch import APPLY_PATCH
+from perdure.tools.editing.edits import Edit, apply_edits
+from perdure.tools.tool import ToolFailed
+from tests.tools.conftest import ToolBench
 from tests.tools.editing import ON_ONE_WORKSPACE, contents
 from tests.tools.patching import patch
 from tests.tools.searching import refusal, said
-from tools.apply_patch import APPLY_PATCH
-from tools.editing.edits import Edit, all_or_none
-from tools.tool import ToolFailed
 
 
-async def applied(place: Place, *lines: str) -> str:
+async def apply(place: ToolBench, *lines: str) -> str:
     return await said(APPLY_PATCH, place, patch=patch(*lines))
 
 
-async def refused(place: Place, *lines: str) -> str:
-    before = everything(place.workspace)
+async def apply_refused(place: ToolBench, *lines: str) -> str:
+    before = read_all(place.workspace)
     told = await refusal(APPLY_PATCH, place, patch=patch(*lines))
-    assert everything(place.workspace) == before
+    assert read_all(place.workspace) == before
     return told
 
 
-def everything(folder: Path) -> set[tuple[Path, bytes]]:
+def read_all(folder: Path) -> set[tuple[Path, bytes]]:
     """Also the empty directories and what lies aside."""
     return {(path, path.read_bytes() if path.is_file() else b"") for path in folder.rglob("*")}
 
 
-def texts(place: Place) -> dict[str, str]:
+def read_texts(place: ToolBench) -> dict[str, str]:
     return {
         str(path.relative_to(place.workspace)): content.decode()
         for path, content in contents(place.workspace).items()
     }
 
 
-async def test_files_are_added_changed_moved_and_deleted(place: Place) -> None:
+async def test_files_are_added_changed_moved_and_deleted(place: ToolBench) -> None:
     for name in ("change", "move", "rename", "delete"):
         (place.workspace / name).write_text(f"{name}\n")
-    told = await applied(
+    told = await apply(
         place,
         "*** Add File: a/b/new",
         "+hello",
@@ -59,7 +59,7 @@ async def test_files_are_added_changed_moved_and_deleted(place: Place) -> None:
         "*** Move to: renamed",
         "*** Delete File: delete",
     )
-    assert texts(place) == {
+    assert read_texts(place) == {
         "a/b/new": "hello\n",
         "a/moved": "moved\n",
         "change": "  changed\n",
@@ -75,27 +75,27 @@ async def test_files_are_added_changed_moved_and_deleted(place: Place) -> None:
     ]
 
 
-async def test_a_hunk_that_fitted_loosely_is_told(place: Place) -> None:
+async def test_an_inexact_hunk_is_reported(place: ToolBench) -> None:
     (place.workspace / "f").write_text("\ta\n\tb\n")
-    told = await applied(place, "*** Update File: f", " a", "-b")
+    told = await apply(place, "*** Update File: f", " a", "-b")
     assert told == "Done:\nM f (hunk 1: found with other whitespace or signs, so check it)"
 
 
-async def test_line_ends_encodings_and_modes_are_kept(place: Place) -> None:
+async def test_line_ends_encodings_and_modes_are_kept(place: ToolBench) -> None:
     script = place.workspace / "script"
     script.write_bytes(b"caf\xe9\r\nold\r\n")
     script.chmod(0o750)
-    await applied(place, "*** Update File: script", " café", "-old", "+new", "+er")
+    await apply(place, "*** Update File: script", " café", "-old", "+new", "+er")
     assert script.read_bytes() == b"caf\xe9\r\nnew\r\ner\r\n"
-    await applied(place, "*** Update File: script", "*** Move to: moved")
+    await apply(place, "*** Update File: script", "*** Move to: moved")
     assert (place.workspace / "moved").read_bytes() == b"caf\xe9\r\nnew\r\ner\r\n"
     assert stat.S_IMODE((place.workspace / "moved").stat().st_mode) == 0o750
 
 
-async def test_nothing_is_changed_where_one_hunk_does_not_fit(place: Place) -> None:
+async def test_nothing_is_changed_where_one_hunk_does_not_fit(place: ToolBench) -> None:
     for name in ("f", "g"):
         (place.workspace / name).write_text("a\n")
-    told = await refused(
+    told = await apply_refused(
         place,
         "*** Add File: a/new",
         "+x",
@@ -151,26 +151,26 @@ async def test_nothing_is_changed_where_one_hunk_does_not_fit(place: Place) -> N
         ),
     ],
 )
-async def test_what_cannot_be_done_is_told_and_nothing_is_done(
-    place: Place, lines: tuple[str, ...], sentence: str
+async def test_an_impossible_patch_is_reported_and_changes_nothing(
+    place: ToolBench, lines: tuple[str, ...], sentence: str
 ) -> None:
     for name in ("f", "g"):
         (place.workspace / name).write_text("a\nb\n")
     (place.workspace / "binary").write_bytes(b"a\0")
     (place.workspace / "folder").mkdir()
     (place.workspace / "link").symlink_to("f")
-    assert await refused(place, *lines) == f"Nothing was changed.\n{sentence}"
+    assert await apply_refused(place, *lines) == f"Nothing was changed.\n{sentence}"
 
 
 @pytest.mark.parametrize("text", ["*** Delete File: f", patch("x"), patch()])
-async def test_what_is_no_patch_is_told(place: Place, text: str) -> None:
+async def test_an_invalid_patch_is_reported(place: ToolBench, text: str) -> None:
     assert "patch" in await refusal(APPLY_PATCH, place, patch=text)
 
 
 @pytest.mark.parametrize(
     "path", ["../outside/secret", "/etc/passwd", "a/../../outside/secret", "out/secret", "file"]
 )
-async def test_no_path_leaves_the_workspace(place: Place, path: str) -> None:
+async def test_no_path_leaves_the_workspace(place: ToolBench, path: str) -> None:
     outside = place.workspace.parent / "outside"
     outside.mkdir()
     (outside / "secret").write_text("a treasure\n")
@@ -183,20 +183,20 @@ async def test_no_path_leaves_the_workspace(place: Place, path: str) -> None:
         (f"*** Delete File: {path}",),
         ("*** Update File: mine", f"*** Move to: {path}", "-x", "+planted"),
     ):
-        assert f"`{path}` leads out of the workspace" in await refused(place, *lines)
+        assert f"`{path}` leads out of the workspace" in await apply_refused(place, *lines)
     assert contents(outside) == {outside / "secret": b"a treasure\n"}
 
 
 def edit(workspace: Path, name: str, before: bytes | None, after: bytes | None) -> Edit:
-    return Edit(Spot(workspace, workspace / name), name, before, after)
+    return Edit(SafePath(workspace, workspace / name), name, before, after)
 
 
-def test_edits_that_were_done_are_taken_back_where_a_later_one_fails(workspace: Path) -> None:
+def test_earlier_edits_are_rolled_back_when_a_later_one_fails(workspace: Path) -> None:
     changed, deleted = workspace / "changed", workspace / "deleted"
     for path in (changed, deleted):
         path.write_bytes(b"before")
         path.chmod(0o640)
-    before = everything(workspace)
+    before = read_all(workspace)
     edits = [
         edit(workspace, "changed", b"before", b"after"),
         edit(workspace, "deleted", b"before", None),
@@ -204,15 +204,15 @@ def test_edits_that_were_done_are_taken_back_where_a_later_one_fails(workspace: 
         edit(workspace, "deleted", b"before", None),  # it is gone by then
     ]
     with pytest.raises(ToolFailed, match=r"^`deleted`: No such file or directory\.$"):
-        all_or_none(edits)
-    assert everything(workspace) == before
+        apply_edits(edits)
+    assert read_all(workspace) == before
     assert {stat.S_IMODE(path.stat().st_mode) for path in (changed, deleted)} == {0o640}
 
 
 def test_a_file_that_was_changed_meanwhile_stops_all_edits(workspace: Path) -> None:
     (workspace / "f").write_bytes(b"theirs")
     with pytest.raises(ToolFailed, match="`f` was changed by something else at the same time"):
-        all_or_none([edit(workspace, "a/g", None, b"x"), edit(workspace, "f", b"mine", b"x")])
+        apply_edits([edit(workspace, "a/g", None, b"x"), edit(workspace, "f", b"mine", b"x")])
     assert contents(workspace) == {workspace / "f": b"theirs"}
     assert not (workspace / "a").exists()
 
@@ -220,14 +220,14 @@ def test_a_file_that_was_changed_meanwhile_stops_all_edits(workspace: Path) -> N
 @ON_ONE_WORKSPACE
 @given(st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["A", "U", "D", "M"])), st.data())
 async def test_a_patch_is_applied_wholly_or_not_at_all(
-    place: Place, changes: dict[str, str], data: st.DataObject
+    place: ToolBench, changes: dict[str, str], data: st.DataObject
 ) -> None:
     for name in "abcd":
         (place.workspace / name).unlink(missing_ok=True)
         (place.workspace / f"{name}2").unlink(missing_ok=True)
         if data.draw(st.booleans()):
             (place.workspace / name).write_text(name)
-    before = texts(place)
+    before = read_texts(place)
     lines = {
         "A": ("*** Add File: {0}", "+new"),
         "U": ("*** Update File: {0}", "-{0}", "+changed"),
@@ -238,14 +238,14 @@ async def test_a_patch_is_applied_wholly_or_not_at_all(
     fits = all((name in before) == (kind != "A") for name, kind in changes.items())
     if not (fits and wanted):
         await refusal(APPLY_PATCH, place, patch=patch(*wanted))
-        assert texts(place) == before
+        assert read_texts(place) == before
         return
-    await applied(place, *wanted)
+    await apply(place, *wanted)
     after = {name: text for name, text in before.items() if name not in changes}
     made = {"A": "new\n", "U": "changed"}
     after |= {name: made[kind] for name, kind in changes.items() if kind in made}
     after |= {f"{name}2": name for name, kind in changes.items() if kind == "M"}
-    assert texts(place) == after
+    assert read_texts(place) == after
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,10 @@ async def test_a_patch_is_applied_wholly_or_not_at_all(
         (("nonsense",), None),
     ],
 )
-def test_it_touches_the_files_that_it_names(
+def test_the_resources_of_a_patch_are_its_files(
     lines: tuple[str, ...], touched: tuple[str, ...] | None
 ) -> None:
-    assert APPLY_PATCH.touches(MCPToolAction(data={"patch": patch(*lines)})) == touched
+    assert APPLY_PATCH.resources(MCPToolAction(data={"patch": patch(*lines)})) == touched
 
 
 def test_the_annotations_say_the_worst_but_for_the_world() -> None:

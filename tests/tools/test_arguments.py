@@ -1,4 +1,4 @@
-"""Arguments are checked, and what does not fit is told in a sentence."""
+"""Arguments are validated, and errors are sentences."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.arguments import schema_of, validated
+from perdure.tools.arguments import json_schema, validate_arguments
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -38,16 +38,18 @@ class Model(BaseModel):
 
 
 def test_text_is_taken_for_the_number_that_was_due() -> None:
-    model = validated(Model, {"title": "t", "count": "3", "ratio": "0.5"})
+    model = validate_arguments(Model, {"title": "t", "count": "3", "ratio": "0.5"})
     assert (model.count, model.ratio) == (3, 0.5)
 
 
 def test_text_is_taken_for_the_list_or_object_that_was_due() -> None:
-    model = validated(Model, {"title": "[]", "tags": '["a", "b"]', "inner": '{"depth": "2"}'})
+    model = validate_arguments(
+        Model, {"title": "[]", "tags": '["a", "b"]', "inner": '{"depth": "2"}'}
+    )
     assert model.title == "[]"
     assert model.tags == ["a", "b"]
     assert model.inner == Inner(depth=2)
-    assert validated(Model, {"title": "t", "words": '["a"]'}).words == '["a"]'
+    assert validate_arguments(Model, {"title": "t", "words": '["a"]'}).words == '["a"]'
 
 
 @pytest.mark.parametrize(
@@ -73,9 +75,11 @@ def test_text_is_taken_for_the_list_or_object_that_was_due() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_in_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+def test_invalid_values_are_reported_in_a_sentence(
+    arguments: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole sentence is compared
-        validated(Model, arguments)
+        validate_arguments(Model, arguments)
     assert str(raised.value) == sentence
 
 
@@ -84,7 +88,7 @@ def test_what_does_not_fit_is_told_in_a_sentence(arguments: dict[str, Any], sent
 def test_validation_raises_nothing_but_a_value_error(arguments: dict[str, Any]) -> None:
     said = ""
     try:
-        validated(Model, {"title": "t", **arguments})
+        validate_arguments(Model, {"title": "t", **arguments})
     except ValueError as error:
         said = str(error)
     assert "https://" not in said
@@ -92,7 +96,7 @@ def test_validation_raises_nothing_but_a_value_error(arguments: dict[str, Any]) 
 
 
 def test_a_schema_has_no_titles_but_those_that_are_arguments() -> None:
-    schema = schema_of(Model)
+    schema = json_schema(Model)
     assert schema["properties"]["title"] == {"type": "string", "description": "A name."}
     assert schema["properties"]["count"] == {"type": "integer", "minimum": 1, "default": 1}
     assert schema["$defs"]["Inner"] == {

@@ -1,4 +1,4 @@
-"""Tools are found by name or by `module:attribute`, and what is wrong is told in a sentence."""
+"""Tools are resolved by name or `module:attribute`, and errors are sentences."""
 
 import importlib
 import sys
@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tools.catalog import BUILT_IN, DuplicateTool, ToolNotFound, UntypedTool, catalog, find
+from perdure.tools.catalog import (
+    BUILT_IN_TOOLS,
+    DuplicateTool,
+    ToolNotFound,
+    UntypedTool,
+    load_tools,
+    resolve_tools,
+)
 
 Write = Callable[[str], str]
 
 WEATHER = '''
 """Tools of somebody else."""
-from tools.function import tool, tool_from
+from perdure.tools.function import tool, tool_from
 
 LIMIT = 3
 
@@ -66,13 +73,13 @@ def write(tmp_path: Path) -> Iterator[Write]:
 
 
 def names(reference: str) -> list[str]:
-    return [tool.name for tool in find(reference)]
+    return [tool.name for tool in resolve_tools(reference)]
 
 
 def test_built_in_tools_are_listed_under_their_own_names() -> None:
-    assert list(BUILT_IN) == NAMES
-    for name, tool in BUILT_IN.items():
-        assert find(name) == (tool,)
+    assert list(BUILT_IN_TOOLS) == NAMES
+    for name, tool in BUILT_IN_TOOLS.items():
+        assert resolve_tools(name) == (tool,)
         assert tool.name == name
         assert tool.definition.description.strip()
         assert tool.definition.parameters["type"] == "object"
@@ -88,71 +95,71 @@ def test_a_module_may_offer_functions_tools_and_toolsets(write: Write) -> None:
 
 def test_a_catalog_has_the_tools_of_all_references_in_order(write: Write) -> None:
     module = write(WEATHER)
-    found = catalog(["think", f"{module}:both", "finish"])
+    found = load_tools(["think", f"{module}:both", "finish"])
     assert list(found) == ["think", "today", "forecast", "finish"]
     assert all(name == tool.name for name, tool in found.items())
-    assert catalog([]) == {}
+    assert load_tools([]) == {}
 
 
 def test_two_tools_of_one_name_are_refused(write: Write) -> None:
     module = write(WEATHER)
     with pytest.raises(DuplicateTool) as raised:
-        catalog(["terminal", f"{module}:terminal"])
+        load_tools(["terminal", f"{module}:terminal"])
     assert str(raised.value) == (
         f"Two tools are called 'terminal', from 'terminal' and '{module}:terminal': leave one out "
         "or rename it with `@tool(name=...)`."
     )
     with pytest.raises(ValueError, match="Two tools are called 'think', from 'think' and 'think'"):
-        catalog(["think", "think"])
+        load_tools(["think", "think"])
 
 
 @pytest.mark.parametrize("reference", ["browser", "", ":", "a:", ":a"])
-def test_an_unknown_name_is_told_with_what_there_is(reference: str) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(reference: str) -> None:
     with pytest.raises(ToolNotFound) as raised:
-        find(reference)
+        resolve_tools(reference)
     assert str(raised.value) == (
         f"There is no tool {reference!r}. Built in are {', '.join(NAMES)}; name one of your own "
         "as `module:attribute`."
     )
 
 
-def test_an_unknown_attribute_is_told_with_what_there_is(write: Write) -> None:
+def test_an_unknown_attribute_is_reported_with_the_known_ones(write: Write) -> None:
     module = write(WEATHER)
     with pytest.raises(ToolNotFound) as raised:
-        find(f"{module}:yesterday")
+        resolve_tools(f"{module}:yesterday")
     assert str(raised.value) == (
-        f"Tool '{module}:yesterday': module '{module}' has no attribute 'yesterday'. It has today, "
-        "tomorrow, ready_made, untyped, terminal."
+        f"Tool '{module}:yesterday': module '{module}' has no attribute 'yesterday': it has LIMIT, "
+        "today, tomorrow, ready_made, both, mixed, untyped, terminal."
     )
     empty = write("")
-    with pytest.raises(ToolNotFound, match=r"It has nothing that could be a tool\.$"):
-        find(f"{empty}:anything")
+    with pytest.raises(ToolNotFound, match=r"it has nothing of its own\.$"):
+        resolve_tools(f"{empty}:anything")
 
 
 def test_something_that_is_no_tool_is_refused(write: Write) -> None:
     module = write(WEATHER)
     for attribute in ("LIMIT", "mixed"):
         with pytest.raises(ToolNotFound) as raised:
-            find(f"{module}:{attribute}")
+            resolve_tools(f"{module}:{attribute}")
         assert str(raised.value) == (
             f"Tool '{module}:{attribute}' leads to a int: it must be a Tool, a function, or a list "
             "of these."
         )
     with pytest.raises(ToolNotFound, match="leads to a str: it must be a Tool"):
-        find(f"{module}:__doc__")
+        resolve_tools(f"{module}:__doc__")
 
 
 def test_a_function_that_makes_no_tool_says_why(write: Write) -> None:
     with pytest.raises(UntypedTool, match=r"Parameter `city` of tool 'untyped' needs a type hint"):
-        find(f"{write(WEATHER)}:untyped")
+        resolve_tools(f"{write(WEATHER)}:untyped")
 
 
-def test_a_module_that_is_not_there_is_told() -> None:
+def test_a_missing_module_is_reported() -> None:
     with pytest.raises(ToolNotFound) as raised:
-        find("no_such_module:tool")
-    assert str(raised.value) == (
-        "Tool 'no_such_module:tool': module 'no_such_module' cannot be imported: "
-        "ModuleNotFoundError: No module named 'no_such_module'."
+        resolve_tools("no_such_module:tool")
+    assert str(raised.value).startswith(
+        "Tool 'no_such_module:tool': module 'no_such_module' cannot be found: it is not installed, "
+        f"and not in {Path.cwd()}"
     )
 
 
@@ -168,7 +175,7 @@ def test_a_module_that_is_not_there_is_told() -> None:
 def test_a_module_that_cannot_be_imported_says_why(write: Write, source: str, reason: str) -> None:
     module = write(source)
     with pytest.raises(ToolNotFound) as raised:
-        find(f"{module}:tool")
+        resolve_tools(f"{module}:tool")
     assert str(raised.value) == (
         f"Tool '{module}:tool': module '{module}' cannot be imported: "
         f"{reason.replace('MODULE', module)}"
@@ -178,4 +185,4 @@ def test_a_module_that_cannot_be_imported_says_why(write: Write, source: str, re
 @pytest.mark.parametrize("name", [".", "..tools", ".relative"])
 def test_a_relative_module_is_refused(name: str) -> None:
     with pytest.raises(ToolNotFound, match="cannot be imported: TypeError"):
-        find(f"{name}:tool")
+        resolve_tools(f"{name}:tool")

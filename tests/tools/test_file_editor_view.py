@@ -1,4 +1,4 @@
-"""Files and directories are shown as far as a model can use them."""
+"""Files, images and directories are shown within limits."""
 
 import base64
 import os
@@ -7,22 +7,24 @@ from typing import Any
 
 import pytest
 
-from events.content import ImageContent, TextContent, text_of
-from tests.tools.conftest import Place
-from tests.tools.editing import do, done, refused
-from tools.editing import image
-from tools.editing.text_file import LARGEST
+from perdure.events.content import ImageContent, TextContent, join_text
+from perdure.tools.editing import image
+from perdure.tools.editing.text_file import MAX_FILE_BYTES
+from tests.tools.conftest import ToolBench
+from tests.tools.editing import edit_ok, edit_refused, run_editor
 
 
-async def test_a_file_is_shown_with_numbered_lines(place: Place) -> None:
+async def test_a_file_is_shown_with_numbered_lines(place: ToolBench) -> None:
     (place.workspace / "f").write_text("one\n\ttwo\nthree")
-    assert await done(place, "view", "f") == "     1\tone\n     2\t\ttwo\n     3\tthree"
-    assert await done(place, "view", str(place.workspace / "f")) == await done(place, "view", "f")
+    assert await edit_ok(place, "view", "f") == "     1\tone\n     2\t\ttwo\n     3\tthree"
+    assert await edit_ok(place, "view", str(place.workspace / "f")) == await edit_ok(
+        place, "view", "f"
+    )
 
 
-async def test_an_empty_file_says_so(place: Place) -> None:
+async def test_an_empty_file_says_so(place: ToolBench) -> None:
     (place.workspace / "f").touch()
-    assert await done(place, "view", "f") == "(the file is empty)"
+    assert await edit_ok(place, "view", "f") == "(the file is empty)"
 
 
 @pytest.mark.parametrize(
@@ -30,70 +32,70 @@ async def test_an_empty_file_says_so(place: Place) -> None:
     [([2, 3], [2, 3]), ([1, 1], [1]), ([4, -1], [4, 5]), ([4, 99], [4, 5]), ("[1, 2]", [1, 2])],
 )
 async def test_a_range_of_lines_is_shown(
-    place: Place, view_range: object, numbers: list[int]
+    place: ToolBench, view_range: object, numbers: list[int]
 ) -> None:
     (place.workspace / "f").write_text("a\nb\nc\nd\ne\n")
-    shown = await done(place, "view", "f", view_range=view_range)
+    shown = await edit_ok(place, "view", "f", view_range=view_range)
     assert [int(line.split("\t")[0]) for line in shown.splitlines()] == numbers
 
 
 @pytest.mark.parametrize("view_range", [[0, 1], [3, 3], [2, 1], [-1, -1], [1, -2]])
-async def test_a_range_without_lines_is_refused(place: Place, view_range: list[int]) -> None:
+async def test_a_range_without_lines_is_refused(place: ToolBench, view_range: list[int]) -> None:
     (place.workspace / "f").write_text("a\nb\n")
-    assert await refused(place, "view", "f", view_range=view_range) == (
+    assert await edit_refused(place, "view", "f", view_range=view_range) == (
         f"`view_range` {view_range} names no lines: `f` has 2, counted from 1, and the first must "
         "not be after the last."
     )
 
 
-async def test_of_a_long_file_whole_lines_are_shown_and_the_rest_is_named(place: Place) -> None:
+async def test_a_long_file_is_cut_between_lines(place: ToolBench) -> None:
     (place.workspace / "f").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
-    *shown, note = (await done(place, "view", "f")).splitlines()
+    *shown, note = (await edit_ok(place, "view", "f")).splitlines()
     assert 25_000 < sum(map(len, shown)) <= 30_000
     assert shown[-1].endswith(f"line {len(shown)}")
     assert note == (f"[lines {len(shown) + 1} to 10000 are left out: use `view_range` to see them]")
 
 
-async def test_of_a_very_long_line_the_beginning_is_shown(place: Place) -> None:
+async def test_a_very_long_line_is_cut(place: ToolBench) -> None:
     (place.workspace / "f").write_text("x" * 50_000 + "\nnext\n")
-    first, note = (await done(place, "view", "f")).splitlines()
+    first, note = (await edit_ok(place, "view", "f")).splitlines()
     assert first.endswith("xxx[20,007 more characters of this line are left out]")
     assert note == "[lines 2 to 2 are left out: use `view_range` to see them]"
 
 
-async def test_a_directory_is_listed_two_levels_deep(place: Place) -> None:
+async def test_a_directory_is_listed_two_levels_deep(place: ToolBench) -> None:
     (place.workspace / "src/deep/deeper").mkdir(parents=True)
     (place.workspace / "src/main.py").touch()
     (place.workspace / "src/.hidden").touch()
     (place.workspace / "empty").mkdir()
     (place.workspace / ".git").mkdir()
     (place.workspace / "way out").symlink_to("/etc")
-    assert await done(place, "view", ".") == (
+    assert await edit_ok(place, "view", ".") == (
         "empty/\nsrc/\nsrc/deep/\nsrc/main.py\nway out -> /etc\n[1 hidden entries are not shown]"
     )
-    assert await done(place, "view", "empty") == "(empty)"
-    assert await refused(place, "view", "src", view_range=[1, 2]) == (
+    assert await edit_ok(place, "view", "empty") == "(empty)"
+    assert await edit_refused(place, "view", "src", view_range=[1, 2]) == (
         "`src` is a directory, so leave out `view_range`."
     )
 
 
-async def test_of_a_large_directory_the_first_thousand_are_listed(place: Place) -> None:
+async def test_a_large_directory_is_cut_after_a_thousand_entries(place: ToolBench) -> None:
     for number in range(1_003):
         (place.workspace / f"{number:04}").touch()
-    *shown, note = (await done(place, "view", ".")).splitlines()
+    *shown, note = (await edit_ok(place, "view", ".")).splitlines()
     assert (len(shown), shown[-1]) == (1_000, "0999")
     assert note == "[3 more are left out: view a directory further down]"
 
 
-async def test_names_that_are_no_text_are_shown_as_far_as_they_go(place: Place) -> None:
+async def test_names_that_are_no_text_are_shown_as_far_as_they_go(place: ToolBench) -> None:
     (Path(os.fsdecode(os.fsencode(place.workspace) + b"/a\xff"))).touch()
-    observation = await do(place, "view", ".")
-    assert text_of(observation.content) == "a�"
+    observation = await run_editor(place, "view", ".")
+    assert join_text(observation.content) == "a�"
     assert observation.model_dump_json()
 
 
 @pytest.mark.parametrize("command", ["view", "str_replace", "insert"])
-async def test_what_is_no_text_is_refused(place: Place, command: str) -> None:
+async def test_a_binary_file_is_refused(place: ToolBench, command: str) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "view": {},
         "str_replace": {"old_str": "a", "new_str": "b"},
@@ -102,17 +104,17 @@ async def test_what_is_no_text_is_refused(place: Place, command: str) -> None:
     given_ = arguments[command]
     (place.workspace / "compressed").write_bytes(b"ab\xff\x05")
     (place.workspace / "binary").write_bytes(b"a\0b")
-    assert await refused(place, command, "compressed", **given_) == (
+    assert await edit_refused(place, command, "compressed", **given_) == (
         "`compressed` is a binary file: byte 2 is not UTF-8, and it holds control characters."
     )
-    assert await refused(place, command, "binary", **given_) == (
+    assert await edit_refused(place, command, "binary", **given_) == (
         "`binary` is a binary file: it holds NUL bytes."
     )
     os.mkfifo(place.workspace / "pipe")
-    assert await refused(place, command, "pipe", **given_) == "`pipe` is not a regular file."
+    assert await edit_refused(place, command, "pipe", **given_) == "`pipe` is not a regular file."
     with (place.workspace / "large").open("wb") as file:
-        file.truncate(LARGEST + 1)
-    assert await refused(place, command, "large", **given_) == (
+        file.truncate(MAX_FILE_BYTES + 1)
+    assert await edit_refused(place, command, "large", **given_) == (
         "`large` has 10,485,761 bytes, and at most 10,485,760 can be opened: use commands that "
         "read a part of it."
     )
@@ -123,9 +125,9 @@ PIXEL = base64.b64decode(
 )
 
 
-async def test_an_image_is_shown_as_one(place: Place) -> None:
+async def test_an_image_is_shown_as_one(place: ToolBench) -> None:
     (place.workspace / "pixel.dat").write_bytes(PIXEL)
-    observation = await do(place, "view", "pixel.dat")
+    observation = await run_editor(place, "view", "pixel.dat")
     said, shown = observation.content
     assert isinstance(said, TextContent)
     assert said.text == f"`pixel.dat` is an image (image/png, {len(PIXEL)} bytes):"
@@ -142,23 +144,25 @@ async def test_an_image_is_shown_as_one(place: Place) -> None:
         (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
     ],
 )
-async def test_an_image_is_told_by_how_it_begins(place: Place, head: bytes, kind: str) -> None:
+async def test_an_image_is_detected_by_its_content(
+    place: ToolBench, head: bytes, kind: str
+) -> None:
     (place.workspace / "f").write_bytes(head)
-    assert f"({kind}, " in await done(place, "view", "f")
+    assert f"({kind}, " in await edit_ok(place, "view", "f")
 
 
-async def test_an_image_that_no_provider_takes_is_refused(place: Place) -> None:
+async def test_an_image_that_no_provider_takes_is_refused(place: ToolBench) -> None:
     with (place.workspace / "large.png").open("wb") as file:
         file.write(PIXEL)
-        file.truncate(image.LARGEST + 1)
-    assert await refused(place, "view", "large.png") == (
+        file.truncate(image.MAX_IMAGE_BYTES + 1)
+    assert await edit_refused(place, "view", "large.png") == (
         "`large.png` is an image of 5,242,881 bytes, and at most 5,242,880 can be shown: make a "
         "smaller one."
     )
 
 
-async def test_a_missing_file_says_so(place: Place) -> None:
-    observation = await do(place, "view", "no/such")
+async def test_a_missing_file_says_so(place: ToolBench) -> None:
+    observation = await run_editor(place, "view", "no/such")
     assert observation.is_error
     assert not observation.prev_exist
-    assert text_of(observation.content) == "`no/such` does not exist."
+    assert join_text(observation.content) == "`no/such` does not exist."

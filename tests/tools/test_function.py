@@ -1,4 +1,4 @@
-"""Any typed function is a tool: what goes in is data, and what comes out is text."""
+"""A typed function is a tool with data as arguments and text as result."""
 
 import asyncio
 import contextvars
@@ -8,30 +8,30 @@ from typing import Any, NoReturn
 
 import pytest
 
-from events.actions import MCPToolAction
-from events.content import text_of
-from events.observations import MCPToolObservation, ThinkObservation
-from tests.tools.calling import Colour, Point, Size, add, answer, call
-from tests.tools.conftest import Place
-from tests.tools.processes import until
-from tools.function import tool_from
-from tools.output import SHOWN
-from tools.tool import ToolFailed
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import join_text
+from perdure.events.observations import MCPToolObservation, ThinkObservation
+from perdure.tools.function import tool_from
+from perdure.tools.output import MAX_SHOWN_CHARACTERS
+from perdure.tools.tool import ToolFailed
+from tests.tools.calling import Colour, Point, Size, add, call, call_for_text
+from tests.tools.conftest import ToolBench
+from tests.tools.processes import wait_until
 
 
-async def test_a_call_goes_in_as_data_and_comes_out_as_text(place: Place) -> None:
+async def test_a_call_goes_in_as_data_and_comes_out_as_text(place: ToolBench) -> None:
     made = tool_from(add)
     action = made.parse({"a": "2", "b": 3})
     assert action == MCPToolAction(data={"a": 2, "b": 3})
     observation = await made.run(action, place.context)
     assert isinstance(observation, MCPToolObservation)
     assert observation.tool_name == "add"
-    assert text_of(observation.content) == "5"
+    assert join_text(observation.content) == "5"
 
 
-async def test_a_default_is_the_functions_own(place: Place) -> None:
+async def test_a_default_is_the_functions_own(place: ToolBench) -> None:
     assert tool_from(add).parse({"a": 2}) == MCPToolAction(data={"a": 2})
-    assert await answer(add, place, a=2) == "3"
+    assert await call_for_text(add, place, a=2) == "3"
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ async def test_a_default_is_the_functions_own(place: Place) -> None:
         ("half a \ud83d pair", "half a ? pair"),
     ],
 )
-async def test_results_become_text(place: Place, result: object, text: str) -> None:
+async def test_results_become_text(place: ToolBench, result: object, text: str) -> None:
     def returns() -> Any:
         return result
 
-    assert await answer(returns, place) == text
+    assert await call_for_text(returns, place) == text
 
 
-async def test_an_observation_is_taken_as_it_is(place: Place) -> None:
+async def test_an_observation_is_taken_as_it_is(place: ToolBench) -> None:
     thought = ThinkObservation(is_error=True)
 
     async def returns() -> ThinkObservation:
@@ -65,18 +65,20 @@ async def test_an_observation_is_taken_as_it_is(place: Place) -> None:
     assert await call(returns, place) is thought
 
 
-async def test_of_a_long_result_the_middle_is_left_out_and_the_whole_is_kept(place: Place) -> None:
+async def test_a_long_result_is_cut_in_the_middle_and_stored_whole(place: ToolBench) -> None:
     def long() -> str:
-        return "é" * SHOWN + "end"
+        return "é" * MAX_SHOWN_CHARACTERS + "end"
 
-    said = await answer(long, place)
-    assert said.startswith("é" * (SHOWN // 2) + "\n[... 3 characters are left out here; the whole")
+    said = await call_for_text(long, place)
+    assert said.startswith(
+        "é" * (MAX_SHOWN_CHARACTERS // 2) + "\n[... 3 characters are left out here; the whole"
+    )
     assert said.endswith("éend")
     key = said.partition("kept as ")[2].partition(" ")[0]
-    assert (await place.kept(key)).decode() == long()
+    assert (await place.stored(key)).decode() == long()
 
 
-async def test_a_result_that_no_json_can_carry_is_a_failure(place: Place) -> None:
+async def test_a_result_that_no_json_can_carry_is_a_failure(place: ToolBench) -> None:
     def returns() -> object:
         return object()
 
@@ -85,7 +87,7 @@ async def test_a_result_that_no_json_can_carry_is_a_failure(place: Place) -> Non
 
 
 @pytest.mark.parametrize("error", [ToolFailed("no such city"), KeyError("k"), TimeoutError()])
-async def test_what_a_function_raises_comes_through(place: Place, error: Exception) -> None:
+async def test_a_functions_exception_propagates(place: ToolBench, error: Exception) -> None:
     def blocks() -> NoReturn:
         raise error
 
@@ -98,7 +100,7 @@ async def test_what_a_function_raises_comes_through(place: Place, error: Excepti
         assert raised.value.args == error.args
 
 
-async def test_a_function_cannot_take_the_worker_along(place: Place) -> None:
+async def test_a_function_cannot_take_the_worker_along(place: ToolBench) -> None:
     def blocks() -> NoReturn:
         raise SystemExit(3)
 
@@ -123,7 +125,7 @@ async def test_a_function_cannot_take_the_worker_along(place: Place) -> None:
 NAME = contextvars.ContextVar("NAME", default="unknown")
 
 
-async def test_a_sync_function_runs_in_a_thread_and_blocks_nobody(place: Place) -> None:
+async def test_a_sync_function_runs_in_a_thread_without_blocking_the_loop(place: ToolBench) -> None:
     go = threading.Event()
 
     def waits() -> str:
@@ -132,13 +134,13 @@ async def test_a_sync_function_runs_in_a_thread_and_blocks_nobody(place: Place) 
 
     NAME.set("known")
     # More of them than any pool of the event loop has threads.
-    tasks = [asyncio.create_task(answer(waits, place)) for _ in range(50)]
-    await until(lambda: sum(thread.name == "tool" for thread in threading.enumerate()) == 50)
+    tasks = [asyncio.create_task(call_for_text(waits, place)) for _ in range(50)]
+    await wait_until(lambda: sum(thread.name == "tool" for thread in threading.enumerate()) == 50)
     go.set()
     assert await asyncio.gather(*tasks) == ["known True"] * 50
 
 
-async def test_a_cancelled_sync_function_is_no_longer_waited_for(place: Place) -> None:
+async def test_a_cancelled_sync_function_is_no_longer_waited_for(place: ToolBench) -> None:
     began, go = threading.Event(), threading.Event()
 
     def waits() -> None:
@@ -146,15 +148,15 @@ async def test_a_cancelled_sync_function_is_no_longer_waited_for(place: Place) -
         go.wait()
 
     task = asyncio.create_task(call(waits, place))
-    await until(began.is_set)
+    await wait_until(began.is_set)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     go.set()
-    await until(lambda: all(thread.name != "tool" for thread in threading.enumerate()))
+    await wait_until(lambda: all(thread.name != "tool" for thread in threading.enumerate()))
 
 
-async def test_a_cancelled_async_function_is_cancelled(place: Place) -> None:
+async def test_a_cancelled_async_function_is_cancelled(place: ToolBench) -> None:
     seen: list[str] = []
 
     async def waits() -> None:
@@ -165,7 +167,7 @@ async def test_a_cancelled_async_function_is_cancelled(place: Place) -> None:
             seen.append("ended")
 
     task = asyncio.create_task(call(waits, place))
-    await until(lambda: seen)
+    await wait_until(lambda: seen)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

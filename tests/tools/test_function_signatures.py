@@ -1,4 +1,4 @@
-"""Name, docstring and hints are what a model is told, and what does not fit them is refused."""
+"""A tool's definition comes from the function's name, docstring and hints."""
 
 import datetime
 import threading
@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from events.content import ToolAnnotations
-from tests.tools.calling import Colour, Point, Size, add, answer
-from tests.tools.conftest import Place
-from tools.function import tool, tool_from
-from tools.tool import Context, Tool
+from perdure.events.content import ToolAnnotations
+from perdure.tools.function import tool, tool_from
+from perdure.tools.tool import Context, Tool
+from tests.tools.calling import Colour, Point, Size, add, call_for_text
+from tests.tools.conftest import ToolBench
 
 
 def properties(made: Tool) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def properties(made: Tool) -> dict[str, Any]:
     return found
 
 
-def test_the_model_is_told_name_docstring_and_hints() -> None:
+def test_the_definition_has_name_docstring_and_hints() -> None:
     definition = tool_from(add).definition
     assert definition.name == "add"
     assert definition.description == "Add two numbers.\n\nThe second one is not negative."
@@ -37,7 +37,7 @@ def test_the_model_is_told_name_docstring_and_hints() -> None:
     }
 
 
-async def test_every_kind_of_parameter_gets_its_value(place: Place) -> None:
+async def test_every_kind_of_parameter_gets_its_value(place: ToolBench) -> None:
     def positional(a: int, b: int = 2, /) -> str:
         return f"{a} {b}"
 
@@ -53,15 +53,15 @@ async def test_every_kind_of_parameter_gets_its_value(place: Place) -> None:
     def odd_names(_a: int, model_config: int, json: int, self: int, copy: int) -> str:
         return f"{_a} {model_config} {json} {self} {copy}"
 
-    assert await answer(positional, place, a=1) == "1 2"
-    assert await answer(keyword, place, a=1, b=5) == "1 5"
-    assert await answer(mixed, place, a=1, b=2) == "1 2 3"
-    assert await answer(nothing, place) == "called"
+    assert await call_for_text(positional, place, a=1) == "1 2"
+    assert await call_for_text(keyword, place, a=1, b=5) == "1 5"
+    assert await call_for_text(mixed, place, a=1, b=2) == "1 2 3"
+    assert await call_for_text(nothing, place) == "called"
     given = {"_a": 1, "model_config": 2, "json": 3, "self": 4, "copy": 5}
-    assert await answer(odd_names, place, **given) == "1 2 3 4 5"
+    assert await call_for_text(odd_names, place, **given) == "1 2 3 4 5"
 
 
-async def test_every_type_that_json_can_carry_arrives_as_itself(place: Place) -> None:
+async def test_every_type_that_json_can_carry_arrives_as_itself(place: ToolBench) -> None:
     def typed(
         colour: Colour,
         point: Point,
@@ -76,7 +76,7 @@ async def test_every_type_that_json_can_carry_arrives_as_itself(place: Place) ->
     ) -> str:
         return repr((colour, point, points, table, when, path, pair, size, mode, maybe))
 
-    said = await answer(
+    said = await call_for_text(
         typed,
         place,
         colour="red",
@@ -108,24 +108,24 @@ async def test_every_type_that_json_can_carry_arrives_as_itself(place: Place) ->
     )
 
 
-async def test_a_default_that_no_json_can_carry_stays_with_the_function(place: Place) -> None:
+async def test_a_default_that_no_json_can_carry_stays_with_the_function(place: ToolBench) -> None:
     marker = object()
 
     def f(value: Any = marker) -> str:
         return str(value is marker)
 
     assert properties(tool_from(f)) == {"value": {}}
-    assert await answer(f, place) == "True"
+    assert await call_for_text(f, place) == "True"
 
 
-async def test_a_context_is_handed_in_and_not_shown(place: Place) -> None:
+async def test_a_context_is_handed_in_and_not_shown(place: ToolBench) -> None:
     async def where(name: str, context: Context, *, again: Annotated[Context, "it"]) -> str:
         context.progress(name)
         key = await context.keep(b"kept")
         return f"{context.seq} {again is context} {key.partition('/')[0]}"
 
     assert list(properties(tool_from(where))) == ["name"]
-    assert await answer(where, place, name="n") == "3 True blobs"
+    assert await call_for_text(where, place, name="n") == "3 True blobs"
     assert place.progress == ["n"]
     with pytest.raises(ValueError, match=r"^`context` is unknown here, use only `name`\.$"):
         tool_from(where).parse({"name": "n", "context": {}})
@@ -149,14 +149,14 @@ class Account:
         return 0.5
 
 
-async def test_methods_are_functions(place: Place) -> None:
+async def test_methods_are_functions(place: ToolBench) -> None:
     account = Account(10)
-    assert await answer(account.withdraw, place, amount=3) == "7"
-    assert await answer(Account.opened, place, balance=4) == "4"
-    assert await answer(Account.rate, place) == "0.5"
+    assert await call_for_text(account.withdraw, place, amount=3) == "7"
+    assert await call_for_text(Account.opened, place, balance=4) == "4"
+    assert await call_for_text(Account.rate, place) == "0.5"
 
 
-def test_the_decorator_only_says_what_it_is_told() -> None:
+def test_the_decorator_sets_only_the_given_hints() -> None:
     @tool(name="sum-up", read_only=True, idempotent=True, open_world=False)
     def total(numbers: list[int]) -> int:
         """Add them up."""
@@ -212,7 +212,7 @@ def generates(a: int) -> Iterator[int]:
         (Account, f"{Account!r} is not a function: wrap it in a `def` with type hints."),
     ],
 )
-def test_what_a_model_could_not_call_is_told_in_a_sentence(
+def test_an_uncallable_signature_is_reported_in_a_sentence(
     function: Callable[..., Any], sentence: str
 ) -> None:
     with pytest.raises(TypeError) as raised:
@@ -230,8 +230,8 @@ def test_a_builtin_without_hints_is_refused() -> None:
         tool_from(len)
 
 
-async def test_a_generator_is_read_to_its_end(place: Place) -> None:
-    assert await answer(generates, place, a=1) == "[1]"
+async def test_a_generator_is_read_to_its_end(place: ToolBench) -> None:
+    assert await call_for_text(generates, place, a=1) == "[1]"
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_generator_is_read_to_its_end(place: Place) -> None:
         ({"a": 1, "c": 1}, "`c` is unknown here, use only `a`, `b`."),
     ],
 )
-def test_arguments_that_do_not_fit_are_told_in_a_sentence(
+def test_invalid_arguments_are_reported_in_a_sentence(
     arguments: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole sentence is compared

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from events.observations import MCPToolObservation
-from tests.tools.conftest import Place
+from perdure.events.observations import MCPToolObservation
+from perdure.tools.glob import GLOB
+from tests.tools.conftest import ToolBench
 from tests.tools.searching import fill, refusal, said, write
-from tools.glob import GLOB
 
 
-async def test_files_are_named_from_the_workspace_on_and_the_newest_first(place: Place) -> None:
+async def test_files_are_named_from_the_workspace_on_and_the_newest_first(place: ToolBench) -> None:
     fill(place.workspace, a__old="", b="", a__new="", a__c__newest="")
     assert await said(GLOB, place, pattern="**/*") == "a/c/newest\na/new\nb\na/old"
     assert await said(GLOB, place, pattern="*", path="a") == "a/c/newest\na/new\na/old"
@@ -20,13 +20,15 @@ async def test_files_are_named_from_the_workspace_on_and_the_newest_first(place:
     assert await said(GLOB, place, pattern="{b,new}") == "a/new\nb"
 
 
-async def test_an_absolute_pattern_and_path_in_the_workspace_are_understood(place: Place) -> None:
+async def test_an_absolute_pattern_and_path_in_the_workspace_are_understood(
+    place: ToolBench,
+) -> None:
     fill(place.workspace, src__a="", src__b="")
     assert await said(GLOB, place, pattern=f"{place.workspace}/src/a") == "src/a"
     assert await said(GLOB, place, pattern="a", path=str(place.workspace / "src")) == "src/a"
 
 
-async def test_of_many_files_a_hundred_are_named(place: Place) -> None:
+async def test_of_many_files_a_hundred_are_named(place: ToolBench) -> None:
     for number in range(103):
         write(place.workspace, f"{number:03}", "", age=number)
     *rows, note = (await said(GLOB, place, pattern="*")).splitlines()
@@ -34,11 +36,11 @@ async def test_of_many_files_a_hundred_are_named(place: Place) -> None:
     assert note == "[3 more match: use a narrower pattern or `path`]"
 
 
-async def test_nothing_found_is_told(place: Place) -> None:
+async def test_nothing_found_is_told(place: ToolBench) -> None:
     assert await said(GLOB, place, pattern="*.py") == "No file matches `*.py` in `.`."
 
 
-async def test_a_name_that_is_no_text_can_be_told(place: Place) -> None:
+async def test_a_name_that_is_no_text_can_be_told(place: ToolBench) -> None:
     Path(os.fsdecode(os.fsencode(place.workspace) + b"/a\xff")).touch()
     observation = await GLOB.run(GLOB.parse({"pattern": "*"}), place.context)
     assert isinstance(observation, MCPToolObservation)
@@ -58,14 +60,14 @@ async def test_a_name_that_is_no_text_can_be_told(place: Place) -> None:
     ],
 )
 async def test_what_cannot_be_searched_is_refused(
-    place: Place, arguments: dict[str, Any], sentence: str
+    place: ToolBench, arguments: dict[str, Any], sentence: str
 ) -> None:
     (place.workspace / "out").symlink_to("/etc")
     (place.workspace / "f").touch()
     assert sentence in await refusal(GLOB, place, **arguments)
 
 
-async def test_nothing_outside_is_found_behind_a_link(place: Place) -> None:
+async def test_nothing_outside_is_found_behind_a_link(place: ToolBench) -> None:
     write(place.workspace.parent / "outside", "secret", "")
     (place.workspace / "out").symlink_to(place.workspace.parent / "outside")
     assert "secret" not in await said(GLOB, place, pattern="**/*")

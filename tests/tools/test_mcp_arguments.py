@@ -1,4 +1,4 @@
-"""Arguments are checked against another's schema, and what can be meant in one way is mended."""
+"""MCP arguments are validated against the server's schema, and coerced where unambiguous."""
 
 import json
 import re
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.content import ToolDefinition
-from tools.mcp.arguments import fitted, parser
+from perdure.events.content import ToolDefinition
+from perdure.tools.mcp.definitions import fit_arguments, make_parser
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -36,14 +36,14 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
     )
 )
 @settings(max_examples=100, deadline=None)
-def test_arguments_come_through_or_are_told_of_in_a_sentence(arguments: dict[str, Any]) -> None:
+def test_arguments_are_accepted_or_reported_in_a_sentence(arguments: dict[str, Any]) -> None:
     before = json.dumps(arguments)
     taken, told = None, ""
     try:
-        taken = fitted(SCHEMA, arguments)
+        taken = fit_arguments(SCHEMA, arguments)
     except ValueError as error:
         told = str(error)
-    assert taken is None or fitted(SCHEMA, taken) == taken
+    assert taken is None or fit_arguments(SCHEMA, taken) == taken
     assert taken is not None or (told.endswith(".") and len(told) < 5000)
     assert json.dumps(arguments) == before
 
@@ -56,12 +56,17 @@ def test_text_is_read_as_what_was_due() -> None:
         "flights": '[{"price": 1.5}]',
     }
     meant = {"user": "7", "bags": 2, "key": None, "flights": [{"price": 1.5}]}
-    assert fitted(SCHEMA, sent) == meant
-    assert fitted(SCHEMA, {"user": "x", "flights": [{"price": "3"}]})["flights"] == [{"price": 3}]
+    assert fit_arguments(SCHEMA, sent) == meant
+    assert fit_arguments(SCHEMA, {"user": "x", "flights": [{"price": "3"}]})["flights"] == [
+        {"price": 3}
+    ]
 
 
-def test_a_null_that_nobody_takes_is_left_out() -> None:
-    assert fitted(SCHEMA, {"user": "x", "note": None, "key": None}) == {"user": "x", "key": None}
+def test_a_null_for_an_optional_property_is_dropped() -> None:
+    assert fit_arguments(SCHEMA, {"user": "x", "note": None, "key": None}) == {
+        "user": "x",
+        "key": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,9 +81,9 @@ def test_a_null_that_nobody_takes_is_left_out() -> None:
         ({"user": "x", "bags": "y" * 9999}, "`bags`: 'yyyy"),
     ],
 )
-def test_what_does_not_fit_is_told_by_its_name(arguments: dict[str, Any], sentence: str) -> None:
+def test_an_error_names_the_argument(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=re.escape(sentence)) as raised:
-        fitted(SCHEMA, arguments)
+        fit_arguments(SCHEMA, arguments)
     assert str(raised.value).startswith(sentence)
     assert len(str(raised.value)) < 300
 
@@ -94,8 +99,8 @@ def test_what_does_not_fit_is_told_by_its_name(arguments: dict[str, Any], senten
         {},
     ],
 )
-def test_a_schema_that_nobody_can_read_is_left_to_the_server(schema: dict[str, Any]) -> None:
-    assert fitted(schema, {"a": "1"}) == {"a": "1"}
+def test_an_unusable_schema_is_left_to_the_server(schema: dict[str, Any]) -> None:
+    assert fit_arguments(schema, {"a": "1"}) == {"a": "1"}
 
 
 @pytest.mark.timeout(10)
@@ -108,9 +113,9 @@ def test_a_pattern_that_never_ends_is_not_begun() -> None:
         "additionalProperties": False,
     }
     arguments = {"a": "a" * 60 + "!", "a" * 60 + "!": "x"}
-    assert fitted(schema, arguments) == arguments
+    assert fit_arguments(schema, arguments) == arguments
 
 
 def test_a_definition_is_enough_to_read_a_call() -> None:
     definition = ToolDefinition(name="s__t", description="", parameters=SCHEMA)
-    assert parser(definition)({"user": "x", "bags": "2"}).data == {"user": "x", "bags": 2}
+    assert make_parser(definition)({"user": "x", "bags": "2"}).data == {"user": "x", "bags": 2}

@@ -1,4 +1,4 @@
-"""What a model is told of another's tools: a name that fits, and hints as far as they are true."""
+"""Definitions of MCP tools have valid names, and hints only from trusted servers."""
 
 import re
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool, ToolAnnotations
 
-from agent.spec import McpServer
-from events import content
-from tools.mcp.definitions import beginning, definition_of, public_name
+from perdure.agent.spec import McpServer
+from perdure.events import content
+from perdure.tools.mcp.definitions import make_definition, name_prefix, public_name
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=80)
 HARMLESS = ToolAnnotations(
@@ -23,14 +23,14 @@ HARMLESS = ToolAnnotations(
 
 def told(trusted: bool, hints: ToolAnnotations | None) -> content.ToolAnnotations:
     tool = Tool(name="look", input_schema={"type": "object"}, annotations=hints)
-    return definition_of(McpServer(name="s", trusted=trusted), tool).annotations
+    return make_definition(McpServer(name="s", trusted=trusted), tool).annotations
 
 
 @given(NAMES, NAMES)
 def test_every_name_fits_every_provider(server: str, tool: str) -> None:
     name = public_name(server, tool)
     assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name)
-    assert name.startswith(beginning(server))
+    assert name.startswith(name_prefix(server))
 
 
 @given(st.lists(NAMES, unique=True, max_size=5))
@@ -63,6 +63,6 @@ def test_the_hints_of_any_other_server_change_nothing() -> None:
 @pytest.mark.parametrize("schema", [{"type": "object"}, {"properties": {}}])
 def test_a_schema_always_has_what_providers_ask_for(schema: dict[str, object]) -> None:
     tool = Tool.model_construct(name="t", input_schema=schema, description="Does it.")
-    definition = definition_of(McpServer(name="s"), tool)
+    definition = make_definition(McpServer(name="s"), tool)
     assert definition.parameters == {"type": "object", "properties": {}}
     assert definition.description == "Does it."

@@ -1,4 +1,4 @@
-"""Servers that are spoken to over HTTP, through their restarts and refusals."""
+"""HTTP transport: restarts, errors and refusals of a server."""
 
 import asyncio
 import socket
@@ -22,13 +22,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from agent.spec import McpServer
+from perdure.agent.spec import McpServer
+from perdure.tools.mcp.servers import McpSessions, McpUnavailable, OutcomeUnknown
+from perdure.tools.tool import ToolFailed
 from tests.mcp_server import make
-from tests.tools.conftest import Place
-from tests.tools.mcp_calling import Caller, variable
-from tests.tools.processes import until
-from tools.mcp.servers import McpSessions, McpUnavailable, OutcomeUnknown
-from tools.tool import ToolFailed
+from tests.tools.conftest import ToolBench
+from tests.tools.mcp_calling import Caller, environment_variable
+from tests.tools.processes import wait_until
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def serving(app: Any, port: int) -> AsyncIterator[uvicorn.Server]:
     config = uvicorn.Config(app, port=port, log_config=None, timeout_graceful_shutdown=0)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve())
-    await until(lambda: server.started)
+    await wait_until(lambda: server.started)
     try:
         yield server
     finally:
@@ -53,7 +53,7 @@ async def serving(app: Any, port: int) -> AsyncIterator[uvicorn.Server]:
 
 
 @asynccontextmanager
-async def calling(place: Place, port: int, **settings: Any) -> AsyncIterator[Caller]:
+async def calling(place: ToolBench, port: int, **settings: Any) -> AsyncIterator[Caller]:
     sessions = McpSessions()
     url = f"http://127.0.0.1:{port}/mcp"
     yield Caller(sessions, place, McpServer(name="test", url=url, **settings))
@@ -62,34 +62,36 @@ async def calling(place: Place, port: int, **settings: Any) -> AsyncIterator[Cal
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["2026", "2025"])
 async def test_a_server_is_called_through_its_restarts(
-    place: Place, port: int, legacy: bool
+    place: ToolBench, port: int, legacy: bool
 ) -> None:
     async with calling(place, port) as caller:
         async with serving(make(legacy).streamable_http_app(), port):
             add = next(one for one in await caller.definitions() if one.name == "test__add")
-            assert await caller.said("add", a="2") == "3"
-            assert await caller.said("wait", seconds=0) == "waited"
+            assert await caller.call_for_text("add", a="2") == "3"
+            assert await caller.call_for_text("wait", seconds=0) == "waited"
             assert caller.place.progress == ["waiting (1/4)"]
         with pytest.raises(ToolFailed, match=r"'test' (gave no result|cannot be used): it cannot"):
-            await caller.recall(add, a=1)
+            await caller.call_recorded(add, a=1)
         for number in range(2):
             async with serving(make(legacy).streamable_http_app(), port):
-                assert await caller.said("add", a=number) == str(number + 1)
+                assert await caller.call_for_text("add", a=number) == str(number + 1)
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["2026", "2025"])
-async def test_tools_that_come_and_go_are_noticed(place: Place, port: int, legacy: bool) -> None:
+async def test_tools_that_come_and_go_are_noticed(
+    place: ToolBench, port: int, legacy: bool
+) -> None:
     async with calling(place, port) as caller, serving(make(legacy).streamable_http_app(), port):
         known = await caller.definitions()
         await caller.call("change")
         async with asyncio.timeout(10):
             while "test__newcomer" not in {one.name for one in await caller.definitions()}:
                 await asyncio.sleep(0.02)
-        now = await caller.sessions.changed("one", (caller.server,), place.workspace, known)
+        now = await caller.sessions.find_changes("one", (caller.server,), place.workspace, known)
         assert now == await caller.definitions()
 
 
-async def test_a_call_whose_connection_broke_is_not_made_again(place: Place, port: int) -> None:
+async def test_a_call_whose_connection_broke_is_not_made_again(place: ToolBench, port: int) -> None:
     server = make()
     calls: list[str] = []
 
@@ -103,13 +105,13 @@ async def test_a_call_whose_connection_broke_is_not_made_again(place: Place, por
     async with calling(place, port) as caller:
         async with serving(server.streamable_http_app(), port):
             call = asyncio.create_task(caller.call("deed"))
-            await until(lambda: caller.place.progress)
+            await wait_until(lambda: caller.place.progress)
         with pytest.raises(OutcomeUnknown, match="the session was lost before it answered"):
             await call
         assert calls == ["done"]
 
 
-async def test_headers_come_from_the_workers_environment(place: Place, port: int) -> None:
+async def test_headers_come_from_the_workers_environment(place: ToolBench, port: int) -> None:
     app = make().streamable_http_app()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
@@ -118,9 +120,9 @@ async def test_headers_come_from_the_workers_environment(place: Place, port: int
         await (app if known or scope["type"] != "http" else refusal)(scope, receive, send)
 
     async with serving(guarded, port):
-        with variable("TEST_MCP_TOKEN", "Bearer secret") as name:
+        with environment_variable("TEST_MCP_TOKEN", "Bearer secret") as name:
             async with calling(place, port, headers={"Authorization": name}) as caller:
-                assert await caller.said("add", a=1) == "2"
+                assert await caller.call_for_text("add", a=1) == "2"
         async with calling(place, port) as caller:
             with pytest.raises(McpUnavailable, match="it answered HTTP 401 Unauthorized"):
                 await caller.definitions()
@@ -138,7 +140,7 @@ async def answered(ctx: Any, params: CallToolRequestParams) -> CallToolResult:  
 
 
 async def test_every_page_is_read_and_an_answer_against_its_schema_is_no_answer(
-    place: Place, port: int
+    place: ToolBench, port: int
 ) -> None:
     server: Server[Any] = Server("paged", on_list_tools=listed, on_call_tool=answered)
     async with serving(server.streamable_http_app(), port), calling(place, port) as caller:
@@ -156,8 +158,8 @@ async def nothing(request: Request) -> Response:
     ("path", "sentence"),
     [("/mcp", "it answered HTTP 503 Service Unavailable"), ("/else", "it answered HTTP 404 Not")],
 )
-async def test_what_is_no_server_is_told_of_in_a_sentence(
-    place: Place, port: int, path: str, sentence: str
+async def test_a_program_that_is_no_server_is_reported_in_a_sentence(
+    place: ToolBench, port: int, path: str, sentence: str
 ) -> None:
     app = Starlette(routes=[Route(path, nothing, methods=["POST"])])
     async with serving(app, port), calling(place, port) as caller:

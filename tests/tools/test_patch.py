@@ -1,14 +1,14 @@
-"""Patches are read as they were meant, or the line that cannot be read is told."""
+"""Patches are parsed tolerantly, or the invalid line is reported."""
 
 import pytest
 
+from perdure.tools.editing.patch import Add, Delete, Hunk, PatchError, Sign, Update, parse_patch
 from tests.tools.patching import patch
-from tools.editing.patch import Add, Delete, Hunk, PatchError, Sign, Update, parsed
 
 
 def unreadable(text: str) -> str:
     with pytest.raises(PatchError) as raised:
-        parsed(text)
+        parse_patch(text)
     return str(raised.value)
 
 
@@ -38,7 +38,7 @@ def test_a_patch_says_what_becomes_of_each_file() -> None:
         (" ", "stays"),
     )
     hunk = Hunk(9, ("class A:", "    def b():"), lines, at_end=True)
-    assert parsed(text) == (
+    assert parse_patch(text) == (
         Add("a b.txt", "one\n\n"),
         Delete("c"),
         Update("d", "e/f", (hunk,)),
@@ -56,16 +56,16 @@ def test_a_patch_says_what_becomes_of_each_file() -> None:
         "\n  {}",
     ],
 )
-def test_what_a_model_wraps_a_patch_in_is_taken_off(wrapped: str) -> None:
+def test_wrapping_around_a_patch_is_removed(wrapped: str) -> None:
     bare = patch("*** Add File: f", "+x")
-    assert parsed(wrapped.format(bare)) == (Add("f", "x\n"),)
-    assert parsed(wrapped.format(bare).replace("\n", "\r\n")) == (Add("f", "x\n"),)
+    assert parse_patch(wrapped.format(bare)) == (Add("f", "x\n"),)
+    assert parse_patch(wrapped.format(bare).replace("\n", "\r\n")) == (Add("f", "x\n"),)
 
 
 def test_a_new_file_may_be_empty_and_may_hold_marks() -> None:
-    assert parsed(patch("*** Add File: f")) == (Add("f", ""),)
+    assert parse_patch(patch("*** Add File: f")) == (Add("f", ""),)
     text = patch("*** Add File: f", "+*** End Patch", "+*** Begin Patch")
-    assert parsed(text) == (Add("f", "*** End Patch\n*** Begin Patch\n"),)
+    assert parse_patch(text) == (Add("f", "*** End Patch\n*** Begin Patch\n"),)
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_a_new_file_may_be_empty_and_may_hold_marks() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(text: str, sentence: str) -> None:
+def test_a_parse_error_names_its_line(text: str, sentence: str) -> None:
     assert unreadable(text) == sentence

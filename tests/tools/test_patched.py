@@ -1,4 +1,4 @@
-"""Hunks go where they were meant, or say why they do not fit."""
+"""Hunks are applied at the right position, or the mismatch is explained."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -7,22 +7,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from perdure.tools.editing.patch import Hunk, PatchError, Update, parse_patch
+from perdure.tools.editing.patched import apply_hunks
+from perdure.tools.editing.text_file import split_lines
 from tests.tools.patching import patch
-from tools.editing.patch import Hunk, PatchError, Update, parsed
-from tools.editing.patched import patched
-from tools.editing.text_file import lines_of
 
 LINES = st.lists(st.text("ab \t+-@*é", max_size=4), max_size=8)
 
 
 def update(*lines: str) -> tuple[Hunk, ...]:
-    [change] = parsed(patch("*** Update File: f", *lines))
+    [change] = parse_patch(patch("*** Update File: f", *lines))
     assert isinstance(change, Update)
     return change.hunks
 
 
 def applied(body: str, *lines: str) -> str:
-    return patched(body, update(*lines), "f").body
+    return apply_hunks(body, update(*lines), "f").body
 
 
 def misfit(body: str, *lines: str) -> str:
@@ -82,22 +82,22 @@ def test_a_hunk_at_the_end_goes_to_the_end() -> None:
 def test_a_hunk_fits_loosely_and_what_stays_is_taken_from_the_file(
     body: str, old: tuple[str, ...], after: str
 ) -> None:
-    made = patched(body, update(*old), "f")
-    assert (made.body, made.loose) == (after, (1,))
+    made = apply_hunks(body, update(*old), "f")
+    assert (made.body, made.inexact_hunks) == (after, (1,))
 
 
 def test_an_exact_place_is_taken_before_a_loose_one() -> None:
-    made = patched("  a\na\n", update("-a"), "f")
-    assert (made.body, made.loose) == ("  a\n", ())
+    made = apply_hunks("  a\na\n", update("-a"), "f")
+    assert (made.body, made.inexact_hunks) == ("  a\n", ())
 
 
 def test_blank_lines_between_hunks_and_files_mean_nothing() -> None:
     text = patch(
         "*** Update File: f", "", "@@", "-a", "+b", "", "@@", "-c", "", "", "*** End of File"
     )
-    [change] = parsed(text)
+    [change] = parse_patch(text)
     assert isinstance(change, Update)
-    assert patched("a\nx\nc\n", change.hunks, "f").body == "b\nx\n"
+    assert apply_hunks("a\nx\nc\n", change.hunks, "f").body == "b\nx\n"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_file_may_become_empty_and_an_empty_one_may_be_filled() -> None:
     assert applied("", "+a") == "a\n"
 
 
-def test_a_misfit_is_told_with_what_is_nearest() -> None:
+def test_a_mismatch_is_reported_with_the_closest_lines() -> None:
     body = "".join(f"line {n}\n" for n in range(1, 30))
     assert misfit(body, " line 1", "@@", " line 19", "-line twenty", "+x", " line 21") == (
         "Hunk 2 of `f` (line 4 of the patch) does not fit: these lines are not in the file after "
@@ -127,7 +127,7 @@ def test_a_misfit_is_told_with_what_is_nearest() -> None:
     )
 
 
-def test_hunks_out_of_order_are_told() -> None:
+def test_hunks_out_of_order_are_reported() -> None:
     assert misfit("a\nb\n", "-b", "@@", "-a") == (
         "Hunk 2 of `f` (line 4 of the patch) does not fit: its lines are at line 1, but not after "
         "line 2, where the hunk before it ends: put the hunks in the order of the file, and let "
@@ -135,7 +135,7 @@ def test_hunks_out_of_order_are_told() -> None:
     )
 
 
-def test_an_anchor_that_is_not_there_is_told() -> None:
+def test_a_missing_anchor_is_reported() -> None:
     assert misfit("a\n", "@@ class C:", "-a") == (
         "Hunk 1 of `f` (line 3 of the patch) does not fit: the file has no line 'class C:', as its "
         "`@@` says."
@@ -159,10 +159,10 @@ def test_a_patch_with_the_whole_file_around_makes_of_it_what_it_says(
     before: list[str], after: list[str], ended: bool
 ) -> None:
     body = "\n".join(before) + ("\n" if before and ended else "")
-    assume(lines_of(body) == before != after)
+    assume(split_lines(body) == before != after)
     wanted = "\n".join(after) + ("\n" if after and (ended or not body) else "")
-    made = patched(body, update(*hunks(before, after, 100)), "f")
-    assert (made.body, made.loose) == (wanted, ())
+    made = apply_hunks(body, update(*hunks(before, after, 100)), "f")
+    assert (made.body, made.inexact_hunks) == (wanted, ())
 
 
 @given(st.data(), st.integers(1, 3))
@@ -176,7 +176,7 @@ def test_a_patch_with_few_lines_around_makes_of_a_file_what_it_says(
         end = data.draw(st.integers(start, min(len(after), start + 4)))
         after[start:end] = data.draw(st.lists(st.text("xy ", max_size=3), max_size=3))
     assume(before != after)
-    made = patched(
+    made = apply_hunks(
         "\n".join(before) + "\n" if before else "", update(*hunks(before, after, around)), "f"
     )
     assert made.body == ("\n".join(after) + "\n" if after else "")

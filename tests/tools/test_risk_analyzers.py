@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from events.actions import TerminalAction
-from events.risk import Risk
-from events.tools import ActionEvent
+from perdure.events.actions import TerminalAction
+from perdure.events.risk import Risk
+from perdure.events.tools import ActionEvent
+from perdure.tools.risk.analyzers import load_analyzers
 from tests import builders
-from tools.risk.analyzers import analyzers
 
 WORKSPACE = PurePosixPath("/data/ws")
 Write = Callable[[str], str]
@@ -51,19 +51,19 @@ def terminal(command: str, risk: Risk = "UNKNOWN") -> ActionEvent:
 
 
 def told(name: str, event: ActionEvent) -> Risk:
-    [(found, analyzer)] = analyzers((name,), WORKSPACE, frozenset({"look"}))
+    [(found, analyzer)] = load_analyzers((name,), WORKSPACE, frozenset({"look"}))
     assert found == name
     return analyzer(event)
 
 
 def test_analyzers_come_in_the_order_of_their_names() -> None:
-    found = analyzers(("rules", "model"), WORKSPACE, frozenset())
+    found = load_analyzers(("rules", "model"), WORKSPACE, frozenset())
     event = terminal("rm -rf /", risk="LOW")
     assert [(name, analyzer(event)) for name, analyzer in found] == [
         ("rules", "HIGH"),
         ("model", "LOW"),
     ]
-    assert analyzers((), WORKSPACE, frozenset()) == []
+    assert load_analyzers((), WORKSPACE, frozenset()) == []
 
 
 def test_the_rules_know_which_tools_only_read() -> None:
@@ -80,7 +80,7 @@ def test_somebodys_own_analyzer_is_asked(write: Write) -> None:
 @pytest.mark.parametrize(
     ("source", "reference", "reason"),
     [
-        ("", "nowhere_at_all:judge", "No module named 'nowhere_at_all'"),
+        ("", "nowhere_at_all:judge", "module 'nowhere_at_all' cannot be found"),
         ("", "strict", "name it `model`, `rules` or `module:attribute`"),
         ("", "{module}:", "name it `model`, `rules` or `module:attribute`"),
         ("", "{module}:strict", "has no attribute 'strict'"),

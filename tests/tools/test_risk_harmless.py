@@ -2,9 +2,9 @@
 
 import pytest
 
+from perdure.tools.risk.finding import worst
+from perdure.tools.risk.shell import judge_script
 from tests.tools.judging import WORKSPACE, misjudged
-from tools.risk.finding import worst
-from tools.risk.shell import read
 
 LOW = {
     "quoting what is dangerous": r"""
@@ -266,7 +266,7 @@ def test_ordinary_work_is_of_low_risk(theme: str) -> None:
 
 @pytest.mark.parametrize("script", LOW_SCRIPTS)
 def test_an_ordinary_script_is_of_low_risk(script: str) -> None:
-    assert worst(read(script, WORKSPACE)).risk == "LOW"
+    assert worst(judge_script(script, WORKSPACE)).risk == "LOW"
 
 
 @pytest.mark.parametrize("theme", MEDIUM)

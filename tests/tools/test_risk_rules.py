@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from events.actions import (
+from perdure.events.actions import (
     Action,
     EditorCommand,
     FileEditorAction,
@@ -20,18 +20,18 @@ from events.actions import (
     TerminalAction,
     ThinkAction,
 )
-from events.risk import Risk
+from perdure.events.risk import Risk
+from perdure.tools.risk.finding import worst
+from perdure.tools.risk.rules import assess_by_rules, judge
+from perdure.tools.risk.shell import judge_script
 from tests import builders
-from tools.risk.finding import worst
-from tools.risk.rules import judge, rules
-from tools.risk.shell import read
 
 WORKSPACE = PurePosixPath("/data/ws")
 
 
 def risk_of(action: Action | None, name: str = "look", read_only: bool = False) -> Risk:
     event = builders.action(name).model_copy(update={"action": action})
-    return rules(event, WORKSPACE, read_only)
+    return assess_by_rules(event, WORKSPACE, read_only)
 
 
 def terminal(command: str, is_input: bool = False) -> Risk:
@@ -145,7 +145,6 @@ def test_a_patch_is_judged_by_its_files(line: str, risk: Risk) -> None:
         ("if ; then dd", "It cannot be parsed as a shell command, and names 'dd'."),
         ("ls " + "a" * 70_000, "It is too long to be judged: 70,003 bytes."),
         ("( " * 100 + "ls" + " )" * 100, "It is nested too deeply to be judged."),
-        ("a=xxxxxxxx;" + "a=$a$a;" * 3000, "It is too involved to be judged."),
     ],
 )
 def test_a_person_is_told_why(command: str, sentence: str) -> None:
@@ -165,9 +164,9 @@ def test_a_command_that_stays_outside_the_workspace_is_seen() -> None:
 
 def test_a_workspace_in_the_directory_for_temporary_files_is_still_one() -> None:
     inner = "/tmp/ws"
-    assert worst(read("rm -rf build", inner)).risk == "MEDIUM"
-    assert worst(read("rm -rf .", inner)).risk == "HIGH"
-    assert worst(read("rm -rf /tmp", inner)).risk == "HIGH"
+    assert worst(judge_script("rm -rf build", inner)).risk == "MEDIUM"
+    assert worst(judge_script("rm -rf .", inner)).risk == "HIGH"
+    assert worst(judge_script("rm -rf /tmp", inner)).risk == "HIGH"
 
 
 @pytest.mark.parametrize(
@@ -209,7 +208,10 @@ TOKENS = (
 def test_letters_beyond_ascii_are_read_as_parts_of_words(letter: str) -> None:
     """In a process of its own: the parser's C code was seen to end it."""
     script = f"echo {{{letter}; {letter}{{ x{{{letter}; {letter}=1; rm -rf /{letter}"
-    code = "import sys; from tools.risk.shell import read; print(read(sys.argv[1], '/data/ws'))"
+    code = (
+        "import sys; from perdure.tools.risk.shell import judge_script; "
+        "print(judge_script(sys.argv[1], '/data/ws'))"
+    )
     ended = subprocess.run([sys.executable, "-c", code, script], capture_output=True, check=True)
     assert b"HIGH" in ended.stdout
 
@@ -218,8 +220,10 @@ def test_letters_beyond_ascii_are_read_as_parts_of_words(letter: str) -> None:
 @example("\ud800 rm")
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_asked_for_has_a_risk(command: str) -> None:
-    assert worst(read(command, "/data/ws")).risk in get_args(Risk)
-    assert rules(builders.action(arguments=json.dumps({"command": command})), WORKSPACE, False)
+    assert worst(judge_script(command, "/data/ws")).risk in get_args(Risk)
+    assert assess_by_rules(
+        builders.action(arguments=json.dumps({"command": command})), WORKSPACE, False
+    )
 
 
 @given(st.sampled_from(["ls", "make test", "echo hi > a"]), st.sampled_from([";", "&&", "|", "\n"]))

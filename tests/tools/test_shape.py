@@ -1,4 +1,4 @@
-"""Arguments take the shape that was asked for, where only one thing can be meant."""
+"""Arguments are coerced to the schema where only one meaning is possible."""
 
 import json
 from enum import StrEnum
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from tools.arguments import schema_of, validated
-from tools.shape import shaped
+from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.shape import coerce
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -49,7 +49,7 @@ class Everything(BaseModel):
 
 
 def taken(**arguments: Any) -> dict[str, Any]:
-    return validated(Everything, arguments).model_dump(mode="json", exclude_unset=True)
+    return validate_arguments(Everything, arguments).model_dump(mode="json", exclude_unset=True)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def taken(**arguments: Any) -> dict[str, Any]:
         ({"left": {"left": {"words": "a"}}}, {"left": {"left": {"words": ["a"]}}}),
     ],
 )
-def test_what_was_meant_is_taken(sent: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_unambiguous_values_are_coerced(sent: dict[str, Any], meant: dict[str, Any]) -> None:
     assert taken(**sent) == meant
 
 
@@ -89,9 +89,7 @@ def test_what_was_meant_is_taken(sent: dict[str, Any], meant: dict[str, Any]) ->
         ({"colour": "blue"}, "`colour`: input should be 'red', got 'blue'."),
     ],
 )
-def test_what_can_be_meant_in_more_ways_than_one_is_told_of(
-    sent: dict[str, Any], sentence: str
-) -> None:
+def test_ambiguous_values_are_reported(sent: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the sentence is compared
         taken(**sent)
     assert str(raised.value).startswith(sentence)
@@ -118,7 +116,14 @@ def test_another_servers_schema_will_do() -> None:
     }
     sent = {"ids": "3", "mode": "null", "level": "2", "any": "3", "yes": "4"}
     meant = {"ids": [3], "mode": None, "level": 2, "any": "3", "yes": "4"}
-    assert shaped(sent, schema) == meant
+    assert coerce(sent, schema) == meant
+
+
+def test_a_value_that_fits_two_alternatives_is_left_to_the_validator() -> None:
+    numbers, texts = ({"type": "array", "items": {"type": kind}} for kind in ("integer", "string"))
+    schema = {"properties": {"a": {"anyOf": [numbers, texts]}}}
+    assert coerce({"a": ["1"]}, schema) == {"a": ["1"]}
+    assert coerce({"a": ["1"]}, {"properties": {"a": numbers}}) == {"a": [1]}
 
 
 @pytest.mark.parametrize(
@@ -133,19 +138,19 @@ def test_another_servers_schema_will_do() -> None:
     ],
 )
 def test_an_odd_schema_changes_nothing(schema: dict[str, Any]) -> None:
-    assert shaped({"a": {"b": "1"}}, schema) == {"a": {"b": "1"}}
+    assert coerce({"a": {"b": "1"}}, schema) == {"a": {"b": "1"}}
 
 
 def test_arguments_nested_too_deeply_stay_as_they_came() -> None:
     deep: Any = {}
     for _ in range(800):
         deep = {"left": deep}
-    assert shaped(deep, schema_of(Everything)) is deep
+    assert coerce(deep, json_schema(Everything)) is deep
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from([*Everything.model_fields, "other"]), VALUES))
-def test_it_is_an_object_or_a_sentence(arguments: dict[str, Any]) -> None:
+def test_coercion_gives_a_model_or_an_error_sentence(arguments: dict[str, Any]) -> None:
     before = json.dumps(arguments)
     try:
         said = ""
@@ -158,9 +163,9 @@ def test_it_is_an_object_or_a_sentence(arguments: dict[str, Any]) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from([*Everything.model_fields, "other"]), VALUES))
-def test_what_fits_is_not_touched_and_what_was_mended_is_mended_for_good(
+def test_coercion_keeps_valid_values_and_is_idempotent(
     arguments: dict[str, Any],
 ) -> None:
-    schema = schema_of(Everything)
-    once = shaped(arguments, schema)
-    assert shaped(once, schema) == once
+    schema = json_schema(Everything)
+    once = coerce(arguments, schema)
+    assert coerce(once, schema) == once

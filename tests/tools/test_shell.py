@@ -1,4 +1,4 @@
-"""Nothing of a shell is left once it is over, however it ends and whatever was done in it."""
+"""A shell leaves no process behind, in whatever way it ends."""
 
 import asyncio
 import resource
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.processes import alive, until
-from tests.tools.talking import Talk, cancelled, said, talk
-from tools.secrets.registry import NOTHING
-from tools.shell.session import Session
-from tools.shell.shell import Ended
-from tools.tool import ToolFailed
+from perdure.secrets.registry import NO_LENT_SECRETS
+from perdure.tools.shell.session import ShellSession
+from perdure.tools.shell.shell import ShellExit
+from perdure.tools.tool import ToolFailed
+from tests.tools.processes import find_processes, wait_until
+from tests.tools.talking import Terminal, cancel, talk, text_of_result
 
 __all__ = ["talk"]
 
@@ -39,7 +39,7 @@ def command(way: str, token: str) -> str:
 
 
 def sleepers(token: str) -> list[int]:
-    return [pid for pid in alive(f"ps-{token}") if _name(pid) == "sleep"]
+    return [pid for pid in find_processes(f"ps-{token}") if _name(pid) == "sleep"]
 
 
 def _name(pid: int) -> str:
@@ -51,44 +51,48 @@ def _name(pid: int) -> str:
 
 @pytest.mark.parametrize("way", WAYS_TO_STAY)
 async def test_cancelling_ends_every_process_of_the_command(
-    talk: Talk, token: str, way: str
+    talk: Terminal, token: str, way: str
 ) -> None:
-    task = talk.started(command(way, token))
-    await until(lambda: sleepers(token))
-    await cancelled(task)
-    assert not alive(token)
+    task = talk.start(command(way, token))
+    await wait_until(lambda: sleepers(token))
+    await cancel(task)
+    assert not find_processes(token)
 
 
 @pytest.mark.parametrize("way", WAYS_TO_STAY)
-async def test_a_reset_ends_every_process_of_the_shell(talk: Talk, token: str, way: str) -> None:
-    await talk.say(command(way, token), timeout=0.1)
-    await until(lambda: sleepers(token))
-    await talk.say("", reset=True)
-    assert not alive(token)
+async def test_a_reset_ends_every_process_of_the_shell(
+    talk: Terminal, token: str, way: str
+) -> None:
+    await talk.run(command(way, token), timeout=0.1)
+    await wait_until(lambda: sleepers(token))
+    await talk.run("", reset=True)
+    assert not find_processes(token)
 
 
-async def test_what_finishes_a_moment_after_the_shell_is_waited_for(talk: Talk) -> None:
-    ended = await talk.say("(sleep 0.1; echo later) & exit")
-    assert said(ended).startswith("later\n[Command finished with exit code 0]")
+async def test_processes_get_a_grace_period_after_the_shell_ends(talk: Terminal) -> None:
+    ended = await talk.run("(sleep 0.1; echo later) & exit")
+    assert text_of_result(ended).startswith("later\n[Command finished with exit code 0]")
 
 
-async def test_all_that_was_printed_before_an_exit_arrives(talk: Talk) -> None:
-    ended = await talk.say("seq 200000; exit")
-    whole = await talk.place.kept(ended.full_output_save_dir)
+async def test_all_that_was_printed_before_an_exit_arrives(talk: Terminal) -> None:
+    ended = await talk.run("seq 200000; exit")
+    whole = await talk.place.stored(ended.full_output_save_dir)
     assert whole == b"".join(b"%d\n" % n for n in range(1, 200_001))
 
 
-async def test_killing_the_supervisor_does_not_free_anybody(talk: Talk, token: str) -> None:
+async def test_killing_the_supervisor_does_not_free_anybody(talk: Terminal, token: str) -> None:
     stays = f"setsid bash -c 'exec -a ps-{token} sleep 600' & (exec -a ps-{token} sleep 600) &"
-    observation = await talk.say(f"{stays} kill -9 $PPID; sleep 600")
-    assert not alive(token)
+    observation = await talk.run(f"{stays} kill -9 $PPID; sleep 600")
+    assert not find_processes(token)
     assert observation.exit_code == 128 + 9
 
 
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP"])
-async def test_a_signal_to_the_supervisor_ends_the_shell(talk: Talk, token: str, name: str) -> None:
-    observation = await talk.say(f"kill -{name} $PPID; (exec -a ps-{token} sleep 600)")
-    assert not alive(token)
+async def test_a_signal_to_the_supervisor_ends_the_shell(
+    talk: Terminal, token: str, name: str
+) -> None:
+    observation = await talk.run(f"kill -{name} $PPID; (exec -a ps-{token} sleep 600)")
+    assert not find_processes(token)
     # Which of the two is told depends on whose end is seen first: the supervisor's or the shell's.
     assert observation.exit_code in (-1, 128 + 9)
     assert not observation.timeout
@@ -97,13 +101,14 @@ async def test_a_signal_to_the_supervisor_ends_the_shell(talk: Talk, token: str,
 WORKER = """
 import asyncio, os, sys
 from pathlib import Path
-from tools.secrets.registry import NOTHING
-from tools.shell.session import Session
+from perdure.secrets.registry import NO_LENT_SECRETS
+from perdure.tools.shell.session import ShellSession
 
 async def work():
-    session = Session(Path(sys.argv[2]), {"PATH": os.environ["PATH"]}, NOTHING.masker())
+    masker = NO_LENT_SECRETS.masker()
+    session = ShellSession(Path(sys.argv[2]), {"PATH": os.environ["PATH"]}, masker)
     call = session.start(sys.argv[1])
-    await call.finished_within(600)
+    await call.wait(600)
 
 asyncio.run(work())
 """
@@ -111,32 +116,34 @@ asyncio.run(work())
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 async def test_a_worker_that_dies_takes_its_shells_along(
-    talk: Talk, token: str, number: int
+    talk: Terminal, token: str, number: int
 ) -> None:
     line = command("as a daemon", token)
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER, line, talk.place.workspace], stderr=subprocess.DEVNULL
     )
-    await until(lambda: sleepers(token))
+    await wait_until(lambda: sleepers(token))
     worker.send_signal(number)
     await asyncio.to_thread(worker.wait)
-    await until(lambda: not alive(token))
+    await wait_until(lambda: not find_processes(token))
 
 
 async def test_a_shell_that_cannot_be_started_says_why(workspace: Path) -> None:
     (workspace / "libc.so.6").touch()
-    session = Session(workspace, {"LD_LIBRARY_PATH": str(workspace)}, NOTHING.masker())
+    session = ShellSession(workspace, {"LD_LIBRARY_PATH": str(workspace)}, NO_LENT_SECRETS.masker())
     call = session.start("true")
     with pytest.raises(ToolFailed, match=r"The shell could not be started: .*file too short"):
-        await call.finished_within(30)
+        await call.wait(30)
     await session.close()
 
 
 async def test_noise_of_the_loader_is_no_failure(workspace: Path) -> None:
-    session = Session(workspace, {"LD_PRELOAD": "/there/is/no/such.so"}, NOTHING.masker())
-    finished = await session.start("exit 7").finished_within(30)
+    session = ShellSession(
+        workspace, {"LD_PRELOAD": "/there/is/no/such.so"}, NO_LENT_SECRETS.masker()
+    )
+    finished = await session.start("exit 7").wait(30)
     assert finished is not None
-    assert finished.shell == Ended(7)
+    assert finished.shell_exit == ShellExit(7)
     await session.close()
 
 
@@ -150,20 +157,20 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_files")
-async def test_output_that_cannot_be_kept_ends_the_shell(talk: Talk, token: str) -> None:
+async def test_output_that_cannot_be_kept_ends_the_shell(talk: Terminal, token: str) -> None:
     with pytest.raises(OSError, match="File too large"):
-        await talk.say(f"yes | head -c 4000000; (exec -a {token} sleep 600)")
-    assert said(await talk.say("echo again")).startswith("[A new shell was started")
-    assert not alive(token)
+        await talk.run(f"yes | head -c 4000000; (exec -a {token} sleep 600)")
+    assert text_of_result(await talk.run("echo again")).startswith("[A new shell was started")
+    assert not find_processes(token)
 
 
-async def test_nothing_is_left_open(talk: Talk) -> None:
-    await talk.say("true")
+async def test_nothing_is_left_open(talk: Terminal) -> None:
+    await talk.run("true")
     await talk.sessions.close()
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
-        await talk.say("seq 20000", reset=True)
-        await talk.say("sleep 600", timeout=0.05)
-        await talk.say("exit", reset=True)
+        await talk.run("seq 20000", reset=True)
+        await talk.run("sleep 600", timeout=0.05)
+        await talk.run("exit", reset=True)
     await talk.sessions.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before

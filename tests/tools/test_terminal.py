@@ -1,4 +1,4 @@
-"""Commands run in the workspace; the model reads what they said and how they ended."""
+"""Commands run in the workspace; the model gets their output and exit code."""
 
 import os
 import resource
@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.processes import until
-from tests.tools.talking import Talk, said, talk
-from tools.output import KEPT, SHOWN
-from tools.shell.waiting import Patience
-from tools.terminal import PAGERS, PASSED_ON, TERMINAL
+from perdure.tools.output import MAX_STORED_BYTES
+from perdure.tools.shell.waiting import SilenceTimeouts
+from perdure.tools.terminal import INHERITED_VARIABLES, PAGERS, TERMINAL
+from tests.tools.processes import wait_until
+from tests.tools.talking import Terminal, talk, text_of_result
 
 __all__ = ["talk"]
 
 FINISHED = "[Command finished with exit code 0]"
 
 
-async def test_a_command_runs_in_the_workspace(talk: Talk) -> None:
-    observation = await talk.say("pwd; echo $PWD; touch made")
+async def test_a_command_runs_in_the_workspace(talk: Terminal) -> None:
+    observation = await talk.run("pwd; echo $PWD; touch made")
     workspace = talk.place.workspace
-    assert said(observation).splitlines() == [str(workspace), str(workspace), FINISHED]
+    assert text_of_result(observation).splitlines() == [str(workspace), str(workspace), FINISHED]
     assert (workspace / "made").exists()
     assert observation.metadata.working_dir == str(workspace)
     assert observation.command == "pwd; echo $PWD; touch made"
@@ -30,19 +30,19 @@ async def test_a_command_runs_in_the_workspace(talk: Talk) -> None:
     assert observation.full_output_save_dir is None
 
 
-async def test_an_exit_code_is_a_result_and_no_error(talk: Talk) -> None:
-    observation = await talk.say("(exit 3)")
+async def test_an_exit_code_is_a_result_and_no_error(talk: Terminal) -> None:
+    observation = await talk.run("(exit 3)")
     assert (observation.exit_code, observation.metadata.exit_code) == (3, 3)
     assert not observation.is_error
-    assert said(observation) == "[Command finished with exit code 3]"
+    assert text_of_result(observation) == "[Command finished with exit code 3]"
 
 
-async def test_output_and_errors_come_in_the_order_they_were_written(talk: Talk) -> None:
-    assert await talk.prints("echo 1; echo 2 >&2; echo 3; echo 4 >&2") == "1\n2\n3\n4\n"
+async def test_output_and_errors_come_in_the_order_they_were_written(talk: Terminal) -> None:
+    assert await talk.run_ok("echo 1; echo 2 >&2; echo 3; echo 4 >&2") == "1\n2\n3\n4\n"
 
 
-async def test_a_pipeline_dies_of_a_closed_pipe_as_in_any_shell(talk: Talk) -> None:
-    assert await talk.prints("yes | head -1; echo ${PIPESTATUS[0]}") == "y\n141\n"
+async def test_a_pipeline_dies_of_a_closed_pipe_as_in_any_shell(talk: Terminal) -> None:
+    assert await talk.run_ok("yes | head -1; echo ${PIPESTATUS[0]}") == "y\n141\n"
 
 
 @pytest.mark.parametrize(
@@ -56,48 +56,47 @@ async def test_a_pipeline_dies_of_a_closed_pipe_as_in_any_shell(talk: Talk) -> N
         ("true", ""),
     ],
 )
-async def test_output_is_what_was_written(talk: Talk, command: str, prints: str) -> None:
-    assert said(await talk.say(command)) == prints + FINISHED
+async def test_output_is_what_was_written(talk: Terminal, command: str, prints: str) -> None:
+    assert text_of_result(await talk.run(command)) == prints + FINISHED
 
 
-async def test_text_is_read_whole_wherever_the_reads_cut_it(talk: Talk) -> None:
-    observation = await talk.say("for i in $(seq 40000); do printf 'é€😀'; done")
-    assert "�" not in said(observation)
-    body = await talk.place.kept(observation.full_output_save_dir)
+async def test_text_is_read_whole_wherever_the_reads_cut_it(talk: Terminal) -> None:
+    observation = await talk.run("for i in $(seq 40000); do printf 'é€😀'; done")
+    assert "�" not in text_of_result(observation)
+    body = await talk.place.stored(observation.full_output_save_dir)
     assert body.decode() == "é€😀" * 40_000
 
 
-async def test_of_a_long_output_the_middle_is_left_out_and_the_whole_is_kept(talk: Talk) -> None:
-    observation = await talk.say("seq 600000")
+async def test_a_long_output_is_cut_in_the_middle_and_stored_whole(
+    talk: Terminal,
+) -> None:
+    observation = await talk.run("seq 600000")
     whole = "".join(f"{n}\n" for n in range(1, 600_001))
     assert len(whole) > 4_000_000
     key = observation.full_output_save_dir
-    head, note, tail = _parts(said(observation))
-    assert head == whole[: SHOWN // 2]
-    assert note == (
-        f"[... {len(whole) - SHOWN:,} characters are left out here; the whole output is kept as "
-        f"{key} ...]"
-    )
-    assert tail == whole[-SHOWN // 2 :] + FINISHED
-    assert await talk.place.kept(key) == whole.encode()
+    head, note, tail = _parts(text_of_result(observation))
+    assert head == whole[:15_000]
+    assert note == f"4,058,895 characters are left out here; the whole output is kept as {key}"
+    assert tail == whole[-15_000:] + FINISHED
+    assert await talk.place.stored(key) == whole.encode()
 
 
 def _parts(text: str) -> tuple[str, str, str]:
     head, _, rest = text.partition("\n[... ")
     note, _, tail = rest.partition(" ...]\n")
-    return head, f"[... {note} ...]", tail
+    return head, note, tail
 
 
-async def test_fifty_megabytes_pass_through_a_bounded_memory(talk: Talk) -> None:
-    await talk.say("true")
+async def test_fifty_megabytes_pass_through_a_bounded_memory(talk: Terminal) -> None:
+    await talk.run("true")
     Path("/proc/self/clear_refs").write_text("5")  # forget the highest point so far
     before = _memory("VmRSS")
-    observation = await talk.say("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo end")
-    assert _memory("VmHWM") - before < 3 * KEPT
-    assert said(observation).startswith("xxx")
-    assert said(observation).endswith(f"x\nend\n{FINISHED}")
-    assert "its first 32 MiB is kept as blobs/" in said(observation)
-    assert await talk.place.kept(observation.full_output_save_dir) == b"x" * KEPT
+    observation = await talk.run("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo end")
+    assert _memory("VmHWM") - before < 3 * MAX_STORED_BYTES
+    assert text_of_result(observation).startswith("xxx")
+    assert text_of_result(observation).endswith(f"x\nend\n{FINISHED}")
+    assert "its first 32 MiB is kept as blobs/" in text_of_result(observation)
+    assert await talk.place.stored(observation.full_output_save_dir) == b"x" * MAX_STORED_BYTES
 
 
 def _memory(name: str) -> int:
@@ -105,16 +104,16 @@ def _memory(name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) * 1024
 
 
-async def test_the_newest_output_is_told_while_the_command_runs(talk: Talk) -> None:
-    task = talk.started("echo one; until [ -e go ]; do sleep 0.02; done; echo two")
-    await until(lambda: talk.place.progress == ["one\n"])
+async def test_the_newest_output_is_reported_while_the_command_runs(talk: Terminal) -> None:
+    task = talk.start("echo one; until [ -e go ]; do sleep 0.02; done; echo two")
+    await wait_until(lambda: talk.place.progress == ["one\n"])
     (talk.place.workspace / "go").touch()
     await task
     assert talk.place.progress[-1] == "one\ntwo\n"
 
 
-async def test_a_fast_writer_is_told_of_seldom_and_briefly(talk: Talk) -> None:
-    await talk.say("seq 1000000")
+async def test_progress_of_a_fast_writer_is_rare_and_short(talk: Terminal) -> None:
+    await talk.run("seq 1000000")
     assert len(talk.place.progress) < 1000
     assert max(map(len, talk.place.progress)) <= 4_000
     assert talk.place.progress[-1].endswith("\n999999\n1000000\n")
@@ -134,37 +133,40 @@ def secrets() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("secrets")
-async def test_a_command_gets_none_of_the_workers_secrets(talk: Talk) -> None:
-    lines = (await talk.prints("env -0 | tr '\\n\\0' ' \\n'")).splitlines()
+async def test_a_command_gets_none_of_the_workers_secrets(talk: Terminal) -> None:
+    lines = (await talk.run_ok("env -0 | tr '\\n\\0' ' \\n'")).splitlines()
     found = dict(line.split("=", 1) for line in lines)
     assert found.pop("LC_PERDURE") == "passed-on"
     assert not [one for one in found.values() if "value-of-the-worker" in one or "<secret:" in one]
     shells_own = {"PWD", "SHLVL", "_", "PERDURE_SESSION", *PAGERS}
-    assert {name for name in found if not name.startswith("LC_")} <= {*PASSED_ON, *shells_own}
+    assert {name for name in found if not name.startswith("LC_")} <= {
+        *INHERITED_VARIABLES,
+        *shells_own,
+    }
     assert found["PATH"] == os.environ["PATH"]
 
 
-async def test_programs_find_a_terminal_that_can_do_little(talk: Talk) -> None:
-    prints = await talk.prints("echo $TERM $PAGER $GIT_PAGER; test -t 0 && test -t 1 && stty size")
+async def test_programs_find_a_terminal_that_can_do_little(talk: Terminal) -> None:
+    prints = await talk.run_ok("echo $TERM $PAGER $GIT_PAGER; test -t 0 && test -t 1 && stty size")
     assert prints == "dumb cat cat\n50 200\n"
 
 
-async def test_limits_of_the_worker_are_those_of_its_commands(talk: Talk) -> None:
-    assert await talk.prints("ulimit -n") == f"{resource.getrlimit(resource.RLIMIT_NOFILE)[0]}\n"
+async def test_limits_of_the_worker_are_those_of_its_commands(talk: Terminal) -> None:
+    assert await talk.run_ok("ulimit -n") == f"{resource.getrlimit(resource.RLIMIT_NOFILE)[0]}\n"
 
 
-async def test_a_workspace_that_is_not_there_is_an_error(talk: Talk) -> None:
+async def test_a_workspace_that_is_not_there_is_an_error(talk: Terminal) -> None:
     talk.place.workspace.rmdir()
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(FileNotFoundError, match="workspace"):
-        await talk.say("true")
+        await talk.run("true")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     talk.place.workspace.mkdir()
-    assert await talk.prints("echo there") == "there\n"
+    assert await talk.run_ok("echo there") == "there\n"
 
 
-def test_the_patience_is_told_in_the_description() -> None:
-    assert f"{Patience().silence:.0f} seconds" in TERMINAL.definition.description
+def test_the_description_states_the_silence_timeout() -> None:
+    assert f"{SilenceTimeouts().silence:.0f} seconds" in TERMINAL.definition.description
 
 
 def test_the_annotations_say_the_worst() -> None:
@@ -172,4 +174,4 @@ def test_the_annotations_say_the_worst() -> None:
     assert annotations.destructiveHint
     assert annotations.openWorldHint
     assert not annotations.repeatable
-    assert TERMINAL.touches(TERMINAL.parse({"command": "ls"})) is None
+    assert TERMINAL.resources(TERMINAL.parse({"command": "ls"})) is None

@@ -1,10 +1,10 @@
-"""What the model may send to the terminal, and what becomes of it."""
+"""The terminal's arguments are parsed, and its input is encoded as keys."""
 
 import pytest
 
-from events.actions import TerminalAction
-from tools.shell.arguments import keys_of, parse
-from tools.terminal import TERMINAL
+from perdure.events.actions import TerminalAction
+from perdure.tools.shell.arguments import encode_keys, parse
+from perdure.tools.terminal import TERMINAL
 
 
 def test_the_model_is_offered_what_an_action_holds() -> None:
@@ -50,7 +50,7 @@ def test_an_empty_line_can_be_typed() -> None:
     ],
 )
 def test_input_is_typed_as_at_a_keyboard(text: str, keys: bytes) -> None:
-    assert keys_of(text) == keys
+    assert encode_keys(text) == keys
 
 
 def test_a_command_may_be_longer_than_any_line_or_argument() -> None:
@@ -89,7 +89,7 @@ def test_a_command_may_be_longer_than_any_line_or_argument() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told_in_a_sentence(
+def test_invalid_values_are_reported_in_a_sentence(
     arguments: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole sentence is compared

@@ -1,4 +1,4 @@
-"""Secrets in the terminal: there for the command that names them, and for nobody else."""
+"""Secrets in the terminal are available only to the command that names them."""
 
 import asyncio
 from dataclasses import replace
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.talking import Talk, printed, said, talk
-from tools.secrets.registry import Secrets
-from tools.tool import Context
+from perdure.secrets.registry import Secrets
+from perdure.tools.tool import Context
+from tests.tools.talking import Terminal, output_of, talk, text_of_result
 
 __all__ = ["talk"]
 
@@ -25,100 +25,100 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lending(talk: Talk, folder: Path) -> Talk:
+def lending(talk: Terminal, folder: Path) -> Terminal:
     """A conversation whose agent may use TOKEN, and one that nobody has set."""
     context = replace(
-        talk.place.context, secrets=Secrets(folder).lent(("TOKEN", "frame", "MISSING"))
+        talk.place.context, secrets=Secrets(folder).lend(("TOKEN", "frame", "MISSING"))
     )
     talk.place.context = context
     return talk
 
 
-async def line(talk: Talk, command: str) -> str:
-    return (await talk.prints(command)).removesuffix("\n")
+async def line(talk: Terminal, command: str) -> str:
+    return (await talk.run_ok(command)).removesuffix("\n")
 
 
 def length_of(name: str) -> str:
     return f"python3 -c \"import os; print(len(os.environ.get('{name}', '')))\""
 
 
-async def test_a_command_that_names_a_secret_has_its_value(lending: Talk) -> None:
+async def test_a_command_that_names_a_secret_has_its_value(lending: Terminal) -> None:
     assert await line(lending, length_of("TOKEN")) == f"{len(TOKEN)}"
     assert await line(lending, 'echo "${#TOKEN}"') == f"{len(TOKEN)}"
 
 
-async def test_no_other_command_has_it(lending: Talk) -> None:
-    await lending.prints(": $TOKEN")
+async def test_no_other_command_has_it(lending: Terminal) -> None:
+    await lending.run_ok(": $TOKEN")
     assert await line(lending, "env | grep -c '^TOK' || true") == "0"
     assert await line(lending, "declare -p | grep -c TOK[E]N || true") == "0"
 
 
-async def test_what_the_variable_was_before_comes_back(lending: Talk, folder: Path) -> None:
+async def test_the_earlier_value_of_a_variable_is_restored(lending: Terminal, folder: Path) -> None:
     (folder / "frame").write_text("a picture's frame")
-    await lending.prints("export fram''e=mine")
+    await lending.run_ok("export fram''e=mine")
     assert await line(lending, "echo ${#frame}") == "17"
     assert await line(lending, 'v=fram; v=${v}e; echo "${!v}"') == "mine"
 
 
 async def test_a_secret_of_the_worker_that_the_agent_may_not_use_is_not_given(
-    lending: Talk,
+    lending: Terminal,
 ) -> None:
     assert await line(lending, 'echo "[$OTHER]"') == "[]"
 
 
-async def test_what_prints_a_value_shows_its_name(lending: Talk) -> None:
+async def test_a_printed_value_is_masked_by_its_name(lending: Terminal) -> None:
     assert await line(lending, 'printf %s "$TOKEN"') == "<secret:TOKEN>"
     assert await line(lending, 'printf %s "$TOKEN" | base64 -w 20') == "<secret:TOKEN>"
     whole = await line(lending, "export -p | grep -A 1 TOKEN")
     assert "9281706" not in whole
 
 
-async def test_a_value_that_comes_in_two_parts_is_masked(lending: Talk) -> None:
+async def test_a_value_that_comes_in_two_parts_is_masked(lending: Terminal) -> None:
     command = 'printf %s "${TOKEN:0:9}"; sleep 0.3; printf %s "${TOKEN:9}"'
     assert await line(lending, command) == "<secret:TOKEN>"
     assert all("tok-9" not in text for text in lending.place.progress)
 
 
-async def test_the_whole_output_is_kept_without_values(lending: Talk) -> None:
+async def test_the_whole_output_is_kept_without_values(lending: Terminal) -> None:
     command = 'for i in {1..3000}; do echo "line $i: $TOKEN"; done'
-    observation = await lending.say(command)
-    kept = await lending.place.kept(observation.full_output_save_dir)
+    observation = await lending.run(command)
+    kept = await lending.place.stored(observation.full_output_save_dir)
     assert kept.count(b"<secret:TOKEN>") == 3000
     assert b"9281706" not in kept
 
 
-async def test_a_prompt_is_shown_to_its_end(lending: Talk) -> None:
+async def test_a_prompt_is_shown_to_its_end(lending: Terminal) -> None:
     """Even where it ends as a value begins."""
-    asked = await lending.impatient().say("read -p 'now tok-' answer")
-    while "tok-" not in printed(asked):
-        asked = await lending.impatient().type("")
+    asked = await lending.with_short_timeouts().run("read -p 'now tok-' answer")
+    while "tok-" not in output_of(asked):
+        asked = await lending.with_short_timeouts().type("")
     await lending.type("done")
 
 
 async def test_an_input_that_is_a_secret_s_name_types_its_value(
-    lending: Talk, folder: Path
+    lending: Terminal, folder: Path
 ) -> None:
     (folder / "TOKEN").write_text("typed-by-hand")
-    started = await lending.impatient().say("read answer; echo got ${#answer}, $answer")
+    started = await lending.with_short_timeouts().run("read answer; echo got ${#answer}, $answer")
     assert started.exit_code == -1
-    assert "got 13, <secret:TOKEN>" in said(await lending.type("$TOKEN"))
+    assert "got 13, <secret:TOKEN>" in text_of_result(await lending.type("$TOKEN"))
 
 
-async def test_a_secret_without_a_value_is_asked_for(lending: Talk) -> None:
-    observation = await lending.say("curl -H $MISSING example.org")
+async def test_a_secret_without_a_value_is_asked_for(lending: Terminal) -> None:
+    observation = await lending.run("curl -H $MISSING example.org")
     assert observation.is_error
-    assert "The secret MISSING has no value on this worker" in said(observation)
-    assert "PERDURE_SECRET_MISSING" in said(observation)
+    assert "The secret MISSING has no value on this worker" in text_of_result(observation)
+    assert "PERDURE_SECRET_MISSING" in text_of_result(observation)
 
 
-async def test_the_value_is_on_no_command_line(lending: Talk, folder: Path) -> None:
+async def test_the_value_is_on_no_command_line(lending: Terminal, folder: Path) -> None:
     (folder / "TOKEN").write_text("look-for-this-one")
     seen = await line(lending, ": $TOKEN; grep -lsa look-for-this /proc/[0-9]*/cmdline | wc -l")
     assert int(seen) <= 1  # grep's own
 
 
-async def test_an_interrupt_takes_it_back(lending: Talk) -> None:
-    task = lending.started('echo "have $TOKEN"; sleep 1000')
+async def test_an_interrupt_takes_it_back(lending: Terminal) -> None:
+    task = lending.start('echo "have $TOKEN"; sleep 1000')
     while not any("have" in text for text in lending.place.progress):
         await asyncio.sleep(0.01)
     task.cancel()
@@ -128,17 +128,17 @@ async def test_an_interrupt_takes_it_back(lending: Talk) -> None:
 
 
 async def test_new_values_count_at_once_and_old_ones_stay_masked(
-    lending: Talk, folder: Path
+    lending: Terminal, folder: Path
 ) -> None:
     (folder / "TOKEN").write_text("the-first-value")
-    await lending.prints("kept=$TOKEN")
+    await lending.run_ok("kept=$TOKEN")
     (folder / "TOKEN").write_text("the-second-value")
     assert await line(lending, 'echo "$kept, $TOKEN, ${#TOKEN}"') == (
         "<secret:TOKEN>, <secret:TOKEN>, 16"
     )
 
 
-def test_no_value_is_in_a_context(lending: Talk) -> None:
+def test_no_value_is_in_a_context(lending: Terminal) -> None:
     context: Context = lending.place.context
-    context.secrets.named_in("$TOKEN")
+    context.secrets.values_named_in("$TOKEN")
     assert "9281706" not in repr(context)

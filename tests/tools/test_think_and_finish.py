@@ -1,31 +1,30 @@
-"""Thoughts and reports go on record and change nothing."""
+"""Thoughts and reports are recorded and change nothing."""
 
 import pytest
 
-from events.actions import FinishAction, ThinkAction
-from events.content import text_of
-from tests.tools.conftest import Place
-from tools.finish import FINISH
-from tools.think import THINK
-from tools.tool import Tool
+from perdure.events.actions import FinishAction, ThinkAction
+from perdure.events.content import join_text
+from perdure.tools.speech import FINISH, THINK
+from perdure.tools.tool import Tool
+from tests.tools.conftest import ToolBench
 
 
-async def test_a_thought_is_logged(place: Place) -> None:
+async def test_a_thought_is_logged(place: ToolBench) -> None:
     action = THINK.parse({"thought": "hm"})
     assert action == ThinkAction(thought="hm")
     observation = await THINK.run(action, place.context)
-    assert text_of(observation.content) == "Your thought has been logged."
+    assert join_text(observation.content) == "Your thought has been logged."
 
 
-async def test_a_report_is_what_was_reported(place: Place) -> None:
+async def test_a_report_is_what_was_reported(place: ToolBench) -> None:
     action = FINISH.parse({"message": "done"})
     assert action == FinishAction(message="done")
     observation = await FINISH.run(action, place.context)
-    assert text_of(observation.content) == "done"
+    assert join_text(observation.content) == "done"
 
 
 @pytest.mark.parametrize("tool", [THINK, FINISH], ids=["think", "finish"])
-def test_they_may_be_repeated(tool: Tool) -> None:
+def test_think_and_finish_are_repeatable(tool: Tool) -> None:
     annotations = tool.definition.annotations
     assert annotations.readOnlyHint
     assert annotations.idempotentHint

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.content import text_of
-from tests.tools.conftest import Place
-from tests.tools.editing import ON_ONE_WORKSPACE, do, done, refused
+from perdure.events.content import join_text
+from tests.tools.conftest import ToolBench
+from tests.tools.editing import ON_ONE_WORKSPACE, edit_ok, edit_refused, run_editor
 
 ESCAPES = [
     "../outside/secret",
@@ -26,7 +26,7 @@ ESCAPES = [
 
 
 @pytest.fixture
-def trap(place: Place) -> Path:
+def trap(place: ToolBench) -> Path:
     """A secret beside the workspace, and every sort of link to it."""
     outside = place.workspace.parent / "outside"
     for folder in (outside, place.workspace.parent / "workspace2"):
@@ -54,11 +54,11 @@ def trap(place: Place) -> Path:
     ids=lambda arguments: arguments["command"],
 )
 async def test_no_path_leaves_the_workspace(
-    place: Place, trap: Path, path: str, arguments: dict[str, Any]
+    place: ToolBench, trap: Path, path: str, arguments: dict[str, Any]
 ) -> None:
-    observation = await do(place, path=path, **arguments)
+    observation = await run_editor(place, path=path, **arguments)
     assert observation.is_error
-    assert text_of(observation.content) == (
+    assert join_text(observation.content) == (
         f"`{path}` leads out of the workspace: use a path relative to it, such as `notes.txt` or "
         f"`src/main.py`. The workspace is {place.workspace}."
     )
@@ -74,28 +74,30 @@ async def test_no_path_leaves_the_workspace(
     )
 )
 async def test_no_sequence_of_steps_reaches_the_secret(
-    place: Place, trap: Path, parts: list[str]
+    place: ToolBench, trap: Path, parts: list[str]
 ) -> None:
     assert (trap / "secret").exists()
-    observation = await do(place, "view", "/".join(parts))
-    assert "treasure" not in text_of(observation.content)
+    observation = await run_editor(place, "view", "/".join(parts))
+    assert "treasure" not in join_text(observation.content)
 
 
-async def test_links_within_the_workspace_are_followed(place: Place, trap: Path) -> None:
+async def test_links_within_the_workspace_are_followed(place: ToolBench, trap: Path) -> None:
     (place.workspace / "f").write_text(str(trap))
-    assert str(trap) in await done(place, "view", "a/up/f")
+    assert str(trap) in await edit_ok(place, "view", "a/up/f")
 
 
-async def test_a_workspace_behind_a_link_is_still_one(place: Place, tmp_path: Path) -> None:
+async def test_a_workspace_behind_a_link_is_still_one(place: ToolBench, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(place.workspace)
     (place.workspace / "f").write_text("text")
-    assert "text" in await done(place, "view", str(tmp_path / "alias" / "f"))
+    assert "text" in await edit_ok(place, "view", str(tmp_path / "alias" / "f"))
 
 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [("loop", "Symlink loop"), ("a\0b", "null byte"), ("x" * 5000, "File name too long")],
 )
-async def test_a_path_that_leads_nowhere_is_refused(place: Place, path: str, reason: str) -> None:
+async def test_a_path_that_leads_nowhere_is_refused(
+    place: ToolBench, path: str, reason: str
+) -> None:
     (place.workspace / "loop").symlink_to("loop")
-    assert reason in await refused(place, "create", path, file_text="x")
+    assert reason in await edit_refused(place, "create", path, file_text="x")

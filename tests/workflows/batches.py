@@ -1,4 +1,4 @@
-"""Batches on a real Temporal server, with a model that answers by what it is asked."""
+"""Batches on a real Temporal server, with a model that answers by its prompt."""
 
 import asyncio
 import uuid
@@ -8,26 +8,26 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle
 
-from activities.world import World
-from agent.completion import Completion
-from agent.trial import Allowance
-from evaluation.ledger import Ledger
-from evaluation.progress import MEMO, Progress
-from evaluation.result import SampleResult
-from evaluation.running import BatchStart
-from evaluation.sample import Sample, sample_of
-from evaluation.spec import BatchSpec, batch_of
-from events.content import Message, TextContent
-from events.usage import Usage
-from models.model import ModelError, OnText, Request
-from storage.batches import BatchFolder, Kept
-from storage.files import FileStore
-from tests.house import House
+from perdure.activities.support.resources import Resources
+from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.attempt import Allowance
+from perdure.evaluation.ledger import Ledger
+from perdure.evaluation.messages import BatchStart
+from perdure.evaluation.progress import PROGRESS_MEMO, Progress
+from perdure.evaluation.result import SampleResult
+from perdure.evaluation.sample import Sample, build_sample
+from perdure.evaluation.spec import BatchSpec, parse_batch
+from perdure.events.content import Message, TextContent
+from perdure.events.usage import Usage
+from perdure.models.model import ModelError, OnText, Request
+from perdure.storage.batches import BatchFolder, BatchRecord
+from perdure.storage.files import FileStore
+from tests.harness import ConversationHarness
 
 Answers = Callable[[str], str | ModelError]
 
 
-class Oracle:
+class FakeModel:
     """Answers what the newest message of the user asks; `asked` counts how often."""
 
     def __init__(self, answer: Answers, cost: float = 0.01) -> None:
@@ -38,7 +38,7 @@ class Oracle:
         self.gate.set()
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        question = newest(request)
+        question = last_user_text(request)
         await self.gate.wait()
         self.asked[question] += 1
         answer = self.answer(question)
@@ -55,20 +55,22 @@ class Oracle:
         )
 
 
-def newest(request: Request) -> str:
+def last_user_text(request: Request) -> str:
     content = next(one for one in reversed(request.messages) if one["role"] == "user")["content"]
     text = content if isinstance(content, str) else "".join(part["text"] for part in content)
-    return text.partition("\n")[0]  # what it calls up stands behind it
+    return text.partition("\n")[0]  # recalled text follows
 
 
-def house_of(house: House, model: Oracle) -> House:
-    """The same house, whose model is this one."""
-    world = World(house.world.store, model, house.world.workspaces)
-    return House(house.client, world, house.folder)
+def with_model(harness: ConversationHarness, model: FakeModel) -> ConversationHarness:
+    """The same harness, whose model is this one."""
+    world = Resources(harness.resources.store, model, harness.resources.workspaces)
+    return ConversationHarness(harness.client, world, harness.folder)
 
 
-def sums(count: int) -> list[Sample]:
-    return [sample_of({"id": f"s{n}", "input": f"{n} + 1", "target": n + 1}) for n in range(count)]
+def make_sums(count: int) -> list[Sample]:
+    return [
+        build_sample({"id": f"s{n}", "input": f"{n} + 1", "target": n + 1}) for n in range(count)
+    ]
 
 
 def spec(name: str | None = None, **fields: Any) -> BatchSpec:
@@ -79,17 +81,17 @@ def spec(name: str | None = None, **fields: Any) -> BatchSpec:
         "scorers": ["exact"],
         **fields,
     }
-    return batch_of(table)
+    return parse_batch(table)
 
 
-async def begun(
-    house: House, batch: BatchSpec, samples: Iterable[Sample], **fields: Any
+async def start_batch(
+    harness: ConversationHarness, batch: BatchSpec, samples: Iterable[Sample], **fields: Any
 ) -> WorkflowHandle[Any, Progress]:
     """Start a batch over these samples, as a client does."""
-    folder = folder_of(house, batch)
-    name, count, chunks = await folder.keep_samples(list(samples))
-    kept = Kept(spec=batch, samples=name, count=count, chunks=chunks)
-    await folder.keep(kept)
+    folder = batch_folder(harness, batch)
+    name, count, chunks = await folder.write_samples(list(samples))
+    kept = BatchRecord(spec=batch, samples=name, count=count, chunks=chunks)
+    await folder.save(kept)
     limits = batch.batch_limits
     start = BatchStart(
         name=batch.name,
@@ -97,7 +99,7 @@ async def begun(
         samples=name,
         end=chunks,
         **{
-            "expected": kept.expected,
+            "expected": kept.expected_attempts,
             "fresh": await folder.is_fresh(),
             "concurrency": batch.concurrency,
             "epochs": batch.epochs,
@@ -107,44 +109,44 @@ async def begun(
             **fields,
         },
     )
-    handle: WorkflowHandle[Any, Progress] = await house.client.temporal.start_workflow(
+    handle: WorkflowHandle[Any, Progress] = await harness.client.temporal.start_workflow(
         "Batch",
         start,
         id=f"batch-{batch.name}",
-        task_queue=house.client.task_queue,
+        task_queue=harness.client.task_queue,
         result_type=Progress,
     )
     return handle
 
 
-def folder_of(house: House, batch: BatchSpec) -> BatchFolder:
-    assert isinstance(house.world.store, FileStore)
-    return BatchFolder(house.world.store, "local", batch.name)
+def batch_folder(harness: ConversationHarness, batch: BatchSpec) -> BatchFolder:
+    assert isinstance(harness.resources.store, FileStore)
+    return BatchFolder(harness.resources.store, "local", batch.name)
 
 
-async def results(house: House, batch: BatchSpec) -> dict[str, SampleResult]:
-    return {one.id: one async for one in folder_of(house, batch).results()}
+async def results(harness: ConversationHarness, batch: BatchSpec) -> dict[str, SampleResult]:
+    return {one.id: one async for one in batch_folder(harness, batch).read_results()}
 
 
-async def told(handle: WorkflowHandle[Any, Progress]) -> Progress:
-    """What it keeps beside it; before its first step nothing is known."""
+async def load_progress(handle: WorkflowHandle[Any, Progress]) -> Progress:
+    """Load the progress from the memo, which is empty before the first step."""
     memo = await (await handle.describe()).memo()
-    progress = Progress.model_validate(memo.get(MEMO) or {"name": "unknown"})
-    adds_up(progress)
+    progress = Progress.model_validate(memo.get(PROGRESS_MEMO) or {"name": "unknown"})
+    counts_add_up(progress)
     return progress
 
 
-def adds_up(progress: Progress) -> None:
+def counts_add_up(progress: Progress) -> None:
     parts = (progress.scored, progress.limited, progress.failed, progress.running)
     assert sum(parts) + progress.missing == progress.expected
 
 
-async def until(
+async def wait_for(
     handle: WorkflowHandle[Any, Progress], holds: Callable[[Progress], bool]
 ) -> Progress:
     async with asyncio.timeout(60):
         while True:
-            progress = await told(handle)
+            progress = await load_progress(handle)
             if holds(progress):
                 return progress
             await asyncio.sleep(0.05)

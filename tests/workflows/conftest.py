@@ -5,13 +5,13 @@ import pytest
 import pytest_asyncio
 import temporalio.client
 
-from activities.world import World
-from client.client import Client
-from client.connect import connect
-from embedded.temporal import TemporalServer
-from models.models import Models
-from storage.files import FileStore
-from tests.house import House
+from perdure.activities.support.resources import Resources
+from perdure.client.client import Client
+from perdure.embedded.temporal import TemporalServer
+from perdure.models.router import ModelRouter
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
+from tests.harness import ConversationHarness
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -20,7 +20,9 @@ async def temporal(temporal_server: TemporalServer) -> temporalio.client.Client:
 
 
 @pytest.fixture
-def house(temporal: temporalio.client.Client, tmp_path: Path) -> House:
+def harness(temporal: temporalio.client.Client, tmp_path: Path) -> ConversationHarness:
     store = FileStore(tmp_path / "store")
     client = Client(temporal, store, task_queue=f"test-{uuid.uuid4()}")
-    return House(client, World(store, Models(), tmp_path / "workspaces"), tmp_path)
+    return ConversationHarness(
+        client, Resources(store, ModelRouter(), tmp_path / "workspaces"), tmp_path
+    )

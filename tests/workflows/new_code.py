@@ -5,13 +5,13 @@ from typing import Any
 
 from temporalio import workflow
 
-from agent.start import Snapshot
-from agent.steps import Open, Step
-from workflows.conversation import Conversation
+from perdure.agent.loop.start import ConversationStatus
+from perdure.agent.loop.steps import Open, Step
+from perdure.workflows.conversation import Conversation
 
 
 @workflow.defn(name="Conversation", failure_exception_types=[ValueError])
-class Newer(Conversation):
+class NewerConversation(Conversation):
     """It takes breath before each step."""
 
     @workflow.init
@@ -19,9 +19,9 @@ class Newer(Conversation):
         super().__init__(*sent)
 
     @workflow.run
-    async def run(self, *sent: Any) -> Snapshot:
+    async def run(self, *sent: Any) -> ConversationStatus:
         return await super().run(*sent)
 
-    async def at_work(self, *steps: Step | Open | None) -> None:
+    async def run_steps(self, *steps: Step | Open | None) -> None:
         await workflow.sleep(timedelta(milliseconds=1))
-        await super().at_work(*steps)
+        await super().run_steps(*steps)

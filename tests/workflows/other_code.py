@@ -7,7 +7,7 @@ from temporalio import workflow
 
 
 @workflow.defn(name="Conversation")
-class Broken:
+class BrokenConversation:
     """There is a mistake in it."""
 
     @workflow.run
@@ -16,7 +16,7 @@ class Broken:
 
 
 @workflow.defn(name="Conversation")
-class Another:
+class NondeterministicConversation:
     """It does something else first."""
 
     @workflow.run
@@ -29,7 +29,7 @@ class Another:
 
 
 @workflow.defn(name="Conversation")
-class Bloated:
+class OversizedConversation:
     """It hands over too much."""
 
     @workflow.run

@@ -1,47 +1,49 @@
-"""Workers die in the middle of things; conversations go on, and no deed is done twice."""
+"""Workers crash in the middle of steps; conversations go on, and no effect happens twice."""
 
 import asyncio
 
 import pytest
 
-from agent.state import State
-from client.conversation import Conversation
-from embedded.temporal import TemporalServer
-from events.messages import MessageEvent
-from events.tools import AgentErrorEvent, ObservationEvent
-from tests.house import House, calls, kinds, says
+from perdure.agent.loop.state import State
+from perdure.client.conversation import Conversation
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.messages import MessageEvent
+from perdure.events.tools import AgentErrorEvent, ObservationEvent
+from tests.harness import ConversationHarness, event_kinds, text_answer, tool_call_answer
 from tests.workers import WorkerProcess, worker_process
-from tests.workflows.watching import entries, notes, seen
+from tests.workflows.watching import entries, notes, wait_until
 
 Environment = dict[str, str]
 
 
 @pytest.fixture
-def environment(house: House, temporal_server: TemporalServer) -> Environment:
+def environment(harness: ConversationHarness, temporal_server: TemporalServer) -> Environment:
     return {
         "TEMPORAL_ADDRESS": temporal_server.address,
-        "PERDURE_STORE": f"file://{house.folder / 'store'}",
-        "PERDURE_DATA": str(house.folder),
-        "PERDURE_TASK_QUEUE": house.client.task_queue,
+        "PERDURE_STORE": f"file://{harness.folder / 'store'}",
+        "PERDURE_DATA": str(harness.folder),
+        "PERDURE_TASK_QUEUE": harness.client.task_queue,
     }
 
 
 async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
-    house: House, environment: Environment
+    harness: ConversationHarness, environment: Environment
 ) -> None:
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 60})), says("I will check."), heartbeat_timeout=1
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})),
+        text_answer("I will check."),
+        heartbeat_timeout=1,
     )
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge 5", spec)
-        await seen(lambda: bool(notes(house, talk, "charged")))
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge 5", spec)
+        await wait_until(lambda: bool(notes(harness, talk, "charged")))
         await asyncio.sleep(0.6)  # a heartbeat with the output goes out
         one.kill()
-        with worker_process(environment, house.folder / "two.log"):
+        with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
-                state = await talk.finished()
+                state = await talk.wait_for_turn()
 
-    assert notes(house, talk, "charged") == ["5"]
+    assert notes(harness, talk, "charged") == ["5"]
     log = [entry.event for entry in await entries(talk)]
     [answer] = [event for event in log if isinstance(event, AgentErrorEvent | ObservationEvent)]
     assert isinstance(answer, AgentErrorEvent)
@@ -53,40 +55,44 @@ async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
 
 @pytest.mark.long
 async def test_a_call_that_does_no_harm_is_made_again(
-    house: House, environment: Environment
+    harness: ConversationHarness, environment: Environment
 ) -> None:
-    spec = house.spec(calls(("look", {"seconds": 3})), says("done"), heartbeat_timeout=1)
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("look", spec)
-        await seen(lambda: bool(notes(house, talk, "looked")))
+    spec = harness.spec(
+        tool_call_answer(("look", {"seconds": 3})), text_answer("done"), heartbeat_timeout=1
+    )
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("look", spec)
+        await wait_until(lambda: bool(notes(harness, talk, "looked")))
         one.kill()
-        with worker_process(environment, house.folder / "two.log"):
+        with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
-                await talk.finished()
+                await talk.wait_for_turn()
 
-    assert notes(house, talk, "looked") == ["1", "1"]
-    assert kinds(await entries(talk)).count("ObservationEvent") == 1
-    assert "AgentErrorEvent" not in kinds(await entries(talk))
+    assert notes(harness, talk, "looked") == ["1", "1"]
+    assert event_kinds(await entries(talk)).count("ObservationEvent") == 1
+    assert "AgentErrorEvent" not in event_kinds(await entries(talk))
 
 
 @pytest.mark.long
 async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_observation(
-    house: House, environment: Environment
+    harness: ConversationHarness, environment: Environment
 ) -> None:
     """A worker that hangs and wakes again is a zombie: what it brings is kept, and noted."""
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 2})), says("I will check."), heartbeat_timeout=1
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 2})),
+        text_answer("I will check."),
+        heartbeat_timeout=1,
     )
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge 5", spec)
-        await seen(lambda: bool(notes(house, talk, "charged")))
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge 5", spec)
+        await wait_until(lambda: bool(notes(harness, talk, "charged")))
         one.freeze()
-        with worker_process(environment, house.folder / "two.log"):
+        with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
-                await talk.finished()
+                await talk.wait_for_turn()
             before = await entries(talk)
             one.thaw()
-            await seen(lambda: "late result" in one.log.read_text())
+            await wait_until(lambda: "late result" in one.log.read_text())
 
     assert await entries(talk) == before
     answers = [e.event for e in before if isinstance(e.event, AgentErrorEvent | ObservationEvent)]
@@ -95,17 +101,17 @@ async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_obse
 
 @pytest.mark.long
 async def test_a_conversation_survives_its_worker_being_killed_again_and_again(
-    house: House, environment: Environment
+    harness: ConversationHarness, environment: Environment
 ) -> None:
-    steps = [calls(("look", {"seconds": 0.2 + nth / 1000})) for nth in range(12)]
-    spec = house.spec(*steps, says("done"), heartbeat_timeout=1)
-    talk = await house.client.start("go", spec)
-    finished = asyncio.ensure_future(talk.finished())
+    steps = [tool_call_answer(("look", {"seconds": 0.2 + nth / 1000})) for nth in range(12)]
+    spec = harness.spec(*steps, text_answer("done"), heartbeat_timeout=1)
+    talk = await harness.client.start("go", spec)
+    finished = asyncio.ensure_future(talk.wait_for_turn())
     kills = 0
     while not finished.done():
-        with worker_process(environment, house.folder / "w.log") as worker:
+        with worker_process(environment, harness.folder / "w.log") as worker:
             before = await talk.log.end()
-            await _progress(talk, before + 8, finished)
+            await _wait_for_progress(talk, before + 8, finished)
             worker.kill()
             kills += 1
     state = await finished
@@ -113,33 +119,39 @@ async def test_a_conversation_survives_its_worker_being_killed_again_and_again(
     assert kills > 2
     assert state.status == "finished"
     log = await entries(talk)
-    assert kinds(log).count("ActionEvent") == kinds(log).count("ObservationEvent") == 12
+    assert event_kinds(log).count("ActionEvent") == event_kinds(log).count("ObservationEvent") == 12
     assert len([e for e in log if isinstance(e.event, MessageEvent)]) == 2
 
 
-async def _progress(talk: Conversation, end: int, finished: "asyncio.Future[State]") -> None:
+async def _wait_for_progress(
+    talk: Conversation, end: int, finished: "asyncio.Future[State]"
+) -> None:
     async with asyncio.timeout(60):
         while await talk.log.end() < end and not finished.done():
             await asyncio.sleep(0.02)
 
 
 @pytest.mark.long
-async def test_a_conversation_outlives_its_workflow(house: House, environment: Environment) -> None:
+async def test_a_conversation_outlives_its_workflow(
+    harness: ConversationHarness, environment: Environment
+) -> None:
     """Whatever ended the workflow, the next message opens the conversation from its log."""
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 60})), says("Lost it."), says("hello again")
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})),
+        text_answer("Lost it."),
+        text_answer("hello again"),
     )
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge 5", spec)
-        await seen(lambda: bool(notes(house, talk, "charged")))
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge 5", spec)
+        await wait_until(lambda: bool(notes(harness, talk, "charged")))
         await talk.handle.terminate("an operator's mistake")
         one.kill()
-        with worker_process(environment, house.folder / "two.log"):
+        with worker_process(environment, harness.folder / "two.log"):
             await talk.send("are you there?", message_id="m")
             async with asyncio.timeout(60):
-                state = await talk.finished("m")
+                state = await talk.wait_for_turn("m")
 
-    assert notes(house, talk, "charged") == ["5"]
+    assert notes(harness, talk, "charged") == ["5"]
     log = [entry.event for entry in await entries(talk)]
     [answer] = [event for event in log if isinstance(event, AgentErrorEvent | ObservationEvent)]
     assert isinstance(answer, AgentErrorEvent)
@@ -149,9 +161,9 @@ async def test_a_conversation_outlives_its_workflow(house: House, environment: E
 
 @pytest.mark.long
 def test_a_worker_that_is_asked_to_stop_ends_by_itself(
-    environment: Environment, house: House
+    environment: Environment, harness: ConversationHarness
 ) -> None:
-    with worker_process(environment, house.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as one:
         _polls(one)
         assert one.stop() == 0
 

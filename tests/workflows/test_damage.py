@@ -4,63 +4,65 @@ import asyncio
 
 import pytest
 
-from activities.world import World
-from client.conversation import Conversation
-from client.errors import Conflict
-from client.fork import fork
-from embedded.temporal import TemporalServer
-from events.entry import Entry
-from models.models import Models
-from storage.keys import conversation_prefix, event_key
+from perdure.activities.support.resources import Resources
+from perdure.client.conversation import Conversation
+from perdure.client.fork import fork
+from perdure.embedded.temporal import TemporalServer
+from perdure.errors import Conflict
+from perdure.events.entry import Entry
+from perdure.models.router import ModelRouter
+from perdure.storage.keys import conversation_prefix, event_key
 from tests.cli.command import Perdure, clean_environment
-from tests.house import House, calls, says
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workflows.watching import entries
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def perdure(house: House, temporal_server: TemporalServer) -> Perdure:
+def perdure(harness: ConversationHarness, temporal_server: TemporalServer) -> Perdure:
     where = {
         "TEMPORAL_ADDRESS": temporal_server.address,
-        "PERDURE_STORE": f"file://{house.folder / 'store'}",
-        "PERDURE_DATA": str(house.folder),
-        "PERDURE_TASK_QUEUE": house.client.task_queue,
+        "PERDURE_STORE": f"file://{harness.folder / 'store'}",
+        "PERDURE_DATA": str(harness.folder),
+        "PERDURE_TASK_QUEUE": harness.client.task_queue,
     }
     return Perdure({**clean_environment(), **where})
 
 
-async def alter(house: House, talk: Conversation, entry: Entry) -> None:
+async def alter(harness: ConversationHarness, talk: Conversation, entry: Entry) -> None:
     """Have the object say something else, as well formed as it was."""
     key = conversation_prefix("local", talk.id) + event_key(talk.id, entry.seq)
     body = entry.body.replace(b"five", b"nine")
     assert body != entry.body
-    await house.client.store.replace(key, body)
+    await harness.client.store.replace(key, body)
 
 
 async def test_a_damaged_conversation_is_read_and_not_opened_again(
-    house: House, perdure: Perdure
+    harness: ConversationHarness, perdure: Perdure
 ) -> None:
-    async with house.worker():
-        spec = house.spec(says("five it is"), says("here"), says("there"), idle_timeout=0.1)
-        talk = await house.client.start("2 + 3?", spec)
+    async with harness.worker():
+        spec = harness.spec(
+            text_answer("five it is"), text_answer("here"), text_answer("there"), idle_timeout=0.1
+        )
+        talk = await harness.client.start("2 + 3?", spec)
         await talk.handle.result()
         whole = await perdure("verify", talk.id, "--all")
         assert whole.code == 2, whole
         whole = await perdure("verify", talk.id)
         assert (whole.code, "whole" in whole.out) == (0, True), whole
         said = (await entries(talk))[-1]
-        await alter(house, talk, said)
+        await alter(harness, talk, said)
         sentence = f"The log of {talk.id} is damaged at seq {said.seq}: it can be read, not"
         with pytest.raises(Conflict, match=sentence):
             await talk.send("Are you there?")
         with pytest.raises(Conflict, match=f"perdure fork {talk.id} --at {said.seq - 1}"):
             await talk.resume()
         assert (await talk.status()).next_seq == said.seq + 1
-        assert not await talk.remote.is_alive()
-        forked = await fork(house.client, talk.id, said.seq - 1)
+        assert not await talk.workflow.is_running()
+        forked = await fork(harness.client, talk.id, said.seq - 1)
         await forked.conversation.send("Are you there?", message_id="m")
-        assert (await forked.conversation.finished("m")).status == "finished"
+        assert (await forked.conversation.wait_for_turn("m")).status == "finished"
     sent, verified, shown = await asyncio.gather(
         perdure("send", talk.id, "Hello?"),
         perdure("verify", "--all", "-ojson"),
@@ -76,18 +78,24 @@ async def test_a_damaged_conversation_is_read_and_not_opened_again(
     assert f"The object of seq {said.seq} is damaged" in shown.out
 
 
-async def test_a_step_that_meets_damage_ends_the_workflow_with_a_sentence(house: House) -> None:
-    spec = house.spec(calls(("add", {"a": 2, "b": 3})), says("five"), says("never said"))
-    async with house.worker():
-        talk = await house.client.start("2 + 3?", spec)
-        await talk.finished()
+async def test_a_step_that_meets_damage_ends_the_workflow_with_a_sentence(
+    harness: ConversationHarness,
+) -> None:
+    spec = harness.spec(
+        tool_call_answer(("add", {"a": 2, "b": 3})), text_answer("five"), text_answer("never said")
+    )
+    async with harness.worker():
+        talk = await harness.client.start("2 + 3?", spec)
+        await talk.wait_for_turn()
         said = (await entries(talk))[-1]
-    await alter(house, talk, said)
+    await alter(harness, talk, said)
     # A worker that knows nothing of it yet.
-    other = House(
-        house.client, World(house.client.store, Models(), house.world.workspaces), house.folder
+    other = ConversationHarness(
+        harness.client,
+        Resources(harness.client.store, ModelRouter(), harness.resources.workspaces),
+        harness.folder,
     )
     async with other.worker():
         await talk.send("And 3 + 4?", message_id="m")
         with pytest.raises(Conflict, match=f"is damaged at seq {said.seq}: it can be read, not"):
-            await talk.finished("m")
+            await talk.wait_for_turn("m")

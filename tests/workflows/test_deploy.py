@@ -21,50 +21,56 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer, Worker
 from temporalio.workflow import NondeterminismError
 
-import client.deploy
-from client.connect import connect
-from client.conversation import Conversation as Talk
-from client.converter import CONVERTER
-from client.deploy import deploy, versions
-from client.errors import Invalid, TimedOut
-from embedded.temporal import TemporalServer
-from events.messages import MessageEvent
+import perdure.operations.deploy as deployment
+from perdure.client.conversation import Conversation as Talk
+from perdure.embedded.temporal import TemporalServer
+from perdure.errors import Invalid, TimedOut
+from perdure.events.messages import MessageEvent
+from perdure.operations.deploy import deploy, list_versions
+from perdure.operations.worker_process import workspace_queue
+from perdure.temporal.connect import connect
+from perdure.temporal.converter import CONVERTER
+from perdure.worker import build_worker, build_workspace_worker
+from perdure.workflows.ask import AskWorkflow
+from perdure.workflows.conversation import Conversation
 from tests.cli.command import Perdure
-from tests.house import House, calls, says
-from tests.workflows.new_code import Newer
-from tests.workflows.troubles import LONGEST, environment
-from tests.workflows.watching import events, notes, observed, seen, workspace
-from worker import build_worker, build_worker_at_home, home_of
-from workflows.ask import Asking
-from workflows.conversation import Conversation
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.workflows.new_code import NewerConversation
+from tests.workflows.troubles import TROUBLE_TIMEOUT, environment
+from tests.workflows.watching import events, notes, observations, wait_until, workspace
 
 WAIT = ("meet", {"name": "here", "other": "there"})
 
 
-def at_home(house: House) -> House:
-    """The same house, whose machine has the files."""
-    disk = house.world.workspaces
-    return replace(house, world=replace(house.world, home=home_of(disk, house.client.task_queue)))
+def at_home(harness: ConversationHarness) -> ConversationHarness:
+    """The same harness, whose machine has the files."""
+    disk = harness.resources.workspaces
+    return replace(
+        harness,
+        resources=replace(harness.resources, home=workspace_queue(disk, harness.client.task_queue)),
+    )
 
 
 @contextlib.asynccontextmanager
 async def version(
-    house: House, build_id: str, code: type[Conversation] = Conversation
+    harness: ConversationHarness, build_id: str, code: type[Conversation] = Conversation
 ) -> AsyncIterator[None]:
     """A worker of this version of the code. Each has a connection, as in a process of its own."""
-    address = house.client.temporal.service_client.config.target_host
+    address = harness.client.temporal.service_client.config.target_host
     ours, other = await connect(address), await connect(address)
-    made = build_worker(other, house.client.task_queue, house.world, build_id=build_id).config()
+    made = build_worker(
+        other, harness.client.task_queue, harness.resources, build_id=build_id
+    ).config()
     made["client"] = ours
-    made["workflows"] = [code, Asking]
+    made["workflows"] = [code, AskWorkflow]
     async with Worker(**made):
         yield
 
 
 async def runs(talk: Talk) -> list[WorkflowHistory]:
     """The histories of all runs of its workflow, the first one first."""
-    temporal = talk.remote.temporal
-    told = await talk.remote.described()
+    temporal = talk.workflow.temporal
+    told = await talk.workflow.describe()
     assert told is not None
     run = told.workflow_execution_info.first_run_id
     histories = []
@@ -100,55 +106,60 @@ async def users(talk: Talk) -> list[str | None]:
 
 @pytest.mark.long
 async def test_conversations_run_through_a_deploy(
-    house: House, temporal_server: TemporalServer
+    harness: ConversationHarness, temporal_server: TemporalServer
 ) -> None:
-    house = at_home(house)
-    temporal, queue = house.client.temporal, house.client.task_queue
-    perdure = Perdure(environment(house, temporal_server))
+    harness = at_home(harness)
+    temporal, queue = harness.client.temporal, harness.client.task_queue
+    perdure = Perdure(environment(harness, temporal_server))
     deployed = asyncio.Event()
-    async with build_worker_at_home(temporal, house.world), contextlib.AsyncExitStack() as old:
-        await old.enter_async_context(version(house, "1"))
-        await deploy(temporal, queue, "1", wait=LONGEST)
-        talkative = house.spec(*[says("yes")] * 500)
-        at_rest = await house.client.start("hello", talkative, message_id="m")
-        charging = calls(("charge", {"amount": 1, "seconds": 0}))
-        spec = house.spec(charging, calls(WAIT), says("!"))
-        busy = await house.client.start("wait", spec, message_id="m")
+    async with (
+        build_workspace_worker(temporal, harness.resources),
+        contextlib.AsyncExitStack() as old,
+    ):
+        await old.enter_async_context(version(harness, "1"))
+        await deploy(temporal, queue, "1", max_wait=TROUBLE_TIMEOUT)
+        talkative = harness.spec(*[text_answer("yes")] * 500)
+        at_rest = await harness.client.start("hello", talkative, message_id="m")
+        charging = tool_call_answer(("charge", {"amount": 1, "seconds": 0}))
+        spec = harness.spec(charging, tool_call_answer(WAIT), text_answer("!"))
+        busy = await harness.client.start("wait", spec, message_id="m")
         # The other one gets the same answers, and cannot delegate: so it is that one which waits.
-        spec = house.spec(
-            calls(("delegate", {"task": "wait"})),
-            calls(WAIT),
-            says("42"),
-            tools=("delegate", "tests.tools_at_hand:TOOLS"),
+        spec = harness.spec(
+            tool_call_answer(("delegate", {"task": "wait"})),
+            tool_call_answer(WAIT),
+            text_answer("42"),
+            tools=("delegate", "tests.example_tools:TOOLS"),
         )
-        boss = await house.client.start("have it done", spec, message_id="m")
-        await at_rest.finished()
+        boss = await harness.client.start("have it done", spec, message_id="m")
+        await at_rest.wait_for_turn()
         for talk in (busy, boss):
-            await seen((workspace(house, talk) / "here").exists)
-        async with version(house, "2", Newer):
+            await wait_until((workspace(harness, talk) / "here").exists)
+        async with version(harness, "2", NewerConversation):
             talking = asyncio.create_task(say_until(deployed, at_rest))
-            await deploy(temporal, queue, "2", wait=LONGEST)
+            await deploy(temporal, queue, "2", max_wait=TROUBLE_TIMEOUT)
             deployed.set()
             told = await perdure("deploy", "2", "-o", "json")
             listed = {one["build_id"]: one["status"] for one in json.loads(told.out)}
             assert (told.code, listed["2"]) == (0, "current")
-            fresh = await house.client.start("hello", house.spec(says("hi")), message_id="m")
+            fresh = await harness.client.start(
+                "hello", harness.spec(text_answer("hi")), message_id="m"
+            )
             for talk in (busy, boss):
-                (workspace(house, talk) / "there").touch()
+                (workspace(harness, talk) / "there").touch()
             for talk in (busy, boss, fresh):
-                assert (await talk.finished()).status == "finished"
+                assert (await talk.wait_for_turn()).status == "finished"
             sent = await talking
             await old.aclose()
             await at_rest.submit("still there?", "last")
-            assert (await at_rest.finished("last")).status == "finished"
+            assert (await at_rest.wait_for_turn("last")).status == "finished"
     for talk in (at_rest, busy, boss):
         assert await under(talk) == ["1", "2"]
     assert await under(fresh) == ["2"]
     assert await users(at_rest) == ["m", *sent, "last"]
     for talk in (busy, boss, fresh):
         assert await users(talk) == ["m"]
-    assert any("42" in told for told in await observed(boss))
-    assert notes(house, busy, "charged") == ["1"]
+    assert any("42" in told for told in await observations(boss))
+    assert notes(harness, busy, "charged") == ["1"]
 
 
 async def say_until(deployed: asyncio.Event, talk: Talk) -> list[str]:
@@ -162,18 +173,18 @@ async def say_until(deployed: asyncio.Event, talk: Talk) -> list[str]:
             await talk.submit("and now?", sent[-1])
         else:
             await talk.send("and now?", message_id=sent[-1])
-        await talk.finished(sent[-1])
+        await talk.wait_for_turn(sent[-1])
     return sent
 
 
 async def test_without_versions_the_new_code_could_not_go_on_with_old_histories(
-    house: House,
+    harness: ConversationHarness,
 ) -> None:
-    async with house.worker():
-        talk = await house.client.start("hello", house.spec(says("hi")))
-        await talk.finished()
+    async with harness.worker():
+        talk = await harness.client.start("hello", harness.spec(text_answer("hi")))
+        await talk.wait_for_turn()
     [history] = await runs(talk)
-    for code in (Conversation, Newer):
+    for code in (Conversation, NewerConversation):
         replayer = Replayer(workflows=[code], data_converter=CONVERTER, debug_mode=True)
         fits = contextlib.nullcontext() if code is Conversation else refused()
         with fits:
@@ -186,18 +197,20 @@ def refused() -> contextlib.AbstractContextManager[object]:
 
 @pytest.mark.long
 async def test_a_conversation_whose_version_has_no_worker_is_moved_to_another(
-    house: House,
+    harness: ConversationHarness,
 ) -> None:
-    temporal, queue = house.client.temporal, house.client.task_queue
-    async with version(house, "1"):
-        await deploy(temporal, queue, "1", wait=LONGEST)
-        talk = await house.client.start("hello", house.spec(says("hi"), says("yes")))
-        await talk.finished()
-    async with version(house, "2", Newer):
-        await deploy(temporal, queue, "2", wait=LONGEST)
+    temporal, queue = harness.client.temporal, harness.client.task_queue
+    async with version(harness, "1"):
+        await deploy(temporal, queue, "1", max_wait=TROUBLE_TIMEOUT)
+        talk = await harness.client.start(
+            "hello", harness.spec(text_answer("hi"), text_answer("yes"))
+        )
+        await talk.wait_for_turn()
+    async with version(harness, "2", NewerConversation):
+        await deploy(temporal, queue, "2", max_wait=TROUBLE_TIMEOUT)
         await talk.send("are you there?", message_id="m")
         await move(talk, "2")
-        assert (await talk.finished("m")).status == "finished"
+        assert (await talk.wait_for_turn("m")).status == "finished"
     assert len(await users(talk)) == 2
 
 
@@ -207,16 +220,16 @@ async def move(talk: Talk, build_id: str) -> None:
         versioning_override=VersioningOverride(
             one_time=VersioningOverride.OneTimeOverride(
                 target_deployment_version=WorkerDeploymentVersion(
-                    deployment_name=talk.remote.task_queue, build_id=build_id
+                    deployment_name=talk.workflow.task_queue, build_id=build_id
                 )
             )
         )
     )
     moved = PostResetOperation.UpdateWorkflowOptions(workflow_execution_options=options)
     moved.update_mask.paths.append("versioning_override")
-    await talk.remote.temporal.workflow_service.reset_workflow_execution(
+    await talk.workflow.temporal.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
-            namespace=talk.remote.temporal.namespace,
+            namespace=talk.workflow.temporal.namespace,
             workflow_execution=WorkflowExecution(workflow_id=talk.workflow_id),
             reason="its version is gone",
             workflow_task_finish_event_id=4,
@@ -227,17 +240,17 @@ async def move(talk: Talk, build_id: str) -> None:
     )
 
 
-async def test_a_version_is_tried_with_some_and_one_without_workers_is_refused(
-    house: House,
+async def test_a_version_is_ramped_and_a_version_without_workers_is_refused(
+    harness: ConversationHarness,
 ) -> None:
-    temporal, queue = house.client.temporal, house.client.task_queue
-    assert await versions(temporal, queue) == []
-    async with version(house, "1"), version(house, "2", Newer):
-        await deploy(temporal, queue, "1", wait=LONGEST)
-        await deploy(temporal, queue, "2", percent=25, wait=LONGEST)
+    temporal, queue = harness.client.temporal, harness.client.task_queue
+    assert await list_versions(temporal, queue) == []
+    async with version(harness, "1"), version(harness, "2", NewerConversation):
+        await deploy(temporal, queue, "1", max_wait=TROUBLE_TIMEOUT)
+        await deploy(temporal, queue, "2", percent=25, max_wait=TROUBLE_TIMEOUT)
         with pytest.raises(Invalid, match="No worker of the version '3' takes work"):
-            await deploy(temporal, queue, "3", wait=0)
-        known = {one.build_id: one for one in await versions(temporal, queue)}
+            await deploy(temporal, queue, "3", max_wait=0)
+        known = {one.build_id: one for one in await list_versions(temporal, queue)}
         assert {name: one.status for name, one in known.items()} == {
             "1": "current",
             "2": "ramping",
@@ -248,26 +261,26 @@ async def test_a_version_is_tried_with_some_and_one_without_workers_is_refused(
 
 @pytest.mark.long
 @pytest.mark.parametrize("known", [True, False])
-async def test_queues_are_asked_themselves_where_temporal_does_not_tell_that_they_know(
-    house: House, monkeypatch: pytest.MonkeyPatch, known: bool
+async def test_queues_are_described_if_the_deployment_does_not_list_them(
+    harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     """As where it has lost that news, and as where they do not go by it."""
-    temporal, queue = house.client.temporal, house.client.task_queue
-    ask = client.deploy._deployment
+    temporal, queue = harness.client.temporal, harness.client.task_queue
+    ask = deployment._describe_deployment
 
     async def spreading(*which: Any) -> WorkerDeploymentInfo:
         info = await ask(*which)
-        info.routing_config_update_state = client.deploy.SPREADING
+        info.routing_config_update_state = deployment.PROPAGATING
         if not known:
             info.routing_config.ramping_version_percentage = 26
         return info
 
-    monkeypatch.setattr("client.deploy.LOST", 0.5)
-    async with version(house, "1"), version(house, "2"):
-        await deploy(temporal, queue, "1", wait=LONGEST)
-        monkeypatch.setattr("client.deploy._deployment", spreading)
+    monkeypatch.setattr("perdure.operations.deploy.PROPAGATION_TIMEOUT", 0.5)
+    async with version(harness, "1"), version(harness, "2"):
+        await deploy(temporal, queue, "1", max_wait=TROUBLE_TIMEOUT)
+        monkeypatch.setattr("perdure.operations.deploy._describe_deployment", spreading)
         if known:
-            await deploy(temporal, queue, "2", percent=25, wait=LONGEST)
+            await deploy(temporal, queue, "2", percent=25, max_wait=TROUBLE_TIMEOUT)
         else:
             with pytest.raises(TimedOut, match="not yet in force everywhere after 3 s"):
-                await deploy(temporal, queue, "2", percent=25, wait=3)
+                await deploy(temporal, queue, "2", percent=25, max_wait=3)

@@ -1,31 +1,45 @@
-"""What other systems got wrong under crashes, damage and insistence; each as a test."""
+"""Failures of other systems under crashes, damage and load, each as a test."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from activities.transcripts import Transcripts
-from agent.spec import Confirmation
-from client.conversation import Conversation
-from embedded.temporal import TemporalServer
-from events.control import ConversationStateUpdateEvent, StuckEvent
-from events.entry import Entry, Origin
-from events.event import UnknownEvent, event_from
-from events.messages import MessageEvent
-from events.tools import (
+from perdure.activities.support.transcript_cache import TranscriptCache
+from perdure.agent.spec import Confirmation
+from perdure.client.conversation import Conversation
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.control import ConversationStateUpdateEvent, StuckEvent
+from perdure.events.entry import Entry, Origin
+from perdure.events.event import UnknownEvent, parse_event
+from perdure.events.messages import MessageEvent
+from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
     ObservationEvent,
     UserRejectObservation,
 )
-from storage.errors import Damaged
-from storage.keys import conversation_prefix, event_id, event_key
-from storage.reader import LogReader
+from perdure.storage.errors import Damaged
+from perdure.storage.keys import conversation_prefix, event_id, event_key
+from perdure.storage.log.reader import LogReader
 from tests.cli.command import Perdure, clean_environment
-from tests.house import House, calls, hurry, kinds, says
+from tests.harness import (
+    ConversationHarness,
+    event_kinds,
+    remove_chunk_delay,
+    text_answer,
+    tool_call_answer,
+)
 from tests.workers import worker_process
-from tests.workflows.watching import entries, events, growing, notes, seen, until, workspace
+from tests.workflows.watching import (
+    entries,
+    events,
+    notes,
+    wait_for_growth,
+    wait_for_status,
+    wait_until,
+    workspace,
+)
 
 pytestmark = pytest.mark.long
 
@@ -33,99 +47,103 @@ ALWAYS = Confirmation(policy="always")
 
 
 @pytest.fixture
-def environment(house: House, temporal_server: TemporalServer) -> dict[str, str]:
+def environment(harness: ConversationHarness, temporal_server: TemporalServer) -> dict[str, str]:
     return {
         "TEMPORAL_ADDRESS": temporal_server.address,
-        "PERDURE_STORE": f"file://{house.folder / 'store'}",
-        "PERDURE_DATA": str(house.folder),
-        "PERDURE_TASK_QUEUE": house.client.task_queue,
+        "PERDURE_STORE": f"file://{harness.folder / 'store'}",
+        "PERDURE_DATA": str(harness.folder),
+        "PERDURE_TASK_QUEUE": harness.client.task_queue,
     }
 
 
-async def test_no_said_after_the_worker_that_asked_was_killed_never_runs_the_action(
-    house: House, environment: dict[str, str]
+async def test_a_rejection_after_the_worker_was_killed_never_runs_the_action(
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
-    spec = house.spec(
-        calls(("charge", {"amount": 5, "seconds": 0})), says("I will not."), confirmation=ALWAYS
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 0})),
+        text_answer("I will not."),
+        confirmation=ALWAYS,
     )
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge", spec)
-        await until(talk, "waiting_for_confirmation")
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge", spec)
+        await wait_for_status(talk, "waiting_for_confirmation")
         one.kill()
         await talk.send("No!", message_id="m")
-        async with house.worker():
-            state = await talk.finished("m")
+        async with harness.worker():
+            state = await talk.wait_for_turn("m")
     assert state.status == "finished"
     [rejected] = await events(talk, UserRejectObservation)
     assert "new message" in rejected.rejection_reason
-    assert not notes(house, talk, "charged")
+    assert not notes(harness, talk, "charged")
 
 
 async def test_a_consent_outlives_the_worker_that_took_it_and_the_action_runs_once(
-    house: House, environment: dict[str, str]
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
     """The call before it in the batch holds it up until the worker is dead."""
-    batch = calls(("meet", {"name": "a", "other": "b"}), ("charge", {"amount": 5, "seconds": 0}))
-    spec = house.spec(batch, says("done"), confirmation=ALWAYS, heartbeat_timeout=1)
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("charge", spec)
-        now = await until(talk, "waiting_for_confirmation")
+    batch = tool_call_answer(
+        ("meet", {"name": "a", "other": "b"}), ("charge", {"amount": 5, "seconds": 0})
+    )
+    spec = harness.spec(batch, text_answer("done"), confirmation=ALWAYS, heartbeat_timeout=1)
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("charge", spec)
+        now = await wait_for_status(talk, "waiting_for_confirmation")
         await talk.respond(True, [call.tool_call_id for call in now.pending])
-        await seen((workspace(house, talk) / "a").exists)
+        await wait_until((workspace(harness, talk) / "a").exists)
         one.kill()
-        assert not notes(house, talk, "charged")
-        (workspace(house, talk) / "b").touch()
-        async with house.worker():
-            await until(talk, "finished")
-    assert notes(house, talk, "charged") == ["5"]
-    assert kinds(await entries(talk)).count("ObservationEvent") == 2
+        assert not notes(harness, talk, "charged")
+        (workspace(harness, talk) / "b").touch()
+        async with harness.worker():
+            await wait_for_status(talk, "finished")
+    assert notes(harness, talk, "charged") == ["5"]
+    assert event_kinds(await entries(talk)).count("ObservationEvent") == 2
 
 
 async def test_a_message_that_came_during_a_lost_call_of_the_model_is_seen_by_it(
-    house: House, environment: dict[str, str]
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
-    slow = calls(("add", {"a": 1, "b": 1}), content="Let me see.", chunk_delay=60)
-    spec = house.spec(slow, says("done"), heartbeat_timeout=1)
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("go", spec)
-        await growing(talk, "llm.chat", "Let")
+    slow = tool_call_answer(("add", {"a": 1, "b": 1}), content="Let me see.", chunk_delay=60)
+    spec = harness.spec(slow, text_answer("done"), heartbeat_timeout=1)
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("go", spec)
+        await wait_for_growth(talk, "llm.chat", "Let")
         await talk.send("and be quick", message_id="m")
         one.kill()
-        hurry(spec)
-        async with house.worker():
-            await talk.finished("m")
+        remove_chunk_delay(spec)
+        async with harness.worker():
+            await talk.wait_for_turn("m")
     log = await entries(talk)
-    assert kinds(log)[3:] == [
+    assert event_kinds(log)[3:] == [
         "MessageEvent",
         "ActionEvent",  # of the call that was made again, for the prompt as it was
         "MessageEvent",
         "ObservationEvent",
         "MessageEvent",
     ]
-    prompt = await Transcripts(0).of(talk.log, log[-1].seq, ())
+    prompt = await TranscriptCache(0).load(talk.log, log[-1].seq, ())
     assert [said["content"] for said in prompt.messages() if said["role"] == "user"] == [
         "go",
         "and be quick",
     ]
 
 
-async def test_a_call_that_was_done_is_not_made_again_when_its_sibling_is_lost(
-    house: House, environment: dict[str, str]
+async def test_a_finished_call_is_not_repeated_when_its_sibling_is_lost(
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
-    both = calls(
+    both = tool_call_answer(
         ("deposit", {"account": "a", "seconds": 0}), ("deposit", {"account": "b", "seconds": 60})
     )
-    spec = house.spec(both, says("I will check."), heartbeat_timeout=1)
-    with worker_process(environment, house.folder / "one.log") as one:
-        talk = await house.client.start("deposit", spec)
-        await seen(lambda: bool(notes(house, talk, "b")))
+    spec = harness.spec(both, text_answer("I will check."), heartbeat_timeout=1)
+    with worker_process(environment, harness.folder / "one.log") as one:
+        talk = await harness.client.start("deposit", spec)
+        await wait_until(lambda: bool(notes(harness, talk, "b")))
         async with asyncio.timeout(60):
             while not await events(talk, ObservationEvent):
                 await asyncio.sleep(0.02)
         one.kill()
-        async with house.worker():
-            state = await talk.finished()
-    assert notes(house, talk, "a") == notes(house, talk, "b") == ["1"]
+        async with harness.worker():
+            state = await talk.wait_for_turn()
+    assert notes(harness, talk, "a") == notes(harness, talk, "b") == ["1"]
     first, second = await events(talk, ActionEvent)
     done, lost = await events(talk, ObservationEvent, AgentErrorEvent)
     assert (done.kind, done.action_id) == ("ObservationEvent", first.id)
@@ -133,19 +151,19 @@ async def test_a_call_that_was_done_is_not_made_again_when_its_sibling_is_lost(
     assert state.status == "finished"
 
 
-async def test_what_the_system_tells_an_agent_in_circles_does_not_hide_that_it_is(
-    house: House,
+async def test_nudges_do_not_hide_that_an_agent_is_stuck(
+    harness: ConversationHarness,
 ) -> None:
     """It is told after the third failure and stopped at the fourth; a person starts it over."""
-    wrong = calls(("stumble", {}))
-    async with house.worker():
-        talk = await house.client.start("go", house.spec(*[wrong] * 8, says("I see.")))
-        assert (await talk.finished()).status == "stuck"
+    wrong = tool_call_answer(("stumble", {}))
+    async with harness.worker():
+        talk = await harness.client.start("go", harness.spec(*[wrong] * 8, text_answer("I see.")))
+        assert (await talk.wait_for_turn()).status == "stuck"
         told = await entries(talk)
         await talk.resume()
-        assert (await talk.finished(after=len(told))).status == "stuck"
+        assert (await talk.wait_for_turn(after=len(told))).status == "stuck"
         await talk.send("Stop that.", message_id="m")
-        state = await talk.finished("m")
+        state = await talk.wait_for_turn("m")
     judged, stuck = told[-1].seq, told[-1].event
     assert isinstance(stuck, StuckEvent)
     failures = [one.seq for one in told if isinstance(one.event, ActionEvent | AgentErrorEvent)]
@@ -153,8 +171,8 @@ async def test_what_the_system_tells_an_agent_in_circles_does_not_hide_that_it_i
     assert (stuck.first_seq, stuck.last_seq) == (failures[0], failures[-1])
     [nudge] = [one.seq for one in told if is_nudge(one)]
     assert failures[5] < nudge < failures[6] < judged
-    assert kinds(await entries(talk)).count("StuckEvent") == 2
-    assert (state.status, state.answers) == ("finished", 9)
+    assert event_kinds(await entries(talk)).count("StuckEvent") == 2
+    assert (state.status, state.response_count) == ("finished", 9)
 
 
 def is_nudge(entry: Entry) -> bool:
@@ -162,31 +180,31 @@ def is_nudge(entry: Entry) -> bool:
 
 
 async def test_an_event_of_a_newer_kind_is_kept_and_shown_and_the_conversation_goes_on(
-    house: House, environment: dict[str, str]
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
-    async with house.worker():
-        spec = house.spec(says("one"), says("two"), idle_timeout=0.1)
-        talk = await house.client.start("hi", spec)
+    async with harness.worker():
+        spec = harness.spec(text_answer("one"), text_answer("two"), idle_timeout=0.1)
+        talk = await harness.client.start("hi", spec)
         await talk.handle.result()
-        newer = await dreamt(talk)
+        newer = await add_unknown_event(talk)
         await talk.send("again", message_id="m")
-        state = await talk.finished("m")
+        state = await talk.wait_for_turn("m")
     log = await entries(talk)
     assert log[newer.seq] == newer
     opened = log[newer.seq + 1].event
     assert isinstance(opened, ConversationStateUpdateEvent)
     assert opened.key == "opened"
-    assert (state.answers, state.next_seq) == (2, len(log))
-    shown = await shows(environment, talk)
+    assert (state.response_count, state.next_seq) == (2, len(log))
+    shown = await run_show(environment, talk)
     assert shown.code == 0, shown
     assert "DreamEvent {" in shown.out
     assert '"sheep": 7' in shown.out
 
 
-async def dreamt(talk: Conversation) -> Entry:
-    """What a newer writer appended to the log."""
-    seq, newest = await talk.log.end(), (await talk.log.newest(1))[0]
-    event = event_from(
+async def add_unknown_event(talk: Conversation) -> Entry:
+    """Append an event of a newer version."""
+    seq, newest = await talk.log.end(), (await talk.log.read_newest(1))[0]
+    event = parse_event(
         {
             "id": event_id(talk.id, seq),
             "kind": "DreamEvent",
@@ -202,25 +220,29 @@ async def dreamt(talk: Conversation) -> Entry:
 
 
 async def test_a_damaged_object_is_named_and_all_others_are_read(
-    house: House, environment: dict[str, str]
+    harness: ConversationHarness, environment: dict[str, str]
 ) -> None:
-    async with house.worker():
-        spec = house.spec(calls(("add", {"a": 2, "b": 3})), says("five"), says("still here"))
-        talk = await house.client.start("2 + 3?", spec)
-        await talk.finished()
+    async with harness.worker():
+        spec = harness.spec(
+            tool_call_answer(("add", {"a": 2, "b": 3})),
+            text_answer("five"),
+            text_answer("still here"),
+        )
+        talk = await harness.client.start("2 + 3?", spec)
+        await talk.wait_for_turn()
         whole = await entries(talk)
         key = conversation_prefix("local", talk.id) + event_key(talk.id, 5)
-        await house.client.store.replace(key, whole[5].body[:-1])
-    slots = await LogReader(house.client.store, "local", talk.id).readable(0, 100)
+        await harness.client.store.replace(key, whole[5].body[:-1])
+    slots = await LogReader(harness.client.store, "local", talk.id).read_slots(0, 100)
     assert isinstance(slots[5], Damaged)
     assert [slot for slot in slots if slot.seq != 5] == [one for one in whole if one.seq != 5]
-    shown = await shows(environment, talk)
+    shown = await run_show(environment, talk)
     assert shown.code == 1
     assert "The object of seq 5 is damaged" in shown.out
     for seq in range(len(whole)):
         assert f"\n{seq:>6}  " in f"\n{shown.out}"
 
 
-async def shows(environment: dict[str, str], talk: Conversation) -> Any:
+async def run_show(environment: dict[str, str], talk: Conversation) -> Any:
     """What `perdure show` says of it."""
     return await Perdure({**clean_environment(), **environment})("show", talk.id)

@@ -1,4 +1,4 @@
-"""A bad deploy, or no worker at all, is told, and all goes on with the right one."""
+"""A bad deploy or missing workers are reported, and conversations go on afterwards."""
 
 import asyncio
 import logging
@@ -7,126 +7,140 @@ import pytest
 import temporalio.client
 from temporalio.worker import Worker
 
-from activities.log import LogActivities
-from agent.spec import Confirmation
-from client.watchdog import Watchdog
-from embedded.temporal import TemporalServer
-from storage.trouble import kept_trouble
+from perdure.activities.log import LogActivities
+from perdure.agent.spec import Confirmation
+from perdure.embedded.temporal import TemporalServer
+from perdure.operations.watchdog import Watchdog
+from perdure.storage.log.trouble import load_trouble
+from perdure.workflows.conversation import Conversation as RealConversation
+from perdure.workflows.sandbox import WorkflowSandbox
 from tests.cli.command import Perdure
-from tests.house import House, calls, says
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workers import worker_process
-from tests.workflows.other_code import Another, Bloated, Broken
-from tests.workflows.troubles import LONGEST, environment, other_worker, told, well
-from tests.workflows.watching import seen, until
-from workflows.conversation import Conversation as RealConversation
-from workflows.sandbox import Sandbox
+from tests.workflows.other_code import (
+    BrokenConversation,
+    NondeterministicConversation,
+    OversizedConversation,
+)
+from tests.workflows.troubles import (
+    TROUBLE_TIMEOUT,
+    environment,
+    other_worker,
+    wait_for_trouble,
+    wait_until_well,
+)
+from tests.workflows.watching import wait_for_status, wait_until
 
 pytestmark = pytest.mark.long
 
 ALWAYS = Confirmation(policy="always")
 
 
-async def test_broken_code_is_told_and_kept_until_a_mended_version_runs(
-    house: House, temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture
+async def test_broken_code_is_reported_until_a_fixed_version_runs(
+    harness: ConversationHarness, temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "perdure.worker")
-    watchdog = Watchdog(house.client, every=0.2)
-    perdure = Perdure(environment(house, temporal_server))
-    async with watchdog.watching():
-        async with other_worker(house, Broken) as suspects:
-            talk = await house.client.start("hi", house.spec(says("one")))
-            found = await told(talk, "workflow task failed", "RuntimeError: the code is broken")
+    watchdog = Watchdog(harness.client, interval=0.2)
+    perdure = Perdure(environment(harness, temporal_server))
+    async with watchdog.watch():
+        async with other_worker(harness, BrokenConversation) as suspects:
+            talk = await harness.client.start("hi", harness.spec(text_answer("one")))
+            found = await wait_for_trouble(
+                talk, "workflow task failed", "RuntimeError: the code is broken"
+            )
             assert found.status == "idle"
             assert set(suspects) == {talk.workflow_id}
-            async with asyncio.timeout(LONGEST):
-                while (kept := await kept_trouble(talk.log, 0)) is None:
+            async with asyncio.timeout(TROUBLE_TIMEOUT):
+                while (kept := await load_trouble(talk.log, 0)) is None:
                     await asyncio.sleep(0.05)
             assert "the code is broken" in kept
             shown = await perdure("status", talk.id)
             assert "\ntrouble      Its workflow task failed" in shown.out
-        async with house.worker():
-            state = await talk.finished()
-            await well(talk)
-            async with asyncio.timeout(LONGEST):
+        async with harness.worker():
+            state = await talk.wait_for_turn()
+            await wait_until_well(talk)
+            async with asyncio.timeout(TROUBLE_TIMEOUT):
                 while not any("goes on" in one.message for one in caplog.records):
                     await asyncio.sleep(0.05)
     assert state.status == "finished"
-    assert await kept_trouble(talk.log, state.next_seq) is None
+    assert await load_trouble(talk.log, state.next_seq) is None
     warned = [one.message for one in caplog.records if one.levelname == "WARNING"]
     assert len([one for one in warned if talk.id in one and "does not go on" in one]) == 1
 
 
-async def test_code_that_does_not_fit_the_history_is_told_until_the_right_version_runs(
-    house: House, temporal_server: TemporalServer
+async def test_nondeterministic_code_is_reported_until_the_right_version_runs(
+    harness: ConversationHarness, temporal_server: TemporalServer
 ) -> None:
-    watchdog = Watchdog(house.client, every=0.2)
-    async with house.worker():
-        spec = house.spec(calls(("add", {"a": 1, "b": 2})), says("two"), confirmation=ALWAYS)
-        talk = await house.client.start("hi", spec)
-        await until(talk, "waiting_for_confirmation")
-    async with other_worker(house, Another):
+    watchdog = Watchdog(harness.client, interval=0.2)
+    async with harness.worker():
+        spec = harness.spec(
+            tool_call_answer(("add", {"a": 1, "b": 2})), text_answer("two"), confirmation=ALWAYS
+        )
+        talk = await harness.client.start("hi", spec)
+        await wait_for_status(talk, "waiting_for_confirmation")
+    async with other_worker(harness, NondeterministicConversation):
         await talk.send("never mind", message_id="m")
-        await told(talk, "does not fit its history")
-        async with watchdog.watching(), asyncio.timeout(LONGEST):
-            while await kept_trouble(talk.log, await talk.log.end()) is None:
+        await wait_for_trouble(talk, "does not fit its history")
+        async with watchdog.watch(), asyncio.timeout(TROUBLE_TIMEOUT):
+            while await load_trouble(talk.log, await talk.log.end()) is None:
                 await asyncio.sleep(0.05)
-        shown = await Perdure(environment(house, temporal_server))("ls")
+        shown = await Perdure(environment(harness, temporal_server))("ls")
         assert "does not go on" in shown.out
-    async with house.worker():
-        assert (await talk.finished("m")).status == "finished"
-        await well(talk)
+    async with harness.worker():
+        assert (await talk.wait_for_turn("m")).status == "finished"
+        await wait_until_well(talk)
 
 
-async def test_what_is_too_large_for_temporal_is_told(
-    house: House, temporal_server: TemporalServer
+async def test_a_payload_too_large_for_temporal_is_reported(
+    harness: ConversationHarness, temporal_server: TemporalServer
 ) -> None:
     careless = await temporalio.client.Client.connect(temporal_server.address)
-    async with other_worker(house, Bloated, careless):
-        talk = await house.client.start("hi", house.spec(says("one")))
-        await told(talk, "too large", "`perdure resume`")
+    async with other_worker(harness, OversizedConversation, careless):
+        talk = await harness.client.start("hi", harness.spec(text_answer("one")))
+        await wait_for_trouble(talk, "too large", "`perdure resume`")
         await talk.handle.terminate("as it was told")
-    async with house.worker():
-        await talk.start("hi", house.spec(says("one")))
-        assert (await talk.finished()).status == "finished"
-        await well(talk)
+    async with harness.worker():
+        await talk.start("hi", harness.spec(text_answer("one")))
+        assert (await talk.wait_for_turn()).status == "finished"
+        await wait_until_well(talk)
 
 
-async def test_a_step_that_the_worker_does_not_know_is_told_until_one_comes_that_does(
-    house: House,
+async def test_an_unknown_activity_is_reported_until_a_worker_knows_it(
+    harness: ConversationHarness,
 ) -> None:
-    client, log = house.client, LogActivities(house.world)
-    spec = house.spec(says("one"))
+    client, log = harness.client, LogActivities(harness.resources)
+    spec = harness.spec(text_answer("one"))
     async with Worker(
         client.temporal,
         task_queue=client.task_queue,
         workflows=[RealConversation],
         activities=[log.open, log.append, log.prepare, log.save, log.close],
-        workflow_runner=Sandbox(),
+        workflow_runner=WorkflowSandbox(),
     ):
         talk = await client.start("hi", spec)
-        await told(talk, "does not know its step llm.chat", "another version")
-    async with house.worker():
-        assert (await talk.finished()).status == "finished"
-        await well(talk)
+        await wait_for_trouble(talk, "does not know its step llm.chat", "another version")
+    async with harness.worker():
+        assert (await talk.wait_for_turn()).status == "finished"
+        await wait_until_well(talk)
 
 
-async def test_that_no_worker_is_there_is_told_until_one_comes(house: House) -> None:
-    talk = await house.client.start("hi", house.spec(says("one")))
-    await told(talk, "No worker has taken it up", "perdure worker")
-    async with house.worker():
-        assert (await talk.finished()).status == "finished"
-        await well(talk)
+async def test_missing_workers_are_reported_until_one_starts(harness: ConversationHarness) -> None:
+    talk = await harness.client.start("hi", harness.spec(text_answer("one")))
+    await wait_for_trouble(talk, "No worker has taken it up", "perdure worker")
+    async with harness.worker():
+        assert (await talk.wait_for_turn()).status == "finished"
+        await wait_until_well(talk)
 
 
-async def test_a_worker_tells_in_its_log_what_does_not_go_on(
-    house: House, temporal_server: TemporalServer
+async def test_a_worker_logs_conversations_that_do_not_go_on(
+    harness: ConversationHarness, temporal_server: TemporalServer
 ) -> None:
-    log = house.folder / "worker.log"
+    log = harness.folder / "worker.log"
     away = [{"status": 429, "retry_after": 600, "message": "too many"}]
-    with worker_process(environment(house, temporal_server), log):
-        talk = await house.client.start("hi", house.spec({"content": "one", "failures": away}))
+    with worker_process(environment(harness, temporal_server), log):
+        talk = await harness.client.start("hi", harness.spec({"content": "one", "failures": away}))
         wanted = f"conversation {talk.id} does not go on: The model does not answer"
-        await seen(lambda: wanted in log.read_text())
+        await wait_until(lambda: wanted in log.read_text())
         await talk.interrupt()
-        await seen(lambda: f"conversation {talk.id} goes on" in log.read_text())
+        await wait_until(lambda: f"conversation {talk.id} goes on" in log.read_text())
     assert log.read_text().count(wanted) == 1

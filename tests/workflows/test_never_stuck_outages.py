@@ -1,4 +1,4 @@
-"""A store, a disk or a Temporal that is away is told, and all goes on when it is back."""
+"""An outage of store, disk or Temporal is reported, and conversations go on afterwards."""
 
 import asyncio
 import contextlib
@@ -11,23 +11,23 @@ from typing import TypeVar
 
 import pytest
 
-from cli.following import beside, trouble
-from client.connect import connect
-from client.watchdog import Watchdog
-from embedded.temporal import TemporalServer
-from events.tools import AgentErrorEvent
-from storage.errors import StoreUnavailable
-from storage.files import FileStore
-from tests.house import House, calls, says
-from tests.workflows.troubles import LONGEST, told, well
-from tests.workflows.watching import events, growing, observed
+from perdure.cli.follow import note_trouble, run_beside
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.tools import AgentErrorEvent
+from perdure.operations.watchdog import Watchdog
+from perdure.storage.errors import StoreUnavailable
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.workflows.troubles import TROUBLE_TIMEOUT, wait_for_trouble, wait_until_well
+from tests.workflows.watching import events, observations, wait_for_growth
 
 pytestmark = pytest.mark.long
 
 T = TypeVar("T")
 
 
-class Away(FileStore):
+class UnavailableStore(FileStore):
     """A store that is not there while it is `away`."""
 
     away = False
@@ -39,25 +39,27 @@ class Away(FileStore):
 
 
 @pytest.fixture
-def store(house: House) -> Away:
-    """What the house keeps everything in."""
-    store = Away(house.folder / "store")
-    house.world = dataclasses.replace(house.world, store=store)
-    house.client.store = store
+def store(harness: ConversationHarness) -> UnavailableStore:
+    """What the harness keeps everything in."""
+    store = UnavailableStore(harness.folder / "store")
+    harness.resources = dataclasses.replace(harness.resources, store=store)
+    harness.client.store = store
     return store
 
 
-async def test_a_store_that_is_away_is_told_until_it_is_back(
-    house: House, store: Away, capsys: pytest.CaptureFixture[str]
+async def test_an_unavailable_store_is_reported_until_it_is_back(
+    harness: ConversationHarness, store: UnavailableStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = ""
-    async with house.worker():
-        talk = await house.client.start("hi", house.spec(says("one"), says("two")))
-        await talk.finished()
-        async with beside(trouble(talk)), asyncio.timeout(LONGEST):
+    async with harness.worker():
+        talk = await harness.client.start(
+            "hi", harness.spec(text_answer("one"), text_answer("two"))
+        )
+        await talk.wait_for_turn()
+        async with run_beside(note_trouble(talk)), asyncio.timeout(TROUBLE_TIMEOUT):
             store.away = True
-            await talk.remote.signal_or_begin("send_message", ["more"])
-            await told(talk, "The store in", "waiting for the store since", "by itself")
+            await talk.workflow.signal_with_start("send_message", ["more"])
+            await wait_for_trouble(talk, "The store in", "waiting for the store since", "by itself")
             while "does not answer" not in shown:
                 await asyncio.sleep(0.05)
                 shown += capsys.readouterr().err
@@ -65,24 +67,28 @@ async def test_a_store_that_is_away_is_told_until_it_is_back(
             while "It goes on." not in shown:
                 await asyncio.sleep(0.05)
                 shown += capsys.readouterr().err
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(TROUBLE_TIMEOUT):
             while (await talk.status()).turn < 2:
                 await asyncio.sleep(0.05)
-        assert (await talk.finished()).answers == 2
+        assert (await talk.wait_for_turn()).response_count == 2
     assert shown.count("The store in") == 1
 
 
-async def test_a_store_that_goes_away_under_a_tool_is_told(house: House, store: Away) -> None:
+async def test_a_store_that_fails_during_a_tool_call_is_reported(
+    harness: ConversationHarness, store: UnavailableStore
+) -> None:
     """Its result waits inside of the step, which does not fail."""
-    async with house.worker():
-        spec = house.spec(calls(("charge", {"amount": 1, "seconds": 3})), says("done"))
-        talk = await house.client.start("hi", spec)
-        await growing(talk, "tool.call", "charged")
+    async with harness.worker():
+        spec = harness.spec(
+            tool_call_answer(("charge", {"amount": 1, "seconds": 3})), text_answer("done")
+        )
+        talk = await harness.client.start("hi", spec)
+        await wait_for_growth(talk, "tool.call", "charged")
         store.away = True
-        await told(talk, "The store in", "does not answer")
+        await wait_for_trouble(talk, "The store in", "does not answer")
         store.away = False
-        assert (await talk.finished()).status == "finished"
-        await well(talk)
+        assert (await talk.wait_for_turn()).status == "finished"
+        await wait_until_well(talk)
 
 
 @pytest.fixture
@@ -105,42 +111,44 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-async def test_a_full_disk_of_the_store_is_told_until_there_is_room(
-    house: House, small: Path
+async def test_a_full_disk_of_the_store_is_reported_until_there_is_room(
+    harness: ConversationHarness, small: Path
 ) -> None:
-    house.client.store = FileStore(small / "store")
-    house.world = dataclasses.replace(house.world, store=house.client.store)
-    async with house.worker():
+    harness.client.store = FileStore(small / "store")
+    harness.resources = dataclasses.replace(harness.resources, store=harness.client.store)
+    async with harness.worker():
         filler = fill(small)
-        talk = await house.client.start("hi", house.spec(says("one")))
-        await told(talk, "No space left on device", "make room")
+        talk = await harness.client.start("hi", harness.spec(text_answer("one")))
+        await wait_for_trouble(talk, "No space left on device", "make room")
         filler.unlink()
-        assert (await talk.finished()).status == "finished"
-        await well(talk)
+        assert (await talk.wait_for_turn()).status == "finished"
+        await wait_until_well(talk)
 
 
-async def test_a_full_disk_of_the_workspace_is_told_to_the_model(house: House, small: Path) -> None:
+async def test_a_full_disk_of_the_workspace_is_reported_to_the_model(
+    harness: ConversationHarness, small: Path
+) -> None:
     write = {"command": "create", "path": "a.txt", "file_text": "x" * 50_000}
     shell = {"command": "head -c 50000 /dev/zero > b.txt"}
-    spec = house.spec(
-        calls(("file_editor", write)),
-        calls(("terminal", shell)),
-        says("There is no room."),
+    spec = harness.spec(
+        tool_call_answer(("file_editor", write)),
+        tool_call_answer(("terminal", shell)),
+        text_answer("There is no room."),
         tools=("file_editor", "terminal"),
         workspace=str(small),
     )
-    async with house.worker():
+    async with harness.worker():
         fill(small)
-        talk = await house.client.start("hi", spec)
-        state = await talk.finished()
+        talk = await harness.client.start("hi", spec)
+        state = await talk.wait_for_turn()
     assert state.status == "finished"
     errors = [one.error for one in await events(talk, AgentErrorEvent)]
-    answers = [*errors, *await observed(talk)]
+    answers = [*errors, *await observations(talk)]
     assert len(answers) == 2
     assert all("No space left on device" in one for one in answers)
 
 
-class Line:
+class TcpProxy:
     """A line to Temporal that can be cut."""
 
     def __init__(self, address: str) -> None:
@@ -148,7 +156,7 @@ class Line:
         self.open: set[asyncio.StreamWriter] = set()
         self.port = 0
 
-    async def mend(self) -> None:
+    async def restore(self) -> None:
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
 
@@ -171,27 +179,29 @@ class Line:
         writer.close()
 
 
-async def test_temporal_that_is_away_is_told_and_the_worker_goes_on_when_it_is_back(
-    house: House, temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture
+async def test_an_unavailable_temporal_is_reported_and_the_worker_goes_on_afterwards(
+    harness: ConversationHarness, temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "perdure.worker")
-    line = Line(temporal_server.address)
-    await line.mend()
-    house.client.temporal = await connect(f"127.0.0.1:{line.port}")
-    watchdog = Watchdog(house.client, every=0.2)
-    async with house.worker(), watchdog.watching():
-        talk = await house.client.start("hi", house.spec(says("one"), says("two")))
-        await talk.finished()
+    line = TcpProxy(temporal_server.address)
+    await line.restore()
+    harness.client.temporal = await connect(f"127.0.0.1:{line.port}")
+    watchdog = Watchdog(harness.client, interval=0.2)
+    async with harness.worker(), watchdog.watch():
+        talk = await harness.client.start(
+            "hi", harness.spec(text_answer("one"), text_answer("two"))
+        )
+        await talk.wait_for_turn()
         await line.cut()
-        await told(talk, "Temporal does not", "It goes on by itself")
-        async with asyncio.timeout(LONGEST):
+        await wait_for_trouble(talk, "Temporal does not", "It goes on by itself")
+        async with asyncio.timeout(TROUBLE_TIMEOUT):
             while not any("Temporal does not" in one.message for one in caplog.records):
                 await asyncio.sleep(0.05)
-        await line.mend()
-        await well(talk)
+        await line.restore()
+        await wait_until_well(talk)
         await talk.send("more", message_id="m")
-        assert (await talk.finished("m")).status == "finished"
-        async with asyncio.timeout(LONGEST):
+        assert (await talk.wait_for_turn("m")).status == "finished"
+        async with asyncio.timeout(TROUBLE_TIMEOUT):
             while not any("answers again" in one.message for one in caplog.records):
                 await asyncio.sleep(0.05)
     await line.cut()

@@ -1,4 +1,4 @@
-"""Whatever anybody sends to Temporal, a conversation goes on, or fails with a sentence."""
+"""Whatever is sent to Temporal, a conversation goes on, or fails with a sentence."""
 
 import contextlib
 from typing import Any
@@ -14,11 +14,11 @@ from temporalio.client import (
 from temporalio.common import RawValue
 from temporalio.service import RPCError
 
-from agent.start import Snapshot
-from client.ids import new_conversation_id
-from embedded.temporal import TemporalServer
-from events.control import ConversationStateUpdateEvent
-from tests.house import House, says
+from perdure.agent.loop.start import ConversationStatus
+from perdure.client.ids import new_conversation_id
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.control import ConversationStateUpdateEvent
+from tests.harness import ConversationHarness, text_answer
 from tests.workflows.watching import events
 
 
@@ -26,16 +26,16 @@ from tests.workflows.watching import events
     "sent", [[], [1, 2], [None], [b"\xff"], [{"spec": 1}], ["x"], [{}, {}, {}]], ids=repr
 )
 async def test_a_workflow_that_is_started_with_nonsense_fails_with_a_sentence(
-    house: House, sent: list[Any]
+    harness: ConversationHarness, sent: list[Any]
 ) -> None:
-    async with house.worker():
+    async with harness.worker():
         name = f"conv-{new_conversation_id()}"
-        handle = await house.client.temporal.start_workflow(
+        handle = await harness.client.temporal.start_workflow(
             "Conversation",
             args=sent,
             id=name,
-            task_queue=house.client.task_queue,
-            result_type=Snapshot,
+            task_queue=harness.client.task_queue,
+            result_type=ConversationStatus,
         )
         with pytest.raises(WorkflowFailureError) as failed:
             await handle.result()
@@ -61,10 +61,12 @@ POISON = {
 }
 
 
-async def test_no_signal_of_anybody_stops_a_conversation(house: House) -> None:
-    async with house.worker():
-        talk = await house.client.start("hi", house.spec(says("one"), says("two")))
-        await talk.finished()
+async def test_no_signal_of_anybody_stops_a_conversation(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        talk = await harness.client.start(
+            "hi", harness.spec(text_answer("one"), text_answer("two"))
+        )
+        await talk.wait_for_turn()
         for poison in POISON.values():
             for name in ("send_message", "pause", "no_such_signal", "\U0001f4a5" * 240):
                 await talk.handle.signal(name, poison)
@@ -75,7 +77,7 @@ async def test_no_signal_of_anybody_stops_a_conversation(house: House) -> None:
         with pytest.raises(WorkflowQueryFailedError):
             await talk.handle.query("no_such_query")
         await talk.send("still there?", message_id="m")
-        assert (await talk.finished("m")).status == "finished"
+        assert (await talk.wait_for_turn("m")).status == "finished"
         assert (await talk.status()).trouble is None
     updates = await events(talk, ConversationStateUpdateEvent)
     strays = [one.value for one in updates if one.key == "refused" and "signal" in one.value]
@@ -85,17 +87,19 @@ async def test_no_signal_of_anybody_stops_a_conversation(house: House) -> None:
 
 @pytest.mark.long
 async def test_a_flood_of_signals_as_large_as_temporal_takes_is_outlived(
-    house: House, temporal_server: TemporalServer
+    harness: ConversationHarness, temporal_server: TemporalServer
 ) -> None:
     """Temporal may end a workflow whose history they make too long; the next message opens it."""
     anybody = await temporalio.client.Client.connect(temporal_server.address)
-    async with house.worker():
-        talk = await house.client.start("hi", house.spec(says("one"), says("two")))
-        await talk.finished()
+    async with harness.worker():
+        talk = await harness.client.start(
+            "hi", harness.spec(text_answer("one"), text_answer("two"))
+        )
+        await talk.wait_for_turn()
         handle = anybody.get_workflow_handle(talk.workflow_id)
         with contextlib.suppress(RPCError):
             for _ in range(40):
                 await handle.signal("send_message", "x" * 1_900_000)
         await talk.send("still there?", message_id="m")
-        assert (await talk.finished("m")).status == "finished"
+        assert (await talk.wait_for_turn("m")).status == "finished"
         assert (await talk.status()).trouble is None

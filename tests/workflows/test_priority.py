@@ -14,23 +14,24 @@ from temporalio import activity
 from temporalio.common import Priority
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-import worker
-from activities.delegate import child_id
-from activities.lanes import Lanes
-from agent.completion import Completion
-from agent.inbox import Said
-from agent.spec import Spec
-from agent.start import Start
-from client.client import Client
-from client.conversation import Conversation
-from client.converter import CONVERTER
-from client.ids import new_conversation_id
-from events.tools import ActionEvent
-from models.model import OnText, Request
-from models.models import Models
-from tests.house import House, calls, says
-from tests.workflows.watching import entries, seen
-from worker import asking_limited_models, home_of
+from perdure import worker
+from perdure.activities.delegate import child_id
+from perdure.activities.support.model_queues import RateLimitedQueues
+from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.inbox import UserMessage
+from perdure.agent.loop.start import Start
+from perdure.agent.spec import Agent
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id
+from perdure.events.tools import ActionEvent
+from perdure.models.model import OnText, Request
+from perdure.models.router import ModelRouter
+from perdure.operations.worker_process import workspace_queue
+from perdure.temporal.converter import CONVERTER
+from perdure.worker import run_model_workers
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.workflows.watching import entries, wait_until
 
 CROWD = 16
 """Conversations of a batch. Each waits for a step, so that a round has as many steps."""
@@ -44,17 +45,17 @@ class Done(NamedTuple):
     priority: tuple[int | None, str | None]
 
 
-class Watching(temporalio.client.Interceptor, temporalio.worker.Interceptor):
+class StepRecorder(temporalio.client.Interceptor, temporalio.worker.Interceptor):
     """Notes the steps that workers take."""
 
     def __init__(self) -> None:
         self.steps: list[Done] = []
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Noting(next, self.steps)
+        return _RecordingInbound(next, self.steps)
 
 
-class _Noting(ActivityInboundInterceptor):
+class _RecordingInbound(ActivityInboundInterceptor):
     def __init__(self, following: ActivityInboundInterceptor, steps: list[Done]) -> None:
         super().__init__(following)
         self._steps = steps
@@ -67,19 +68,19 @@ class _Noting(ActivityInboundInterceptor):
 
 
 @pytest.fixture
-def watching() -> Watching:
-    return Watching()
+def watching() -> StepRecorder:
+    return StepRecorder()
 
 
 @pytest_asyncio.fixture
-async def watched(house: House, watching: Watching) -> House:
-    """A house, of whose workers every step is noted."""
-    address = house.client.temporal.service_client.config.target_host
+async def watched(harness: ConversationHarness, watching: StepRecorder) -> ConversationHarness:
+    """A harness, of whose workers every step is noted."""
+    address = harness.client.temporal.service_client.config.target_host
     temporal = await temporalio.client.Client.connect(
         address, data_converter=CONVERTER, interceptors=[watching]
     )
-    queue = house.client.task_queue
-    return replace(house, client=Client(temporal, house.client.store, task_queue=queue))
+    queue = harness.client.task_queue
+    return replace(harness, client=Client(temporal, harness.client.store, task_queue=queue))
 
 
 def of_batch(name: str) -> Priority:
@@ -90,7 +91,7 @@ def of_batch(name: str) -> Priority:
 PERSON = Priority()
 
 
-class Slow(Models):
+class SlowModels(ModelRouter):
     """A model that takes so long that the steps of a crowd wait for it."""
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
@@ -98,43 +99,48 @@ class Slow(Models):
         return await super().complete(request, on_text)
 
 
-async def begun(house: House, spec: Spec, priority: Priority) -> Conversation:
+async def start_conversation(
+    harness: ConversationHarness, spec: Agent, priority: Priority
+) -> Conversation:
     """A conversation with its first message."""
-    talk = house.client.conversation(new_conversation_id())
-    said = Said(text="go", message_id="first")
+    talk = harness.client.conversation(new_conversation_id())
+    said = UserMessage(text="go", message_id="first")
     start = Start(conversation_id=talk.id, user_id="local", spec=spec, inbox=(said,))
-    await house.client.temporal.start_workflow(
+    await harness.client.temporal.start_workflow(
         "Conversation",
         start,
         id=talk.workflow_id,
-        task_queue=house.client.task_queue,
+        task_queue=harness.client.task_queue,
         priority=priority,
     )
     return talk
 
 
-async def ended(talks: Sequence[Conversation]) -> None:
+async def wait_for_all(talks: Sequence[Conversation]) -> None:
     for talk in talks:
         await talk.handle.terminate()
 
 
 @pytest.mark.parametrize("urgency", [PERSON, of_batch("b")], ids=["a person", "another batch"])
 @pytest.mark.long
-async def test_who_comes_later_does_not_wait_for_the_backlog_of_a_batch(
-    watched: House, watching: Watching, monkeypatch: pytest.MonkeyPatch, urgency: Priority
+async def test_a_person_does_not_wait_for_the_backlog_of_a_batch(
+    watched: ConversationHarness,
+    watching: StepRecorder,
+    monkeypatch: pytest.MonkeyPatch,
+    urgency: Priority,
 ) -> None:
     one_at_a_time = partial(temporalio.worker.Worker, max_concurrent_activities=1)
     monkeypatch.setattr(worker, "Worker", one_at_a_time)
-    watched = replace(watched, world=replace(watched.world, model=Slow()))
-    long = watched.spec(*[calls(("add", {"a": 1, "b": 2}))] * 3, says("done"))
-    crowd = [await begun(watched, long, of_batch("a")) for _ in range(CROWD)]
+    watched = replace(watched, resources=replace(watched.resources, model=SlowModels()))
+    long = watched.spec(*[tool_call_answer(("add", {"a": 1, "b": 2}))] * 3, text_answer("done"))
+    crowd = [await start_conversation(watched, long, of_batch("a")) for _ in range(CROWD)]
     async with watched.worker():
-        await seen(lambda: len({step.workflow for step in watching.steps}) == CROWD)
+        await wait_until(lambda: len({step.workflow for step in watching.steps}) == CROWD)
         before = len(watching.steps)
-        late = await begun(watched, watched.spec(says("hello")), urgency)
-        await late.finished()
+        late = await start_conversation(watched, watched.spec(text_answer("hello")), urgency)
+        await late.wait_for_turn()
         taken = [step.workflow for step in watching.steps[before:]]
-        await ended([*crowd, late])
+        await wait_for_all([*crowd, late])
     mine = [at for at, workflow in enumerate(taken) if workflow == late.workflow_id]
     assert len(mine) > 1
     # In turn with all the others, each of its steps would wait for one of each of theirs.
@@ -143,27 +149,27 @@ async def test_who_comes_later_does_not_wait_for_the_backlog_of_a_batch(
 
 
 async def test_every_step_of_a_batch_is_as_urgent_as_the_batch(
-    watched: House, watching: Watching, monkeypatch: pytest.MonkeyPatch
+    watched: ConversationHarness, watching: StepRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A step that a worker may begin at once was never in a queue, and it is not told how urgent.
     queued = partial(temporalio.worker.Worker, disable_eager_activity_execution=True)
     monkeypatch.setattr(worker, "Worker", queued)
     queue = watched.client.task_queue
     spec = watched.spec(
-        calls(("terminal", {"command": "echo line >> a"})),
-        calls(("delegate", {"task": "go on"})),
-        calls(("terminal", {"command": "echo line >> a"})),
-        says("over"),
+        tool_call_answer(("terminal", {"command": "echo line >> a"})),
+        tool_call_answer(("delegate", {"task": "go on"})),
+        tool_call_answer(("terminal", {"command": "echo line >> a"})),
+        text_answer("over"),
         tools=("terminal", "delegate", "finish"),
     )
-    home = home_of(watched.world.workspaces, queue)
-    lanes = Lanes(queue, {spec.model.name: 60_000.0})
-    house = replace(watched, world=replace(watched.world, home=home, lanes=lanes))
-    async with house.worker(), asking_limited_models(house.client.temporal, house.world):
-        talk = await begun(house, spec, of_batch("a"))
-        await talk.finished()
-        person = await begun(house, house.spec(says("hello")), PERSON)
-        await person.finished()
+    home = workspace_queue(watched.resources.workspaces, queue)
+    lanes = RateLimitedQueues(queue, {spec.model.name: 60_000.0})
+    harness = replace(watched, resources=replace(watched.resources, home=home, model_queues=lanes))
+    async with harness.worker(), run_model_workers(harness.client.temporal, harness.resources):
+        talk = await start_conversation(harness, spec, of_batch("a"))
+        await talk.wait_for_turn()
+        person = await start_conversation(harness, harness.spec(text_answer("hello")), PERSON)
+        await person.wait_for_turn()
     [delegating] = [
         entry.seq
         for entry in await entries(talk)

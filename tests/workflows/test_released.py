@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from agent.evolve import fold
-from agent.state import State
-from cli.events_shown import told
-from events.event import UnknownEvent
-from events.projection import digest
-from exports.openhands import openhands_events
-from storage.files import FileStore
-from storage.log import EventLog
-from storage.verify import verify
-from tests.house import House, says
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.state import State
+from perdure.cli.rendering.events import describe_event
+from perdure.events.event import UnknownEvent
+from perdure.events.projection import summarize
+from perdure.exports.openhands import openhands_event
+from perdure.storage.files import FileStore
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.verify import verify
+from tests.harness import ConversationHarness, text_answer
 from tests.record_logs import RELEASED, SHAPES, prompt_of
 
 LOGS = sorted(RELEASED.glob("*/*.json"))
@@ -25,7 +25,7 @@ def name_of(path: Path) -> str:
     return f"{path.parent.name}-{path.stem}"
 
 
-async def stored(path: Path, store: FileStore) -> dict[str, Any]:
+async def restore_log(path: Path, store: FileStore) -> dict[str, Any]:
     """What is on file of a log, its objects put into the store."""
     then: dict[str, Any] = json.loads(path.read_text())
     for key, body in then["objects"].items():
@@ -33,12 +33,12 @@ async def stored(path: Path, store: FileStore) -> dict[str, Any]:
     return then
 
 
-def holds(today: Any, then: Any) -> bool:
+def contains(today: Any, then: Any) -> bool:
     """Whether all that was known then is known today; more may have been added."""
     if isinstance(then, dict) and isinstance(today, dict):
-        return all(key in today and holds(today[key], value) for key, value in then.items())
+        return all(key in today and contains(today[key], value) for key, value in then.items())
     if isinstance(then, list) and isinstance(today, list) and len(then) == len(today):
-        return all(map(holds, today, then))
+        return all(map(contains, today, then))
     return bool(today == then)
 
 
@@ -50,44 +50,44 @@ def test_there_is_a_log_of_every_shape() -> None:
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
 async def test_a_released_log_is_read_as_it_was(path: Path, tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    then = await stored(path, store)
+    then = await restore_log(path, store)
     log = EventLog(store, "local", then["conversation"])
     written = await log.read(0, await log.end())
-    state = fold(State(), [digest(entry) for entry in written])
-    assert holds(json.loads(state.model_dump_json()), then["state"])
+    state = fold(State(), [summarize(entry) for entry in written])
+    assert contains(json.loads(state.model_dump_json()), then["state"])
     assert await prompt_of(log) == then["prompt"]
     assert not [one async for one in verify(log) if one.is_slot]
-    assert len(openhands_events([entry.event for entry in written])) == len(written)
+    assert all(openhands_event(entry.event) for entry in written)
     for entry in written:
         assert not isinstance(entry.event, UnknownEvent)
-        assert all(told(entry.event))
+        assert all(describe_event(entry.event))
 
 
-async def test_a_conversation_of_each_version_goes_on(house: House) -> None:
-    await all_go_on(house, [path for path in LOGS if "with-tools" in path.stem])
+async def test_a_conversation_of_each_version_goes_on(harness: ConversationHarness) -> None:
+    await continue_all(harness, [path for path in LOGS if "with-tools" in path.stem])
 
 
 @pytest.mark.long
-async def test_released_conversations_go_on(house: House) -> None:
-    await all_go_on(house, LOGS)
+async def test_released_conversations_go_on(harness: ConversationHarness) -> None:
+    await continue_all(harness, LOGS)
 
 
-async def all_go_on(house: House, paths: list[Path]) -> None:
-    store = house.world.store
+async def continue_all(harness: ConversationHarness, paths: list[Path]) -> None:
+    store = harness.resources.store
     assert isinstance(store, FileStore)
-    async with house.worker():
+    async with harness.worker():
         for path in paths:
-            then = await stored(path, store)
+            then = await restore_log(path, store)
             if then["state"]["status"] != "closed":
-                await goes_on(house, then)
+                await continue_conversation(harness, then)
 
 
-async def goes_on(house: House, then: dict[str, Any]) -> None:
+async def continue_conversation(harness: ConversationHarness, then: dict[str, Any]) -> None:
     """With a model that is at hand; its script begins with what was answered then."""
-    talk = house.client.conversation(then["conversation"])
-    spec = house.spec(*[says("yes")] * (2 * len(then["prompt"]) + 1))
+    talk = harness.client.conversation(then["conversation"])
+    spec = harness.spec(*[text_answer("yes")] * (2 * len(then["prompt"]) + 1))
     await talk.configure({"model": spec.model.model_dump(mode="json")})
     await talk.submit("Are you still there?", "again")
-    state = await talk.finished("again")
+    state = await talk.wait_for_turn("again")
     assert (state.status, state.turn) == ("finished", then["state"]["turn"] + 1), state.reason
     assert (await prompt_of(talk.log))[: len(then["prompt"])] == then["prompt"]

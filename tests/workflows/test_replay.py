@@ -8,10 +8,10 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from client.converter import CONVERTER
+from perdure.temporal.converter import CONVERTER
+from perdure.workflows.batch.workflow import Batch
+from perdure.workflows.conversation import Conversation
 from tests.record_histories import SHAPES
-from workflows.batch import Batch
-from workflows.conversation import Conversation
 
 HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 

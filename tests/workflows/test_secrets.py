@@ -1,4 +1,4 @@
-"""Twenty secrets go through a conversation in every way, and are found nowhere after it."""
+"""Twenty secrets pass through a conversation in every way, and leak nowhere."""
 
 import asyncio
 import contextlib
@@ -14,38 +14,44 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from activities.masking import MaskingFilter
-from activities.world import World
-from agent.completion import Completion
-from agent.spec import McpServer, Spec
-from client.client import Client
-from client.connect import connect
-from client.conversation import Conversation
-from embedded.temporal import TemporalServer
-from events.files import Files
-from events.messages import SystemPromptEvent
-from models.model import OnText, Request
-from models.models import Models
-from storage.files import FileStore
-from tests import canaries
-from tests.canaries import CANARIES, COPY, LEAK, NAMES, VALUES, found_in
-from tests.house import House, calls, says
-from tests.workflows.watching import events, growing, observed, until, workspace
-from tools.secrets.registry import Secrets
-from worker import home_of
+from perdure.activities.support.resources import Resources
+from perdure.agent.calls.completion import Completion
+from perdure.agent.spec import Agent, McpServer
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.embedded.temporal import TemporalServer
+from perdure.events.files import Files
+from perdure.events.messages import SystemPromptEvent
+from perdure.models.model import OnText, Request
+from perdure.models.router import ModelRouter
+from perdure.operations.worker_process import workspace_queue
+from perdure.secrets.masking import MaskingFilter
+from perdure.secrets.registry import Secrets
+from perdure.storage.files import FileStore
+from perdure.temporal.connect import connect
+from tests import secret_leaks
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.secret_leaks import CANARIES, COPY, LEAK, NAMES, VALUES, find_leaks
+from tests.workflows.watching import (
+    events,
+    observations,
+    wait_for_growth,
+    wait_for_status,
+    workspace,
+)
 
-TOOLS = ("terminal", "file_editor", "grep", "think", "finish", "tests.canaries:TOOLS")
+TOOLS = ("terminal", "file_editor", "grep", "think", "finish", "tests.secret_leaks:TOOLS")
 
-NAMED = " ".join(NAMES)
+ALL_NAMES = " ".join(NAMES)
 
-TYPED = "typed-by-the-user-4711"
+TYPED_SECRET = "typed-by-the-user-4711"
 """A secret in what a user says: Temporal gets that before anybody can mask it.
 
 Only encryption keeps it from there: `tests/client/test_encryption.py`.
 """
 
 
-class Blabbing(Models):
+class LeakingModels(ModelRouter):
     """Fails once before it answers, in words that hold every value; sees what it is asked."""
 
     def __init__(self) -> None:
@@ -64,7 +70,7 @@ class Blabbing(Models):
 def secrets(tmp_path: Path) -> Secrets:
     folder = tmp_path / "secrets"
     folder.mkdir()
-    for name, value in {**CANARIES, "TYPED": TYPED}.items():
+    for name, value in {**CANARIES, "TYPED": TYPED_SECRET}.items():
         (folder / name).write_text(value)
     return Secrets(folder)
 
@@ -78,17 +84,17 @@ async def server(tmp_path: Path) -> AsyncIterator[TemporalServer]:
 
 
 @pytest_asyncio.fixture
-async def searched(server: TemporalServer, secrets: Secrets, tmp_path: Path) -> House:
+async def searched(server: TemporalServer, secrets: Secrets, tmp_path: Path) -> ConversationHarness:
     store, queue = FileStore(tmp_path / "store"), f"test-{uuid.uuid4()}"
     temporal, disk = await connect(server.address), tmp_path / "workspaces"
-    home = home_of(disk, queue)
-    world = World(store, Blabbing(), disk, home=home, secrets=secrets)
-    return House(Client(temporal, store, task_queue=queue), world, tmp_path)
+    home = workspace_queue(disk, queue)
+    world = Resources(store, LeakingModels(), disk, home=home, secrets=secrets)
+    return ConversationHarness(Client(temporal, store, task_queue=queue), world, tmp_path)
 
 
 @pytest.fixture
-def lending(house: House, secrets: Secrets) -> House:
-    return replace(house, world=replace(house.world, secrets=secrets))
+def lending(harness: ConversationHarness, secrets: Secrets) -> ConversationHarness:
+    return replace(harness, resources=replace(harness.resources, secrets=secrets))
 
 
 @contextlib.contextmanager
@@ -108,25 +114,27 @@ def logged(secrets: Secrets) -> Iterator[io.StringIO]:
         root.setLevel(level)
 
 
-def spilling(house: House) -> Spec:
+def spilling(harness: ConversationHarness) -> Agent:
     everything = "\n".join(VALUES)
-    server = McpServer(name="spilling", command=sys.executable, args=(canaries.__file__,))
-    leak = f"python3 leak.py {NAMED}"
-    return house.spec(
-        calls(("terminal", {"command": f"cat > leak.py <<'END'\n{LEAK}\nEND"})),
-        calls(("terminal", {"command": f"{leak} | tee {COPY}"})),
-        calls(("terminal", {"command": f"printf 'lent: %s' ${{#{NAMES[1]}}}; {leak} >&2"})),
-        calls(("file_editor", {"command": "view", "path": COPY})),
-        calls(("grep", {"pattern": ".", "path": COPY})),
-        calls(("raise_them", {})),
-        calls(("keep_them", {})),
-        calls(("spilling__echo", {})),
-        calls(("spilling__refuse", {})),
-        calls(("think", {"thought": everything}), content=everything),
+    server = McpServer(name="spilling", command=sys.executable, args=(secret_leaks.__file__,))
+    leak = f"python3 leak.py {ALL_NAMES}"
+    return harness.spec(
+        tool_call_answer(("terminal", {"command": f"cat > leak.py <<'END'\n{LEAK}\nEND"})),
+        tool_call_answer(("terminal", {"command": f"{leak} | tee {COPY}"})),
+        tool_call_answer(
+            ("terminal", {"command": f"printf 'lent: %s' ${{#{NAMES[1]}}}; {leak} >&2"})
+        ),
+        tool_call_answer(("file_editor", {"command": "view", "path": COPY})),
+        tool_call_answer(("grep", {"pattern": ".", "path": COPY})),
+        tool_call_answer(("raise_them", {})),
+        tool_call_answer(("keep_them", {})),
+        tool_call_answer(("spilling__echo", {})),
+        tool_call_answer(("spilling__refuse", {})),
+        tool_call_answer(("think", {"thought": everything}), content=everything),
         {"content": f"they are {everything}", "chunk_delay": 0.02},
-        calls(("terminal", {"command": f"{leak}; sleep 1000"})),
-        says("stopped"),
-        says("heard"),
+        tool_call_answer(("terminal", {"command": f"{leak}; sleep 1000"})),
+        text_answer("stopped"),
+        text_answer("heard"),
         tools=TOOLS,
         mcp=(server,),
         secrets=(*NAMES, "TYPED"),
@@ -160,67 +168,69 @@ def readable(body: bytes) -> bytes:
 
 @pytest.mark.long
 async def test_no_secret_is_found_anywhere_but_where_it_belongs(
-    searched: House, secrets: Secrets, server: TemporalServer, tmp_path: Path
+    searched: ConversationHarness, secrets: Secrets, server: TemporalServer, tmp_path: Path
 ) -> None:
     told: set[bytes] = set()
     with logged(secrets) as log:
         async with searched.worker():
             talk = await searched.client.start("spill them", spilling(searched))
             watching = asyncio.create_task(heartbeats(talk, told))
-            await talk.finished()
+            await talk.wait_for_turn()
             await talk.send("now slowly", message_id="slowly")
-            await growing(talk, "tool.call", "<secret:CANARY_19>")
+            await wait_for_growth(talk, "tool.call", "<secret:CANARY_19>")
             await talk.handle.signal("interrupt")
-            await until(talk, "idle")
+            await wait_for_status(talk, "idle")
             watching.cancel()
-            await talk.send(f"that was it: {TYPED}", message_id="it")
-            await talk.finished("it")
+            await talk.send(f"that was it: {TYPED_SECRET}", message_id="it")
+            await talk.wait_for_turn("it")
             past = await history(talk)
     await server.stop()
 
     place = workspace(searched, talk)
-    assert found_in((place / COPY).read_bytes()) == set(NAMES), "the search finds what is there"
-    assert f"lent: {len(VALUES[1])}" in (await everything_of(talk))
+    assert find_leaks((place / COPY).read_bytes()) == set(NAMES), "the search finds what is there"
+    assert f"lent: {len(VALUES[1])}" in (await all_bytes_of(talk))
     stored = {name: readable(body) for name, body in files_in(tmp_path / "store").items()}
     database = {
         name: body for name, body in files_in(tmp_path / "temporal").items() if "sqlite" in name
     }
     sinks = {"log": log.getvalue().encode(), "history": past, "told": b"".join(told)}
     for sink, data in {**sinks, **stored, **database}.items():
-        assert found_in(data) == set(), sink
+        assert find_leaks(data) == set(), sink
     assert database
     assert b"<secret:CANARY_19>" in sinks["told"]
     assert any(COPY in files.left_out for files in await kept_files(talk))
     assert any(b"leak.py" in body for name, body in stored.items() if "/workspace/" in name)
     whole = b"".join(stored.values())
     assert all(f"<secret:{name}>".encode() in whole for name in (*NAMES, "TYPED"))
-    assert TYPED.encode() not in whole
-    assert TYPED not in log.getvalue()
+    assert TYPED_SECRET.encode() not in whole
+    assert TYPED_SECRET not in log.getvalue()
     assert all(f"<secret:{name}>" in log.getvalue() for name in NAMES)
-    model = searched.world.model
-    assert isinstance(model, Blabbing)
-    assert found_in("\n".join(model.asked).encode()) == set()
+    model = searched.resources.model
+    assert isinstance(model, LeakingModels)
+    assert find_leaks("\n".join(model.asked).encode()) == set()
     [prompt] = await events(talk, SystemPromptEvent)
     assert prompt.dynamic_context is not None
     assert NAMES[7] in prompt.dynamic_context.text
 
 
-async def test_an_agent_is_told_of_secrets_that_it_gets_later(lending: House) -> None:
+async def test_an_agent_learns_of_secrets_that_are_lent_later(lending: ConversationHarness) -> None:
     spec = lending.spec(
-        says("none yet"), calls(("terminal", {"command": "echo ${#CANARY_00}"})), says("done")
+        text_answer("none yet"),
+        tool_call_answer(("terminal", {"command": "echo ${#CANARY_00}"})),
+        text_answer("done"),
     )
     spec = spec.model_copy(update={"tools": ("terminal",)})
     async with lending.worker():
         talk = await lending.client.start("wait", spec)
-        await talk.finished()
+        await talk.wait_for_turn()
         await talk.configure({"secrets": ["CANARY_00"]})
         await talk.send("now", message_id="now")
-        await talk.finished("now")
+        await talk.wait_for_turn("now")
     before, after = await events(talk, SystemPromptEvent)
     assert before.dynamic_context is None
     assert "CANARY_00" in after.dynamic_context.text
     assert before.tools == after.tools
-    [shown] = await observed(talk)
+    [shown] = await observations(talk)
     assert shown.startswith(f"{len(VALUES[0])}\n")
 
 
@@ -228,6 +238,6 @@ async def kept_files(talk: Conversation) -> list[Files]:
     return [entry.files for entry in await talk.log.read(0, await talk.log.end()) if entry.files]
 
 
-async def everything_of(talk: Conversation) -> str:
+async def all_bytes_of(talk: Conversation) -> str:
     entries = await talk.log.read(0, await talk.log.end())
     return b"".join(entry.body for entry in entries).decode()

@@ -1,4 +1,4 @@
-"""Waiting for what is told of trouble, and making some."""
+"""Waiting for reported troubles, and causing some."""
 
 import asyncio
 import contextlib
@@ -7,21 +7,21 @@ from collections.abc import AsyncIterator
 import temporalio.client
 from temporalio.worker import Worker
 
-from agent.start import Snapshot
-from client.conversation import Conversation
-from client.trouble import Trouble
-from embedded.temporal import TemporalServer
+from perdure.agent.loop.start import ConversationStatus
+from perdure.client.conversation import Conversation
+from perdure.client.diagnosis.trouble import Trouble
+from perdure.embedded.temporal import TemporalServer
+from perdure.workflows.sandbox import WorkflowSandbox
 from tests.cli.command import clean_environment
-from tests.house import House
-from workflows.sandbox import Sandbox
+from tests.harness import ConversationHarness
 
-LONGEST = 100.0
+TROUBLE_TIMEOUT = 100.0
 """Seconds to wait at most: a condition, never time, is waited for."""
 
 
-async def told(talk: Conversation, *words: str) -> Snapshot:
-    """Where it stands, once its status says what is wrong."""
-    async with asyncio.timeout(LONGEST):
+async def wait_for_trouble(talk: Conversation, *words: str) -> ConversationStatus:
+    """Wait until the status reports a trouble with these words."""
+    async with asyncio.timeout(TROUBLE_TIMEOUT):
         while True:
             found = await talk.status()
             if found.trouble and all(word in found.trouble for word in words):
@@ -29,44 +29,44 @@ async def told(talk: Conversation, *words: str) -> Snapshot:
             await asyncio.sleep(0.05)
 
 
-async def silent(talk: Conversation, *words: str) -> Trouble:
-    """What is told of a step that has been silent for half a second."""
-    async with asyncio.timeout(LONGEST):
+async def wait_for_silence(talk: Conversation, *words: str) -> Trouble:
+    """Wait for the trouble of a step that has been silent for half a second."""
+    async with asyncio.timeout(TROUBLE_TIMEOUT):
         while True:
-            found = await talk.trouble(quiet=0.5)
+            found = await talk.diagnose(max_silence=0.5)
             if found and all(word in found.sentence for word in words):
                 return found
             await asyncio.sleep(0.05)
 
 
-async def well(talk: Conversation) -> None:
-    """Wait until nothing is wrong any more."""
-    async with asyncio.timeout(LONGEST):
+async def wait_until_well(talk: Conversation) -> None:
+    """Wait until no trouble is reported any more."""
+    async with asyncio.timeout(TROUBLE_TIMEOUT):
         while (await talk.status()).trouble is not None:
             await asyncio.sleep(0.05)
 
 
-def environment(house: House, server: TemporalServer) -> dict[str, str]:
-    """For programs that are to find the conversations of this house."""
+def environment(harness: ConversationHarness, server: TemporalServer) -> dict[str, str]:
+    """Return the environment by which programs find these conversations."""
     return {
         **clean_environment(),
         "TEMPORAL_ADDRESS": server.address,
-        "PERDURE_STORE": f"file://{house.folder / 'store'}",
-        "PERDURE_DATA": str(house.folder),
-        "PERDURE_TASK_QUEUE": house.client.task_queue,
+        "PERDURE_STORE": f"file://{harness.folder / 'store'}",
+        "PERDURE_DATA": str(harness.folder),
+        "PERDURE_TASK_QUEUE": harness.client.task_queue,
     }
 
 
 @contextlib.asynccontextmanager
 async def other_worker(
-    house: House, code: type, temporal: temporalio.client.Client | None = None
+    harness: ConversationHarness, code: type, temporal: temporalio.client.Client | None = None
 ) -> AsyncIterator[list[str]]:
     """A worker whose conversations run other code; it gives those whose tasks failed here."""
     suspects: list[str] = []
     async with Worker(
-        temporal or house.client.temporal,
-        task_queue=house.client.task_queue,
+        temporal or harness.client.temporal,
+        task_queue=harness.client.task_queue,
         workflows=[code],
-        workflow_runner=Sandbox(suspects.append),
+        workflow_runner=WorkflowSandbox(suspects.append),
     ):
         yield suspects

@@ -1,12 +1,12 @@
-"""A store whose worker dies after so many calls."""
+"""A store whose worker dies after some calls."""
 
-from storage.errors import StoreUnavailable
-from storage.store import Store
+from perdure.storage.errors import StoreUnavailable
+from perdure.storage.store import Store
 from tests.storage.faulty import FaultyStore
 
 
 class StoppingStore(FaultyStore):
-    """Another store that takes and gives `calls` objects, and then no more."""
+    """Another store that fails after `calls` reads and creates."""
 
     def __init__(self, store: Store, calls: int) -> None:
         super().__init__(store, lambda _: 0)

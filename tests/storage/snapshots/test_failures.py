@@ -1,4 +1,4 @@
-"""Crashes, damage, manifests that nobody should trust, and folders that will not stand still."""
+"""Snapshots under crashes, damage, hostile manifests and concurrent changes."""
 
 import asyncio
 import errno
@@ -14,20 +14,19 @@ from typing import Any
 
 import pytest
 
-from storage.errors import Altered, StoreError, StoreUnavailable, TooLarge, Unrestorable
-from storage.snapshots.folders import opened
-from storage.snapshots.manifest import parsed
-from storage.snapshots.mark import at, read_mark, write_mark
-from storage.snapshots.memory import Memory
-from storage.snapshots.packs import Packer
-from storage.snapshots.reading import Reading
-from storage.snapshots.restore import restore
-from storage.snapshots.scan import scan
-from storage.snapshots.take import take
-from storage.snapshots.tree import DEEPEST, File, Limits, Tree
+from perdure.storage.errors import Altered, StoreError, StoreUnavailable, TooLarge, Unrestorable
+from perdure.storage.snapshots.folders import open_folder
+from perdure.storage.snapshots.load import SnapshotCache
+from perdure.storage.snapshots.manifest import parse_manifest
+from perdure.storage.snapshots.mark import last_snapshot_key, read_mark, write_mark
+from perdure.storage.snapshots.packs import Packer
+from perdure.storage.snapshots.reading import TreeReader, scan
+from perdure.storage.snapshots.restore import restore
+from perdure.storage.snapshots.take import take
+from perdure.storage.snapshots.tree import MAX_DEPTH, File, SnapshotLimits, Tree
 from tests.storage.memory import MemoryStore
 from tests.storage.snapshots.stopping import StoppingStore
-from tests.storage.snapshots.trees import PREFIX, grow, portrait
+from tests.storage.snapshots.trees import PREFIX, folder_contents, make_random_folder
 
 PIECE = "0" * 64
 
@@ -45,95 +44,95 @@ def folder(tmp_path: Path) -> Path:
 
 
 def fill(folder: Path) -> None:
-    """Enough for several packs."""
+    """Write files for several packs."""
     dice = random.Random(5)
     for nth in range(3):
         (folder / f"large{nth}").write_bytes(dice.randbytes(5 << 20))
-    grow(folder, dice)
+    make_random_folder(folder, dice)
 
 
-async def taken(store: MemoryStore, folder: Path) -> str:
-    key = await take(store, PREFIX, folder, None, Memory())
+async def take_first(store: MemoryStore, folder: Path) -> str:
+    key = await take(store, PREFIX, folder, None, SnapshotCache())
     assert key
     return key
 
 
-async def test_a_snapshot_that_was_begun_is_taken_again(
+async def test_an_interrupted_snapshot_is_taken_again(
     store: MemoryStore, folder: Path, tmp_path: Path
 ) -> None:
     fill(folder)
     for calls in range(10):
         try:
-            key = await take(StoppingStore(store, calls), PREFIX, folder, None, Memory())
+            key = await take(StoppingStore(store, calls), PREFIX, folder, None, SnapshotCache())
         except StoreUnavailable:
             assert not [key for key in store.objects if "/packs/" not in key]
-            assert at(folder) is None
+            assert last_snapshot_key(folder) is None
         else:
             break
     assert calls >= 3
     assert key
     await restore(store, key, tmp_path / "other")
-    assert portrait(tmp_path / "other") == portrait(folder)
+    assert folder_contents(tmp_path / "other") == folder_contents(folder)
 
 
-async def test_a_restore_that_was_begun_leaves_the_folder_alone(
+async def test_an_interrupted_restore_leaves_the_folder_as_it_was(
     store: MemoryStore, folder: Path
 ) -> None:
     fill(folder)
-    key = await taken(store, folder)
-    expected = portrait(folder)
+    key = await take_first(store, folder)
+    expected = folder_contents(folder)
     (folder / "new").write_text("new")
-    now = portrait(folder)
+    now = folder_contents(folder)
     for calls in range(10):
         try:
             await restore(StoppingStore(store, calls), key, folder)
         except StoreUnavailable:
-            assert portrait(folder) == now
+            assert folder_contents(folder) == now
         else:
             break
     assert calls >= 3
-    assert portrait(folder) == expected
+    assert folder_contents(folder) == expected
 
 
-async def test_a_restore_that_died_while_it_put_the_folder_in_place_is_known(
+async def test_a_restore_killed_while_replacing_the_folder_leaves_no_mark(
     store: MemoryStore, folder: Path
 ) -> None:
-    grow(folder, random.Random(6))
-    key = await taken(store, folder)
-    expected = portrait(folder)
+    make_random_folder(folder, random.Random(6))
+    key = await take_first(store, folder)
+    expected = folder_contents(folder)
     mark = read_mark(folder)
     aside = folder.parent / ".snapshots" / "workspace.aside"
     aside.mkdir()
     folder.rename(aside / "old")
-    assert at(folder) is None
+    assert last_snapshot_key(folder) is None
     folder.mkdir()
     write_mark(folder, mark)
-    assert at(folder) is None
+    assert last_snapshot_key(folder) is None
     await restore(store, key, folder)
-    assert at(folder) == key
-    assert portrait(folder) == expected
+    assert last_snapshot_key(folder) == key
+    assert folder_contents(folder) == expected
     assert not aside.exists()
 
 
 async def test_a_cancelled_restore_leaves_nothing_behind(store: MemoryStore, folder: Path) -> None:
     fill(folder)
-    key = await taken(store, folder)
-    before = portrait(folder)
+    key = await take_first(store, folder)
+    before = folder_contents(folder)
     for steps in range(0, 60, 7):
         task = asyncio.create_task(restore(store, key, folder))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        assert portrait(folder) == before
+        assert folder_contents(folder) == before
         assert not list(folder.parent.glob(".snapshots/*.aside"))
 
 
 @pytest.mark.parametrize("harm", ["flipped", "missing"])
-async def test_damage_is_named(store: MemoryStore, folder: Path, harm: str) -> None:
-    grow(folder, random.Random(7), 20)
-    key = await taken(store, folder)
-    before = portrait(folder)
+async def test_a_damaged_object_is_named(store: MemoryStore, folder: Path, harm: str) -> None:
+    make_random_folder(folder, random.Random(7), 20)
+    key = await take_first(store, folder)
+    before = folder_contents(folder)
     for damaged, body in list(store.objects.items()):
         if harm == "missing":
             del store.objects[damaged]
@@ -142,7 +141,7 @@ async def test_damage_is_named(store: MemoryStore, folder: Path, harm: str) -> N
         with pytest.raises(Altered) as caught:
             await restore(store, key, folder)
         assert caught.value.key == damaged
-        assert portrait(folder) == before
+        assert folder_contents(folder) == before
         store.objects[damaged] = body
 
 
@@ -171,7 +170,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "in no folder": hostile(files={"a/b": [0o644, 0, 0, False, []]}),
     "an empty name": hostile(folders={"": [0o755, 0], "a": [0o755, 0], "a/": [0o755, 0]}),
     "a NUL": hostile(files={"a%00": [0o644, 0, 0, False, []]}),
-    "too deep": hostile(folders={"/".join("a" * nth): [0o755, 0] for nth in range(DEEPEST + 3)}),
+    "too deep": hostile(folders={"/".join("a" * nth): [0o755, 0] for nth in range(MAX_DEPTH + 3)}),
     "too long": hostile(files={"a" * 256: [0o644, 0, 0, False, []]}),
     "no root": hostile(folders={}),
     "a root that is a link": hostile(folders={}, symlinks={"": ["/tmp", 0]}),
@@ -205,14 +204,14 @@ async def test_a_hostile_manifest_is_refused(name: str, store: MemoryStore, fold
     assert list(folder.iterdir()) == []
 
 
-async def test_what_is_no_manifest_is_refused(store: MemoryStore, folder: Path) -> None:
+async def test_bytes_that_are_no_manifest_are_refused(store: MemoryStore, folder: Path) -> None:
     for body in (b"", b"{}", zlib.compress(b"[1"), zlib.compress(b"{}")[:-1]):
         with pytest.raises(Unrestorable):
             await restore(store, put(store, body), folder)
 
 
 async def test_a_delta_of_a_delta_is_refused(store: MemoryStore, folder: Path) -> None:
-    base = await taken(store, folder)
+    base = await take_first(store, folder)
     for _ in range(2):
         base = put(store, zlib.compress(json.dumps(hostile(base=base)).encode()))
     with pytest.raises(Unrestorable, match="goes back further"):
@@ -236,38 +235,40 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     with (folder / "disk.img").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(TooLarge, match=r"'disk\.img' in the workspace has 1,099,511,627,776 bytes"):
-        await take(store, PREFIX, folder, None, Memory())
+        await take(store, PREFIX, folder, None, SnapshotCache())
     assert store.objects == {}
 
 
 def test_a_folder_that_is_too_large_is_refused(folder: Path) -> None:
     for nth in range(4):
         (folder / f"{nth}").write_bytes(b"1234")
-    with opened(folder) as root:
-        assert len(scan(root, Limits(4, 16, 5))) == 5
+    with open_folder(folder) as root:
+        assert len(scan(root, SnapshotLimits(4, 16, 5))) == 5
         with pytest.raises(TooLarge, match="more than 15 bytes"):
-            scan(root, Limits(4, 15, 5))
+            scan(root, SnapshotLimits(4, 15, 5))
         with pytest.raises(TooLarge, match="more than 4 files and folders"):
-            scan(root, Limits(4, 16, 4))
+            scan(root, SnapshotLimits(4, 16, 4))
 
 
-async def test_what_is_too_deep_is_left_out_and_named(store: MemoryStore, folder: Path) -> None:
-    deep = folder.joinpath(*["d"] * (DEEPEST + 2))
+async def test_a_folder_that_is_too_deep_is_skipped_and_named(
+    store: MemoryStore, folder: Path
+) -> None:
+    deep = folder.joinpath(*["d"] * (MAX_DEPTH + 2))
     deep.mkdir(parents=True)
     (deep.parents[1] / "file").write_text("kept")
-    key = await taken(store, folder)
-    assert list(parsed(store.objects[key]).skipped.values()) == ["it is too deep"]
+    key = await take_first(store, folder)
+    assert list(parse_manifest(store.objects[key]).skipped.values()) == ["it is too deep"]
     await restore(store, key, folder)
-    assert len(portrait(folder)) == DEEPEST + 2
+    assert len(folder_contents(folder)) == MAX_DEPTH + 2
 
 
 def read_after(folder: Path, change: Callable[[], object]) -> Tree:
-    """What is taken of a folder that changes between the first look at it and the reading."""
-    with opened(folder) as root:
-        found = scan(root, Limits())
+    """Read a folder that changes between the scan and the read."""
+    with open_folder(folder) as root:
+        found = scan(root, SnapshotLimits())
         change()
-        reading = Reading(root, found, {}, {}, Packer(PREFIX, {}), 0)
-        assert list(reading.packs()) == []
+        reading = TreeReader(root, found, {}, {}, Packer(PREFIX, {}), 0)
+        assert list(reading.read_packs()) == []
     return reading.tree
 
 
@@ -294,7 +295,7 @@ def test_a_folder_that_became_a_link_is_not_entered(folder: Path, tmp_path: Path
     assert list(read_after(folder, swap)) == ["", "inside"]
 
 
-def test_a_file_that_became_a_pipe_keeps_nobody_waiting(folder: Path) -> None:
+def test_a_file_that_became_a_pipe_does_not_block(folder: Path) -> None:
     (folder / "file").write_text("a")
 
     def swap() -> None:
@@ -304,7 +305,7 @@ def test_a_file_that_became_a_pipe_keeps_nobody_waiting(folder: Path) -> None:
     assert list(read_after(folder, swap)) == [""]
 
 
-def test_another_name_of_a_file_that_was_replaced_keeps_its_bytes(folder: Path) -> None:
+def test_a_hard_link_of_a_replaced_file_keeps_its_bytes(folder: Path) -> None:
     (folder / "a").write_text("old")
     (folder / "b").hardlink_to(folder / "a")
 
@@ -317,7 +318,7 @@ def test_another_name_of_a_file_that_was_replaced_keeps_its_bytes(folder: Path) 
     assert sizes == [5, 3]
 
 
-async def test_a_file_that_never_stands_still_is_taken_and_marked(
+async def test_a_file_that_changes_during_every_read_is_stored_as_torn(
     store: MemoryStore, folder: Path
 ) -> None:
     over = threading.Event()
@@ -334,8 +335,8 @@ async def test_a_file_that_never_stands_still_is_taken_and_marked(
     last = None
     try:
         async with asyncio.timeout(60):
-            while not last or not parsed(store.objects[last]).files["log"][3]:
-                last = await take(store, PREFIX, folder, last, Memory()) or last
+            while not last or not parse_manifest(store.objects[last]).files["log"][3]:
+                last = await take(store, PREFIX, folder, last, SnapshotCache()) or last
     finally:
         over.set()
         writer.join()
@@ -343,19 +344,17 @@ async def test_a_file_that_never_stands_still_is_taken_and_marked(
     assert (folder / "log").stat().st_size == 8 << 20
 
 
-async def test_a_folder_of_anothers_making_is_not_written_to(
+async def test_another_users_snapshots_folder_is_not_written_to(
     store: MemoryStore, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "others").mkdir()
     (tmp_path / ".snapshots").symlink_to(tmp_path / "others")
     with pytest.raises(StoreError, match="is another's"):
-        await take(store, PREFIX, folder, None, Memory())
+        await take(store, PREFIX, folder, None, SnapshotCache())
     assert list((tmp_path / "others").iterdir()) == []
 
 
-async def test_a_folder_that_is_not_there_cannot_be_taken(
-    store: MemoryStore, tmp_path: Path
-) -> None:
+async def test_a_missing_folder_cannot_be_taken(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
-        await take(store, PREFIX, tmp_path / "nowhere", None, Memory())
+        await take(store, PREFIX, tmp_path / "nowhere", None, SnapshotCache())
     assert caught.value.errno == errno.ENOENT

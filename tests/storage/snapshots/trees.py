@@ -1,4 +1,4 @@
-"""Random folders, changes in them, and all that a snapshot has to keep of one."""
+"""Random folders, random changes, and a comparable form of a folder's contents."""
 
 import os
 import random
@@ -10,7 +10,7 @@ from typing import TypeAlias
 PREFIX = "users/somebody/conversations/0195ab6c-0000-7000-8000-000000000001/"
 FORK = "users/somebody/conversations/0195ab6c-0000-7000-8000-000000000002/"
 
-Portrait: TypeAlias = dict[str, tuple[object, ...]]
+FolderContents: TypeAlias = dict[str, tuple[object, ...]]
 
 NAMES = [
     "a",
@@ -29,10 +29,10 @@ FOLDER_MODES = [0o755, 0o700, 0o1777, 0o2755]
 TARGETS = ["a", "../../outside", "/etc/passwd", "nowhere", "\udcff", ".", "with\nline"]
 
 
-def portrait(folder: Path) -> Portrait:
-    """Everything in the folder: kinds, modes, times, bytes, targets, and which names are one."""
+def folder_contents(folder: Path) -> FolderContents:
+    """Return everything in the folder: kinds, modes, times, bytes, targets and hard links."""
     first: dict[int, str] = {}
-    paths = [folder, *everything(folder)]
+    paths = [folder, *all_paths(folder)]
     return {str(path.relative_to(folder)): _told(path, folder, first) for path in paths}
 
 
@@ -46,8 +46,8 @@ def _told(path: Path, folder: Path, first: dict[int, str]) -> tuple[object, ...]
     return ("file", at.st_mtime_ns, at.st_mode, path.read_bytes(), same)
 
 
-def grow(folder: Path, dice: random.Random, things: int = 8) -> None:
-    """A folder with at most so many things in it, of every kind."""
+def make_random_folder(folder: Path, dice: random.Random, things: int = 8) -> None:
+    """Make a folder with at most `things` things in it, of every kind."""
     folder.mkdir(exist_ok=True)
     for _ in range(things):
         add(folder, dice)
@@ -55,7 +55,7 @@ def grow(folder: Path, dice: random.Random, things: int = 8) -> None:
 
 
 def add(folder: Path, dice: random.Random) -> None:
-    path = dice.choice([folder, *everything(folder, stat.S_ISDIR)]) / dice.choice(NAMES)
+    path = dice.choice([folder, *all_paths(folder, stat.S_ISDIR)]) / dice.choice(NAMES)
     if os.path.lexists(path):
         return
     match dice.randrange(6):
@@ -64,7 +64,7 @@ def add(folder: Path, dice: random.Random) -> None:
             path.chmod(dice.choice(FOLDER_MODES))
         case 1:
             path.symlink_to(dice.choice(TARGETS))
-        case 2 if files := everything(folder, stat.S_ISREG):
+        case 2 if files := all_paths(folder, stat.S_ISREG):
             path.hardlink_to(dice.choice(files))
         case _:
             _write(path, dice)
@@ -74,7 +74,7 @@ def add(folder: Path, dice: random.Random) -> None:
 
 def change(folder: Path, dice: random.Random) -> None:
     """Add, remove, rename, rewrite or chmod something."""
-    files = everything(folder, stat.S_ISREG)
+    files = all_paths(folder, stat.S_ISREG)
     if not files or dice.random() < 0.4:
         return add(folder, dice)
     path = dice.choice(files)
@@ -97,7 +97,7 @@ def _write(path: Path, dice: random.Random) -> None:
     path.chmod(dice.choice(MODES))
 
 
-def everything(folder: Path, kind: Callable[[int], bool] | None = None) -> list[Path]:
+def all_paths(folder: Path, kind: Callable[[int], bool] | None = None) -> list[Path]:
     found: list[Path] = []
     for place, folders, files in os.walk(folder):
         found += [Path(place, name) for name in [*folders, *files]]

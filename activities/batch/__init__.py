@@ -1,0 +1,1 @@
+"""The activities of batches and of their samples."""

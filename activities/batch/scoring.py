@@ -1,0 +1,237 @@
+"""Scoring an attempt by every scorer of its batch."""
+
+import inspect
+from asyncio import timeout as time_limit
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from perdure.activities.batch.command import CommandContext, delay_cancellation, run_command
+from perdure.activities.support.resources import Resources
+from perdure.activities.support.step import retry_later
+from perdure.agent.calls.completion import Completion
+from perdure.evaluation.result import AttemptFailure, FailureKind, failure_of_code
+from perdure.evaluation.sample import Sample
+from perdure.evaluation.score import Outcome, Score, ScoringError
+from perdure.evaluation.scorers.command import CommandScorer
+from perdure.evaluation.scorers.custom import CustomScorer
+from perdure.evaluation.scorers.model_graded import ModelGraded
+from perdure.evaluation.scorers.scorers import AnyScorer
+from perdure.evaluation.spec import BatchSpec
+from perdure.evaluation.timeouts import MAX_GRADING_TRIES, scorer_timeout
+from perdure.events.content import join_text
+from perdure.events.usage import Usage
+from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.references import BadReference, import_reference
+from perdure.secrets.masking import mask_value
+from perdure.tools.threads import run_in_thread
+from perdure.tools.tool import ToolFailed
+
+MAX_VARIABLE_BYTES = 128 * 1024 - 64
+"""Size limit of a variable's value; with its name, Linux takes 128 KiB."""
+
+T = TypeVar("T")
+
+
+class GradingReplies(Protocol):
+    """Stored replies of grading models, paid for once; `keep` returns the stored reply."""
+
+    async def read(self, scorer: str) -> bytes | None: ...
+
+    async def keep(self, scorer: str, body: bytes) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class ScoringResult:
+    """The scores of all scorers or the failure of one, and the usage of grading models."""
+
+    scores: dict[str, Score] = field(default_factory=dict)
+    failure: AttemptFailure | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+class GradingFailed(Exception):
+    """An attempt cannot be scored for a reason outside of it."""
+
+    def __init__(self, kind: FailureKind, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.code = code
+
+
+async def score_attempt(
+    resources: Resources,
+    batch: BatchSpec,
+    sample: Sample,
+    outcome: Outcome,
+    folder: Path | None,
+    replies: GradingReplies,
+) -> ScoringResult:
+    """Score an outcome by the scorers of the batch; `folder` is the agent's workspace.
+
+    Raises ApplicationError if a grading model must be asked again later, OSError, and what
+    `replies` raises.
+    """
+    scoring = _Scoring(resources, batch, sample, outcome, folder, replies)
+    scores: dict[str, Score] = {}
+    for scorer in batch.scorers:
+        try:
+            score = await scoring.score(scorer)
+        except ScoringError as error:
+            failure = scoring.failure_of(scorer, "scorer", "unscorable", error)
+        except GradingFailed as error:
+            failure = scoring.failure_of(scorer, error.kind, error.code, error)
+        else:
+            scores[scorer.score_name] = mask_value(score, resources.secrets.mask)
+            continue
+        return ScoringResult(failure=failure, usage=scoring.usage)
+    return ScoringResult(scores=scores, usage=scoring.usage)
+
+
+@dataclass
+class _Scoring:
+    resources: Resources
+    batch: BatchSpec
+    sample: Sample
+    outcome: Outcome
+    folder: Path | None
+    replies: GradingReplies
+    usage: Usage = field(default_factory=Usage)
+
+    async def score(self, scorer: AnyScorer) -> Score:
+        """Score by one scorer. Raises Unscorable and GradingFailed."""
+        seconds = scorer_timeout(scorer, self.batch.agent.model)
+        match scorer:
+            case CommandScorer():
+                return await self._score_by_command(scorer)
+            case ModelGraded():
+                return await self._score_by_model(scorer)
+            case CustomScorer():
+                return await _run_guarded(self._score_by_function(scorer), seconds)
+            case _:
+                score = partial(scorer.score, self.sample, self.outcome.text)
+                return await _run_guarded(run_in_thread(score), seconds)
+
+    def failure_of(
+        self, scorer: AnyScorer, kind: FailureKind, code: str, error: Exception
+    ) -> AttemptFailure:
+        detail = self.resources.secrets.mask(f"{scorer.score_name}: {error}")
+        return AttemptFailure(kind=kind, code=code, detail=detail)
+
+    async def _score_by_command(self, scorer: CommandScorer) -> Score:
+        if self.folder is None:
+            raise ScoringError(
+                "the workspace is not here any more, and the command has to look at it: run the "
+                "sample again."
+            )
+        context = CommandContext(
+            self.folder,
+            self.resources.sandbox,
+            self.batch.agent.network,
+            self.resources.secrets.masker,
+            _command_variables(self.sample),
+            self.outcome.text,
+        )
+        try:
+            result = await run_command(scorer.command, context, scorer.timeout)
+        except ToolFailed as error:
+            raise GradingFailed("infrastructure", "no_shell", str(error)) from error
+        return scorer.read(result.exit_code, result.output)
+
+    async def _score_by_function(self, scorer: CustomScorer) -> Score:
+        """Call a custom scorer in a thread; await it here if it is a coroutine."""
+        try:
+            function = await run_in_thread(partial(import_reference, scorer.function))
+        except BadReference as error:
+            raise ScoringError(f"{scorer.function!r}: {error}.") from error
+        call = partial(function, self.sample, self.outcome, **scorer.options)
+        value: Any = await run_in_thread(call)
+        if inspect.isawaitable(value):
+            value = await value
+        return scorer.read(value)
+
+    async def _score_by_model(self, scorer: ModelGraded) -> Score:
+        """Ask the grading model until a reply has a grade."""
+        prompt = scorer.prompt(self.sample, self.outcome.text)
+        for number in range(MAX_GRADING_TRIES):
+            reply = await self._reply(scorer, prompt, number)
+            self.usage += reply.usage
+            words = join_text(reply.message.content)
+            try:
+                return await run_in_thread(partial(scorer.read, words))
+            except ScoringError as error:
+                last = error
+        raise last
+
+    async def _reply(self, scorer: ModelGraded, prompt: str, number: int) -> Completion:
+        name = _reply_name(scorer.score_name, number)
+        body = await self.replies.read(name)
+        if body is None:
+            answer = mask_value(
+                await self._ask_model(scorer, prompt, number), self.resources.secrets.mask
+            )
+            encoded = answer.model_dump_json(exclude_none=True).encode()
+            body = await delay_cancellation(self.replies.keep(name, encoded))
+        try:
+            return Completion.model_validate_json(body)
+        except ValidationError as error:
+            raise ScoringError(f"what is kept as {name!r} is no reply of a model.") from error
+
+    async def _ask_model(self, scorer: ModelGraded, prompt: str, number: int) -> Completion:
+        model = scorer.model or self.batch.agent.model
+        conversation = self.outcome.conversation_id
+        request = Request(
+            model,
+            [{"role": "user", "content": prompt}],
+            purpose="grade",
+            number=number,
+            key=f"{conversation}/{_reply_name(scorer.score_name, number)}"
+            if conversation
+            else None,
+        )
+        try:
+            return await self.resources.model.complete(request, lambda _: None)
+        except ModelUnavailable as error:
+            raise retry_later(error) from error
+        except (ModelRefused, ContextOverflow) as error:
+            raise GradingFailed(_failure_kind(error.code), error.code, str(error)) from error
+
+
+async def _run_guarded(work: Awaitable[T], seconds: float) -> T:
+    """Await code that may be anybody's. Raises Unscorable for any error in it."""
+    try:
+        async with time_limit(seconds) as limit:
+            return await work
+    except ScoringError:
+        raise
+    except (Exception, SystemExit) as error:
+        if limit.expired():
+            raise ScoringError(f"it took over {seconds:g} seconds: make it faster.") from error
+        raise ScoringError(f"it raised {type(error).__name__}: {error}") from error
+
+
+def _command_variables(sample: Sample) -> dict[str, str]:
+    """Return a command's variables. Raises Unscorable if the target cannot be one."""
+    target = sample.target[0] if sample.target else ""
+    if "\0" in target or len(target.encode()) > MAX_VARIABLE_BYTES:
+        raise ScoringError(
+            f"the target of the sample {sample.id!r} cannot be the variable SAMPLE_TARGET: it has "
+            f"a NUL, or over {MAX_VARIABLE_BYTES:,} bytes; put it into a file of the sample."
+        )
+    return {"SAMPLE_ID": sample.id, "SAMPLE_TARGET": target}
+
+
+def _reply_name(scorer: str, number: int) -> str:
+    """Return a unique name for each reply, even if a scorer's name contains a `~`."""
+    name = scorer.replace("~", "~~")
+    return f"{name}~{number}" if number else name
+
+
+def _failure_kind(code: str) -> FailureKind:
+    """Return who must act if the grading model refused, which is never the agent."""
+    failure = failure_of_code(code)
+    return "scorer" if failure is None or failure.kind == "agent" else failure.kind

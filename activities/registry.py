@@ -1,0 +1,63 @@
+"""The activities of a worker, by the task queues that have them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import temporalio.client
+
+from perdure.activities.ask import AskActivities
+from perdure.activities.batch.paging import BatchActivities
+from perdure.activities.batch.samples import SampleActivities
+from perdure.activities.condense import CondenseActivities
+from perdure.activities.delegate import DelegateActivities
+from perdure.activities.llm import ModelActivities
+from perdure.activities.log import LogActivities
+from perdure.activities.support.resources import Resources
+from perdure.activities.title import TitleActivities
+from perdure.activities.tool import ToolActivities
+
+Activity: TypeAlias = Callable[..., Awaitable[Any]]
+
+
+def model_activities(resources: Resources) -> list[Activity]:
+    """List the steps that the queue of a rate-limited model has."""
+    return [
+        ModelActivities(resources).chat,
+        CondenseActivities(resources).condense,
+        TitleActivities(resources).title,
+    ]
+
+
+def workspace_activities(resources: Resources) -> list[Activity]:
+    """List the steps that need workspaces on this machine."""
+    delegate = DelegateActivities(resources)
+    return [
+        ToolActivities(resources).call,
+        delegate.delegate,
+        delegate.report,
+        SampleActivities(resources).finish,
+    ]
+
+
+def all_activities(resources: Resources, temporal: temporalio.client.Client) -> list[Activity]:
+    """List the activities of every kind, those of the two lists above among them."""
+    log, sample = LogActivities(resources), SampleActivities(resources)
+    batch = BatchActivities(resources, temporal)
+    return [
+        *model_activities(resources),
+        *workspace_activities(resources),
+        log.open,
+        log.append,
+        log.prepare,
+        log.save,
+        log.close,
+        AskActivities(resources).ask,
+        ToolActivities(resources).resolve_lost_call,
+        sample.set_up,
+        sample.say,
+        sample.rescore,
+        batch.load_page,
+        batch.count_results,
+        batch.await_conversations,
+        batch.record_lost_attempt,
+    ]

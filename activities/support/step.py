@@ -1,0 +1,175 @@
+"""Heartbeats, identity and failures of every activity."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from perdure.agent.loop.model_queues import REROUTED_SUFFIX
+from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.events.entry import Entry, Origin
+from perdure.events.projection import summarize
+from perdure.events.summary import EventSummary
+from perdure.models.model import ModelUnavailable
+from perdure.secrets.registry import Secrets
+from perdure.storage.errors import (
+    Altered,
+    Damaged,
+    Fenced,
+    Missing,
+    StoreError,
+    Superseded,
+    explain_read_only,
+)
+from perdure.temporal.names import conversation_id_of
+from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
+
+MAX_HEARTBEAT_CHARS = 2000
+"""Length limit of the text in a heartbeat; its end is kept."""
+
+NO_SECRETS = Secrets()
+"""The secrets of steps whose text nobody watches."""
+
+T = TypeVar("T")
+
+
+class StepProgress:
+    """The text of a running step for its watchers; `changed_at` is when it last grew."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self.started_at = self.changed_at = now()
+        self.last_beat = asyncio.get_running_loop().time()
+        self.longest_silence = 0.0
+        self._secrets = secrets
+        self._text = ""
+
+    def beat(self) -> float:
+        """Note a heartbeat; return the longest silence of this step in seconds."""
+        time = asyncio.get_running_loop().time()
+        self.longest_silence = max(self.longest_silence, time - self.last_beat)
+        self.last_beat = time
+        return self.longest_silence
+
+    def report(self, text: str) -> None:
+        if text != self._text:
+            self.changed_at = now()
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        """The whole text, with secrets masked."""
+        return self._secrets.mask(self._text)
+
+    @property
+    def shareable_text(self) -> str:
+        """The masked text, without an end that may be the beginning of a secret."""
+        return self._secrets.mask_partial(self._text)
+
+
+@contextlib.asynccontextmanager
+async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgress]:
+    """Heartbeat while the body runs; turn errors that no retry can mend into final failures."""
+    progress = StepProgress(secrets)
+    beating = asyncio.create_task(_beat(progress))
+    try:
+        yield progress
+    except (Damaged, Missing) as error:
+        raise _read_only_failure(error) from error
+    except (Fenced, Superseded, Altered) as error:
+        raise non_retryable(error) from error
+    except StoreError as error:
+        raise ApplicationError(str(error), type=type(error).__name__) from error
+    finally:
+        beating.cancel()
+
+
+async def _beat(progress: StepProgress) -> None:
+    while True:
+        await asyncio.sleep(HEARTBEAT_INTERVAL.total_seconds())
+        progress.beat()
+        details = {
+            "started": progress.started_at,
+            "told": progress.changed_at,
+            "text": progress.shareable_text[-MAX_HEARTBEAT_CHARS:],
+        }
+        activity.heartbeat(details)
+
+
+def ensure_not_given_up(progress: StepProgress) -> None:
+    """Raise ApplicationError if this attempt was silent beyond its heartbeat timeout.
+
+    Otherwise it would go on beside the attempt that replaced it, and pay twice.
+    """
+    timeout = activity.info().heartbeat_timeout
+    silent = progress.beat()
+    if timeout is not None and silent >= timeout.total_seconds():
+        raise ApplicationError(
+            f"This worker said nothing for {silent:.1f} s, so the step was begun again elsewhere.",
+            type="GivenUp",
+        )
+
+
+async def ignore_cancellation(work: Coroutine[Any, Any, T]) -> T:
+    """Finish `work` despite cancellation, and return its result.
+
+    A result that is paid for, or an effect that has happened, must be recorded.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        return await task
+
+
+def non_retryable(error: Exception) -> ApplicationError:
+    """Build the failure of a step that must not be retried."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+
+
+def _read_only_failure(error: Damaged | Missing) -> ApplicationError:
+    """Build the failure of a step that met a damaged or missing slot."""
+    conversation = conversation_id_of(activity.info().workflow_id or "")
+    text = explain_read_only(conversation, error)
+    return ApplicationError(text, type=type(error).__name__, non_retryable=True)
+
+
+def retry_later(error: ModelUnavailable) -> ApplicationError:
+    """Build a failure that Temporal retries, after the provider's delay if it names one."""
+    delay = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
+    return ApplicationError(str(error), error.code, type="ModelUnavailable", next_retry_delay=delay)
+
+
+def origin(part: str = "") -> Origin:
+    """Return the unique name of this step, the same on every attempt and queue.
+
+    A step that appends more than once names each `part`.
+    """
+    info = activity.info()
+    assert info.workflow_run_id is not None, "a step belongs to a workflow"
+    name = info.activity_id.rstrip(REROUTED_SUFFIX)
+    name = f"{name} {part}" if part else name
+    return Origin(run=info.workflow_run_id, activity=name)
+
+
+def was_cancel_requested() -> bool:
+    """Tell whether the cancellation was requested, so that no retry follows."""
+    details = activity.cancellation_details()
+    return details is not None and details.cancel_requested
+
+
+def is_retry() -> bool:
+    """Tell whether an earlier attempt may have done this step, or a part of it."""
+    info = activity.info()
+    return info.attempt > 1 or info.activity_id.endswith(REROUTED_SUFFIX)
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
+
+
+def summarize_all(entries: list[Entry]) -> list[EventSummary]:
+    return [summarize(entry) for entry in entries]

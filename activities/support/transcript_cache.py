@@ -1,0 +1,72 @@
+"""A cache of transcripts, so that a step reads and renders only new events."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from perdure.agent.spec import CondenserSpec, NoCondenser
+from perdure.agent.view.seq_ranges import SeqRanges, remaining_ranges
+from perdure.agent.view.transcript import Transcript
+from perdure.events.entry import Entry
+from perdure.storage.log.entry_cache import memory_size
+from perdure.storage.log.event_log import EventLog
+
+
+@dataclass
+class _CachedTranscript:
+    forgotten: SeqRanges
+    transcript: Transcript = field(default_factory=Transcript)
+    read: int = 0
+    size: int = 0
+
+
+class TranscriptCache:
+    """The most recently used transcripts, of about `limit` bytes together; one is always kept."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._cached: OrderedDict[str, _CachedTranscript] = OrderedDict()
+
+    async def load(
+        self,
+        log: EventLog,
+        upto: int,
+        forgotten: SeqRanges = (),
+        condenser: CondenserSpec | None = None,
+    ) -> Transcript:
+        """Return the transcript of the events before slot `upto` that are not `forgotten`.
+
+        `condenser` may mask a part of it. The next call may extend it in place. Raises Missing or
+        Damaged for the first slot that cannot be read.
+        """
+        cached = self._cached.pop(log.conversation_id, None)
+        if cached is None or cached.read > upto or cached.forgotten != forgotten:
+            cached = _CachedTranscript(forgotten)
+        entries = await read_unforgotten(log, cached.read, upto, forgotten)
+        cached.transcript.view.add_entries(entries)
+        cached.transcript.condenser = condenser or NoCondenser()
+        cached.read = upto
+        cached.size += sum(map(memory_size, entries))
+        self._cached[log.conversation_id] = cached
+        self._shrink()
+        return cached.transcript
+
+    def evict(self, conversation_id: str) -> None:
+        """Evict a conversation whose next step is far off."""
+        self._cached.pop(conversation_id, None)
+
+    def _shrink(self) -> None:
+        size = sum(cached.size for cached in self._cached.values())
+        while size > self.limit and len(self._cached) > 1:
+            size -= self._cached.popitem(last=False)[1].size
+
+
+async def read_unforgotten(
+    log: EventLog, first: int, upto: int, forgotten: SeqRanges
+) -> list[Entry]:
+    """Read the entries of slots `first` to `upto` (excluded) that are not `forgotten`."""
+    entries: list[Entry] = []
+    for start, end in remaining_ranges(forgotten, upto):
+        start = max(start, first)
+        if start <= end:
+            entries += await log.read(start, end - start + 1)
+    return entries

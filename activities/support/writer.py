@@ -1,0 +1,66 @@
+"""Writing the events of a step: all at once, or one after another under names of their own."""
+
+from collections.abc import Sequence
+
+from perdure.activities.support.step import is_retry, origin
+from perdure.events.entry import Entry
+from perdure.events.event import Event
+from perdure.events.usage import Usage
+from perdure.storage.errors import Fenced, Superseded
+from perdure.storage.log.event_log import EventLog
+
+MAX_ADOPTED_ENTRIES = 64
+"""Most entries of other steps that a step returns; the next step returns the rest."""
+
+
+async def append_exclusive(
+    log: EventLog, events: Sequence[Event], base: int, part: str = "", usage: Usage | None = None
+) -> list[Entry]:
+    """Append events that follow only from the log before `base`.
+
+    If a late step of this run came first, return its entries instead: the workflow folds them, and
+    decides again. Raises Fenced if another run has written there.
+    """
+    mine = origin(part)
+    try:
+        return await log.append(events, base=base, origin=mine, usage=usage)
+    except Superseded:
+        entries = await log.read(base, MAX_ADOPTED_ENTRIES)
+        for entry in entries:
+            if entry.origin.run != mine.run:
+                raise Fenced(f"slot {entry.seq}", entry.origin.run) from None
+        return entries
+
+
+class Writer:
+    """Appends the parts of a step one by one, and adopts those of an earlier attempt.
+
+    Attempts may write different parts: a skill is gone, an action was answered meanwhile. So a
+    part is identified by its name, not by its position.
+    """
+
+    def __init__(self, log: EventLog, base: int) -> None:
+        self.log = log
+        self.base = base
+        self._entries: list[Entry] = []
+
+    async def write(self, part: str, event: Event) -> None:
+        base = self._entries[-1].seq + 1 if self._entries else self.base
+        written = await self.log.append([event], base=base, origin=origin(part), shared=True)
+        self._entries += written
+
+    async def entries(self) -> list[Entry]:
+        """Return the entries of this step, further ones of an earlier attempt included.
+
+        Without these, the workflow would go on from a slot before them, and repeat steps.
+        """
+        mine = origin()
+        while is_retry():
+            end = self._entries[-1].seq + 1 if self._entries else self.base
+            entry = await self.log.find(end)
+            if entry is None or entry.origin.run != mine.run:
+                break
+            if entry.origin.activity.partition(" ")[0] != mine.activity:
+                break
+            self._entries.append(entry)
+        return self._entries

@@ -1,0 +1,150 @@
+"""Snapshots of a conversation's files, taken when they changed, restored on other workers."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
+from pathlib import Path
+
+from perdure.activities.support.resources import Resources
+from perdure.agent.spec import Agent
+from perdure.events.entry import Entry
+from perdure.events.files import Files
+from perdure.storage.errors import Altered, StoreRefused, TooLarge, Unrestorable, WorkspaceBusy
+from perdure.storage.keys import conversation_prefix
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.snapshots.mark import acquire_lock, last_snapshot_key
+from perdure.storage.snapshots.restore import restore
+from perdure.storage.snapshots.take import take
+from perdure.storage.snapshots.tree import Skipped
+from perdure.tools.terminal import SESSIONS
+
+logger = logging.getLogger(__name__)
+
+MAX_NAMED_SKIPS = 10
+"""Most skipped files of a snapshot that the log names."""
+
+NO_SLOT = -1
+"""The slot of files of which nothing is known."""
+
+
+def keeps_files(resources: Resources, spec: Agent) -> bool:
+    """Tell whether the files of such a conversation are kept in the store."""
+    is_enabled = spec.workspace is None if spec.snapshots is None else spec.snapshots
+    return is_enabled and resources.home is not None
+
+
+async def restore_files(resources: Resources, log: EventLog, spec: Agent, slot: int | None) -> None:
+    """Restore the files of slot `slot`, unless these or later ones are here already.
+
+    Later changes here stay, as a call with an unknown outcome may have made them. Raises Altered,
+    Unrestorable, StoreError, and OSError if the files cannot be written.
+    """
+    if slot is None or not keeps_files(resources, spec):
+        return
+    folder = resources.workspace(spec, log.conversation_id)
+    async with _lock_folder(folder) as descriptor:
+        if _read_slot(descriptor) >= slot and last_snapshot_key(folder) is not None:
+            return
+        files = (await log.get(slot)).files
+        if files is None or files.snapshot is None:
+            return
+        # Processes that run in the replaced folder would stay in the old one.
+        await SESSIONS.close_session(log.conversation_id)
+        resources.mcp.close_conversation(log.conversation_id)
+        await restore(resources.store, files.snapshot, folder, resources.snapshots)
+        await asyncio.to_thread(resources.sandbox.prepare, folder)
+        _write_slot(descriptor, slot)
+    logger.info("conversation %s goes on here, with its files", log.conversation_id)
+
+
+async def record_with_files(
+    resources: Resources,
+    log: EventLog,
+    spec: Agent,
+    slot: int | None,
+    append: Callable[[Files | None], Awaitable[list[Entry]]],
+    *,
+    changed: bool,
+) -> list[Entry]:
+    """Append an answer together with the snapshot of its files, if they changed.
+
+    The files are in the store before the answer is in the log. Concurrent answers wait for each
+    other, so that later slots have later files. `slot` has the last snapshot; `changed` says
+    whether the files may differ by now. If another process holds the folder, the next answer
+    takes the files along. Raises what `append` raises, and StoreUnavailable.
+    """
+    if not keeps_files(resources, spec) or (slot is None and not changed):
+        return await append(None)
+    folder = resources.workspace(spec, log.conversation_id)
+    async with AsyncExitStack() as stack:
+        try:
+            descriptor = await stack.enter_async_context(_lock_folder(folder))
+        except WorkspaceBusy as error:
+            logger.warning("%s", error)
+            return await append(None)
+        newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
+        before = (await log.get(newest)).files if newest != NO_SLOT else None
+        files = await _snapshot_files(resources, log, folder, before, changed)
+        entries = await append(None if files == before else files)
+        if entries[-1].files == files:
+            _write_slot(descriptor, entries[-1].seq)
+        return entries
+
+
+async def _snapshot_files(
+    resources: Resources, log: EventLog, folder: Path, before: Files | None, changed: bool
+) -> Files:
+    assert resources.home is not None, "files without a home are not kept"
+    files = (
+        before.model_copy(update={"home": resources.home}) if before else Files(home=resources.home)
+    )
+    if not changed:
+        return files
+    prefix = conversation_prefix(log.user_id, log.conversation_id)
+    last = files.snapshot
+    try:
+        options = (resources.snapshots, resources.secrets.names_in)
+        key = await take(resources.store, prefix, folder, last, *options) or last
+    except (Altered, Unrestorable, TooLarge, StoreRefused, OSError) as error:
+        fault = resources.secrets.mask(str(error))
+        logger.warning("the files of %s are not kept: %s", log.conversation_id, fault)
+        return files.model_copy(update={"fault": fault})
+    if key == last:
+        return files.model_copy(update={"fault": None})
+    return Files(home=resources.home, snapshot=key, left_out=_skipped_files(resources, key))
+
+
+def _skipped_files(resources: Resources, key: str | None) -> dict[str, str]:
+    """Return the files that the new snapshot skipped, with the reasons."""
+    snapshot = resources.snapshots.get(key) if key else None
+    tree = snapshot.tree.items() if snapshot else ()
+    skipped = ((path, entry.reason) for path, entry in tree if isinstance(entry, Skipped))
+    return {resources.secrets.mask(path): why for path, why in islice(skipped, MAX_NAMED_SKIPS)}
+
+
+@asynccontextmanager
+async def _lock_folder(folder: Path) -> AsyncIterator[int]:
+    """Lock a folder against all processes; the lock of a process that dies is released.
+
+    Yields the descriptor of the file beside the folder that holds the slot of its files.
+    """
+    lock_folder = folder.parent / ".snapshots"
+    lock_folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(lock_folder / f"{folder.name}.slot", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        await acquire_lock(descriptor, folder)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read_slot(descriptor: int) -> int:
+    text = os.pread(descriptor, 16, 0)
+    return int(text) if text else NO_SLOT
+
+
+def _write_slot(descriptor: int, slot: int) -> None:
+    os.pwrite(descriptor, b"%-16d" % slot, 0)

@@ -1,1 +1,0 @@
-"""What an agent forgets when its view has grown too large."""

@@ -1,1 +1,0 @@
-"""How a program talks to conversations: signals, updates, and the log."""

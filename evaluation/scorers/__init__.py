@@ -1,1 +1,0 @@
-"""Who tells what an agent's work is worth: one file a scorer."""

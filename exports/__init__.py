@@ -1,1 +1,0 @@
-"""A conversation in the formats of others: pure projections of its events."""

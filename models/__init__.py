@@ -1,1 +1,0 @@
-"""Who answers: litellm, and the scripted model that ships with us."""

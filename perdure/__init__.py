@@ -1,0 +1,98 @@
+"""Agent conversations that cannot be lost.
+
+Names are loaded at their first use: `import perdure` imports no other package.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perdure.agent.spec import Agent as Agent
+    from perdure.agent.spec import AmortizedCondenser as AmortizedCondenser
+    from perdure.agent.spec import BrowserMaskingCondenser as BrowserMaskingCondenser
+    from perdure.agent.spec import Confirmation as Confirmation
+    from perdure.agent.spec import CustomCondenser as CustomCondenser
+    from perdure.agent.spec import Limits as Limits
+    from perdure.agent.spec import MaskingCondenser as MaskingCondenser
+    from perdure.agent.spec import McpServer as McpServer
+    from perdure.agent.spec import ModelSpec as ModelSpec
+    from perdure.agent.spec import NoCondenser as NoCondenser
+    from perdure.agent.spec import PipelineCondenser as PipelineCondenser
+    from perdure.agent.spec import RecentCondenser as RecentCondenser
+    from perdure.agent.spec import Skills as Skills
+    from perdure.agent.spec import SummaryCondenser as SummaryCondenser
+    from perdure.client.batch.batches import Batches as Batches
+    from perdure.client.batch.handle import BatchHandle as BatchHandle
+    from perdure.client.client import Client as Client
+    from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.turn import TurnFailed as TurnFailed
+    from perdure.client.turn import TurnResult as TurnResult
+    from perdure.errors import Conflict as Conflict
+    from perdure.errors import Invalid as Invalid
+    from perdure.errors import MissingExtra as MissingExtra
+    from perdure.errors import NotFound as NotFound
+    from perdure.errors import PerdureError as PerdureError
+    from perdure.errors import TimedOut as TimedOut
+    from perdure.errors import Unreachable as Unreachable
+    from perdure.evaluation.sample import Sample as Sample
+    from perdure.evaluation.score import Outcome as Outcome
+    from perdure.evaluation.score import Score as Score
+    from perdure.evaluation.spec import BatchSpec as BatchSpec
+    from perdure.events.condensation import Condensation as Condensation
+    from perdure.events.control import ConversationErrorEvent as ConversationErrorEvent
+    from perdure.events.control import ConversationStateUpdateEvent as ConversationStateUpdateEvent
+    from perdure.events.control import StuckEvent as StuckEvent
+    from perdure.events.entry import Entry as Entry
+    from perdure.events.event import AnyEvent as AnyEvent
+    from perdure.events.messages import MessageEvent as MessageEvent
+    from perdure.events.tools import ActionEvent as ActionEvent
+    from perdure.events.tools import AgentErrorEvent as AgentErrorEvent
+    from perdure.events.tools import ObservationEvent as ObservationEvent
+    from perdure.settings.settings import Settings as Settings
+    from perdure.storage.errors import StoreError as StoreError
+    from perdure.tools.function import tool as tool
+    from perdure.tools.tool import Context as Context
+    from perdure.tools.tool import Tool as Tool
+    from perdure.tools.tool import ToolFailed as ToolFailed
+
+_MODULES = {
+    "agent.spec": (
+        "Agent AmortizedCondenser BrowserMaskingCondenser Confirmation CustomCondenser Limits "
+        "MaskingCondenser McpServer ModelSpec NoCondenser PipelineCondenser RecentCondenser Skills "
+        "SummaryCondenser"
+    ),
+    "client.batch.batches": "Batches",
+    "client.batch.handle": "BatchHandle",
+    "client.client": "Client",
+    "client.conversation": "Conversation",
+    "client.turn": "TurnFailed TurnResult",
+    "errors": "Conflict Invalid MissingExtra NotFound PerdureError TimedOut Unreachable",
+    "evaluation.sample": "Sample",
+    "evaluation.score": "Outcome Score",
+    "evaluation.spec": "BatchSpec",
+    "events.condensation": "Condensation",
+    "events.control": "ConversationErrorEvent ConversationStateUpdateEvent StuckEvent",
+    "events.entry": "Entry",
+    "events.event": "AnyEvent",
+    "events.messages": "MessageEvent",
+    "events.tools": "ActionEvent AgentErrorEvent ObservationEvent",
+    "settings.settings": "Settings",
+    "storage.errors": "StoreError",
+    "tools.function": "tool",
+    "tools.tool": "Context Tool ToolFailed",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'perdure' has no attribute {name!r}")
+    value = getattr(import_module(f"perdure.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""The agent as pure functions of what has happened: no clock, no I/O, no randomness."""

@@ -1,0 +1,1 @@
+"""The responses of a model: parsed, checked and turned into events."""

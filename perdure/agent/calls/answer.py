@@ -1,0 +1,186 @@
+"""The events of a model's response: a pure function of the recorded completion."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from perdure.agent.calls.annotations import NO_ANNOTATIONS, Annotations, split_annotations
+from perdure.agent.calls.arguments import parse_arguments
+from perdure.agent.calls.assessment import RiskAssessor, assess_actions
+from perdure.agent.calls.completion import Completion
+from perdure.agent.calls.tool_names import resolve_tool_name
+from perdure.events.content import MessageToolCall, TextContent, ToolDefinition
+from perdure.events.custom import AnyAction, CustomAction, parse_custom
+from perdure.events.event import Event
+from perdure.events.messages import MessageEvent
+from perdure.events.tools import ActionEvent, AgentErrorEvent, ToolErrorKind
+
+ParseArguments: TypeAlias = Callable[[dict[str, Any]], AnyAction]
+"""Turns arguments into an action; raises ValueError with a sentence for the model."""
+
+FindResources: TypeAlias = Callable[[Any], tuple[str, ...] | None]
+"""Returns the resources that an action reads or changes, or None if they are unknown; pure."""
+
+MAX_CALLS = 64
+"""Calls of one response that become actions: a model in a loop makes hundreds."""
+
+MAX_UNKNOWN_NAME_CHARS = 80
+"""Characters of an unknown tool name that are quoted to the model."""
+
+
+class OfferedTool(Protocol):
+    """The part of a tool that parsing its calls needs."""
+
+    @property
+    def definition(self) -> ToolDefinition: ...
+
+    @property
+    def parse(self) -> ParseArguments: ...
+
+    @property
+    def resources(self) -> FindResources: ...
+
+
+@dataclass(frozen=True)
+class _ParsedCall:
+    """A parsed call, with an action or an error."""
+
+    call: MessageToolCall
+    tool_name: str
+    action: AnyAction | None = None
+    resources: tuple[str, ...] | None = None
+    annotations: Annotations = NO_ANNOTATIONS
+    error: tuple[ToolErrorKind, str] | None = None
+
+
+def parse_response(
+    completion: Completion,
+    tools: Mapping[str, OfferedTool],
+    assessor: RiskAssessor | None = None,
+) -> list[Event]:
+    """Turn a model's response into events: its actions, or its message.
+
+    A call of an unknown tool, or with arguments that do not fit, is an action without `action`,
+    answered by an error that the model can correct. Actions come first and errors after them, so
+    that nothing stands between the calls of one response; with an assessor their risks come last.
+    Calls beyond `MAX_CALLS` are left out: the model sees its response without them, and can repeat
+    them.
+    """
+    calls = completion.message.tool_calls or ()
+    if not calls:
+        return [_message_event(completion)]
+    complete = completion.finish_reason != "length"
+    parsed_calls = [
+        _parse_call(call, tools, cut=not complete and nth == len(calls))
+        for nth, call in enumerate(calls[:MAX_CALLS], 1)
+    ]
+    events: list[Event] = [
+        _action_event(completion, parsed, first=nth == 0) for nth, parsed in enumerate(parsed_calls)
+    ]
+    events += _error_events(completion, parsed_calls)
+    if assessor is None:
+        return events
+    read_only = [name for name, it in tools.items() if it.definition.annotations.readOnlyHint]
+    return [*events, *assess_actions(events, assessor, read_only, completion.received)]
+
+
+def _message_event(completion: Completion) -> MessageEvent:
+    return MessageEvent(
+        timestamp=completion.received,
+        source="agent",
+        llm_message=completion.message,
+        llm_response_id=completion.id,
+    )
+
+
+def _action_event(completion: Completion, parsed: _ParsedCall, *, first: bool) -> ActionEvent:
+    """Make the event of a call; only the first one of a response carries the model's thoughts."""
+    message = completion.message
+    thought = (part for part in message.content if isinstance(part, TextContent) and part.text)
+    return ActionEvent(
+        timestamp=completion.received,
+        thought=tuple(thought) if first else (),
+        reasoning_content=message.reasoning_content if first else None,
+        thinking_blocks=message.thinking_blocks if first else (),
+        action=parsed.action,
+        tool_name=parsed.tool_name,
+        tool_call_id=parsed.call.id,
+        tool_call=parsed.call,
+        llm_response_id=completion.id,
+        security_risk=parsed.annotations.risk,
+        summary=parsed.annotations.summary,
+        touches=parsed.resources,
+    )
+
+
+def _error_events(
+    completion: Completion, parsed_calls: Sequence[_ParsedCall]
+) -> Iterator[AgentErrorEvent]:
+    for parsed in parsed_calls:
+        if parsed.error is not None:
+            classification, sentence = parsed.error
+            yield AgentErrorEvent(
+                timestamp=completion.received,
+                error=sentence,
+                classification=classification,
+                tool_name=parsed.tool_name,
+                tool_call_id=parsed.call.id,
+            )
+
+
+def _parse_call(
+    call: MessageToolCall, tools: Mapping[str, OfferedTool], *, cut: bool
+) -> _ParsedCall:
+    name = resolve_tool_name(call.name, tools.keys())
+    if name is None:
+        available = ", ".join(sorted(tools)) or "none"
+        sentence = f"There is no tool {_quote_name(call.name)}. Tools: {available}."
+        return _ParsedCall(call, call.name, error=("unknown_tool", sentence))
+    try:
+        arguments = parse_arguments(call.arguments, cut=cut)
+    except ValueError as error:
+        return _ParsedCall(
+            call, name, error=("bad_arguments", _unreadable_arguments(name, error, cut))
+        )
+    tool = tools[name]
+    own_arguments, annotations = split_annotations(tool.definition, arguments)
+    try:
+        action = tool.parse(own_arguments)
+        if isinstance(action, CustomAction):  # one that no package registers cannot be read back
+            parse_custom(CustomAction, action)
+    except Exception as error:
+        # A tool's own checks may raise anything; the model sees the error and can correct it.
+        return _ParsedCall(
+            call,
+            name,
+            annotations=annotations,
+            error=("bad_arguments", _invalid_arguments(name, error)),
+        )
+    return _ParsedCall(call, name, action, _find_resources(tool, action), annotations)
+
+
+def _find_resources(tool: OfferedTool, action: AnyAction) -> tuple[str, ...] | None:
+    try:
+        return tool.resources(action)
+    except Exception:  # with unknown resources the action runs alone
+        return None
+
+
+def _unreadable_arguments(name: str, error: ValueError, cut: bool) -> str:
+    if not cut:
+        return f"The arguments of {name} do not fit: {error}"
+    return (
+        f"The arguments of {name} were cut off, as the answer reached its token limit: send less "
+        "at once, in several calls if need be."
+    )
+
+
+def _invalid_arguments(name: str, error: Exception) -> str:
+    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return f"The arguments of {name} do not fit: {reason}"
+
+
+def _quote_name(name: str) -> str:
+    return repr(
+        name if len(name) <= MAX_UNKNOWN_NAME_CHARS else f"{name[:MAX_UNKNOWN_NAME_CHARS]}…"
+    )

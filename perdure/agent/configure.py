@@ -1,0 +1,73 @@
+"""The fields of an agent that can change while its conversation goes on."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from perdure.agent.loop.inbox import SpecChange
+from perdure.agent.spec import Agent
+from perdure.events.validation_errors import describe_errors, quote
+
+CHANGEABLE_FIELDS = (
+    "model",
+    "fallbacks",
+    "limits",
+    "condenser",
+    "stuck",
+    "confirmation",
+    "analyzers",
+    "parallel",
+    "tags",
+    "secrets",
+)
+"""Fields that can change. The agent was told its tools, prompt and workspace once; a change of its
+secrets is told anew.
+"""
+
+MAX_CHANGE_BYTES = 16 * 1024
+"""Bytes of one change: it becomes part of the state."""
+
+
+def check_changes(spec: Agent, changes: dict[str, Any]) -> SpecChange:
+    """Check the changes against the agent in force, and return them as they will be recorded.
+
+    Named fields are replaced whole, but of `limits`, `confirmation` and `stuck` only what is named
+    changes, and of `model` too where no other `name` is given; a plain text as `model` is its name.
+    Raises ValueError with a sentence.
+    """
+    if unknown := sorted(changes.keys() - set(CHANGEABLE_FIELDS)):
+        raise ValueError(
+            f"{quote(unknown[0])} cannot be changed: use {', '.join(CHANGEABLE_FIELDS)}."
+        )
+    current = spec.model_dump(mode="json")
+    merged = {name: _merge_field(name, current[name], value) for name, value in changes.items()}
+    try:
+        checked = Agent.model_validate({**current, **merged}).model_dump(
+            mode="json", exclude_none=True
+        )
+    except ValidationError as error:
+        raise ValueError(f"The change does not fit ({describe_errors(error)}).") from error
+    for name, value in merged.items():
+        if stray := _find_unknown_field(value, Agent.model_validate({**current, **merged}), name):
+            raise ValueError(f"`{name}` has no {quote(stray)}.")
+    change = SpecChange(changes={name: checked.get(name) for name in merged})
+    if (size := len(change.model_dump_json().encode())) > MAX_CHANGE_BYTES:
+        raise ValueError(f"The change has {size:,} bytes, and {MAX_CHANGE_BYTES:,} is the most.")
+    return change
+
+
+def _merge_field(name: str, current: Any, value: Any) -> Any:
+    if name == "model" and isinstance(value, str):
+        return {"name": value}
+    merges = name in ("limits", "confirmation", "stuck") or (
+        name == "model" and isinstance(value, dict) and "name" not in value
+    )
+    return {**current, **value} if merges and isinstance(value, dict) else value
+
+
+def _find_unknown_field(value: Any, spec: Agent, name: str) -> str | None:
+    """Return a field that validation would ignore, although somebody meant something by it."""
+    if not isinstance(value, dict):
+        return None
+    known = type(getattr(spec, name)).model_fields
+    return next((field for field in value if field not in known), None)

@@ -1,0 +1,1 @@
+"""The system prompt, skills and repository instructions."""

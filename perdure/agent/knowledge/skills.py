@@ -1,0 +1,223 @@
+"""Skills: knowledge in markdown files, and their triggers."""
+
+import re
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from perdure.agent.knowledge import front_matter
+from perdure.events.base import Frozen
+
+MAX_TRIGGERS = 256
+"""Keywords of one skill, and its globs with every `{a,b}` expanded."""
+
+MAX_NAME_CHARS = 128
+MAX_DESCRIPTION_CHARS = 1024
+
+# Scripts with spaces between words. In all others a keyword matches anywhere.
+WORD_CHARS = "0-9A-Za-z_\u00aa-\u1fff"
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_COMMA = re.compile(r",(?![^{}]*\})")
+
+
+class BadSkill(ValueError):
+    """The reason why a file is not a skill, as the rest of a sentence about it."""
+
+
+class Skill(Frozen):
+    """Knowledge for some situations: for all, at a keyword, or for certain files.
+
+    A `listed` skill is offered by name and description, for the agent to read when it needs it.
+    `location` is the path of its file for the agent's tools, or None if they cannot reach it.
+    """
+
+    name: str
+    content: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Globs; `**` matches any number of directories, and a glob without a slash fits in any
+    directory.
+    """
+    always: bool = False
+    listed: bool = False
+    location: str | None = None
+
+
+class Match(NamedTuple):
+    """A skill, and the keyword or path that triggered it."""
+
+    skill: Skill
+    trigger: str
+
+
+def parse_skill(
+    text: str, name: str, location: str | None = None, *, agent_skill: bool = False
+) -> Skill:
+    """Parse the skill in a file, in the dialect of OpenHands, AgentSkills or Cursor.
+
+    `name` is the default for a skill that names none; an `agent_skill` is a `SKILL.md`, which is
+    listed if it has no trigger. Any other file without a trigger is always on. Every skill has the
+    keyword `/name`, a listed one out of the agent's reach also its bare name; a skill that only
+    people may start is not listed. Raises BadSkill.
+    """
+    try:
+        fields, body = front_matter.split_front_matter(text)
+    except ValueError as error:
+        raise BadSkill(str(error)) from error
+    if not body.strip():
+        raise BadSkill("it says nothing")
+    name = _one_line(fields.get("name"), MAX_NAME_CHARS) or name
+    keywords = _texts(fields, "triggers", "keywords", "keyword")
+    paths = _expand_braces(_texts(fields, "paths", "path", "globs"))
+    task = "inputs" in fields or fields.get("type") == "task"
+    has_trigger = bool(keywords or paths or task)
+    by_default = not has_trigger and (not agent_skill or fields.get("type") == "repo")
+    always = _flag(fields, "always", "alwaysApply", default=by_default)
+    hidden = _flag(fields, "disable-model-invocation", default=False)
+    listed = not (always or hidden) and (agent_skill or not has_trigger)
+    own_keywords = (f"/{name}", name) if listed and location is None else (f"/{name}",)
+    return Skill(
+        name=name,
+        content=body.strip() + _inputs_note(fields.get("inputs")),
+        description=_one_line(fields.get("description"), MAX_DESCRIPTION_CHARS)
+        or _first_line(body),
+        keywords=tuple(dict.fromkeys((*keywords, *own_keywords))),
+        paths=paths,
+        always=always,
+        listed=listed,
+        location=location,
+    )
+
+
+def _one_line(value: Any, max_chars: int) -> str:
+    """Return the text on one line; empty for what is no text, or cannot be stored."""
+    if not isinstance(value, str):
+        return ""
+    storable = value.encode(errors="replace").decode()
+    return " ".join(storable.replace("\0", " ").split())[:max_chars]
+
+
+def _first_line(body: str) -> str:
+    lines = (line.strip() for line in body.splitlines())
+    return _one_line(next((line for line in lines if line and line[0] != "#"), ""), 200)
+
+
+def _texts(fields: dict[str, Any], *names: str) -> tuple[str, ...]:
+    """Return the values of the fields, as lists or separated by commas."""
+    values = [value for name in names for value in _as_list(fields.get(name))]
+    if len(values) > MAX_TRIGGERS:
+        raise BadSkill(f"it names over {MAX_TRIGGERS} {names[0]}")
+    return tuple(filter(None, (_one_line(value, MAX_DESCRIPTION_CHARS) for value in values)))
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return _COMMA.split(value)
+    return value if isinstance(value, list) else []
+
+
+def _flag(fields: dict[str, Any], *names: str, default: bool) -> bool:
+    # Only strings: a nested YAML list with many aliases would expand without end.
+    values = (fields.get(name) for name in names)
+    texts = [value.lower() for value in values if isinstance(value, str) and value]
+    return any(value in ("true", "yes", "on") for value in texts) if texts else default
+
+
+def _inputs_note(inputs: Any) -> str:
+    """List the inputs of a task for the agent to ask for."""
+    fields = inputs if isinstance(inputs, list) else []
+    rows = [
+        f"* {name}: {_one_line(value.get('description'), MAX_DESCRIPTION_CHARS)}".removesuffix(": ")
+        for value in fields
+        if isinstance(value, dict) and (name := _one_line(value.get("name"), MAX_NAME_CHARS))
+    ]
+    if not rows:
+        return ""
+    return "\n\nAsk the user for what the message does not say of these:\n" + "\n".join(rows)
+
+
+def skills_for_message(
+    text: str, skills: Iterable[Skill], activated: Collection[str]
+) -> list[Match]:
+    """Match the skills whose keywords are in a message and that are not activated yet."""
+    matches = ((skill, _find_keyword(text, skill.keywords)) for skill in skills)
+    return [Match(skill, key) for skill, key in matches if key and skill.name not in activated]
+
+
+def skills_for_path(path: str, skills: Iterable[Skill], activated: Collection[str]) -> list[Match]:
+    """Match the skills for a file, by its path in the workspace, that are not activated yet."""
+    return [
+        Match(skill, path)
+        for skill in skills
+        if skill.name not in activated and any(glob_matches(glob, path) for glob in skill.paths)
+    ]
+
+
+def _find_keyword(text: str, keywords: Iterable[str]) -> str | None:
+    return next((keyword for keyword in keywords if _keyword_pattern(keyword).search(text)), None)
+
+
+@lru_cache(maxsize=4096)
+def _keyword_pattern(keyword: str) -> re.Pattern[str]:
+    """Match whole words, in any case and with any space between them.
+
+    A command (`/deploy`) does not match within a path or a longer command.
+    """
+    words = r"\s+".join(map(re.escape, keyword.split()))
+    if keyword.startswith("/"):
+        return re.compile(
+            rf"(?<![{WORD_CHARS}/.:]){words}(?![{WORD_CHARS}/-]|\.[{WORD_CHARS}])", re.IGNORECASE
+        )
+    before = rf"(?<![{WORD_CHARS}])" if re.match(f"[{WORD_CHARS}]", keyword) else ""
+    after = rf"(?![{WORD_CHARS}])" if re.match(f"[{WORD_CHARS}]", keyword[-1]) else ""
+    return re.compile(f"{before}{words}{after}", re.IGNORECASE)
+
+
+def glob_matches(glob: str, path: str) -> bool:
+    """Match a path against a glob, in time linear in the length of the glob."""
+    parts = _glob_parts(glob)
+    reached = _skip_wildcards(parts, {0})
+    for name in path.split("/"):
+        here = (at for at in reached if at < len(parts))
+        positions = {
+            at if parts[at] == "**" else at + 1
+            for at in here
+            if parts[at] == "**" or fnmatchcase(name, parts[at])
+        }
+        reached = _skip_wildcards(parts, positions)
+    return len(parts) in reached
+
+
+def _glob_parts(glob: str) -> list[str]:
+    glob = glob.removeprefix("./")
+    if glob.endswith("/"):
+        glob += "**"
+    parts = glob.strip("/").split("/")
+    return parts if "/" in glob else ["**", *parts]
+
+
+def _skip_wildcards(parts: list[str], reached: set[int]) -> set[int]:
+    """Add the positions behind each `**`, which may match no directory at all."""
+    for at in range(len(parts)):
+        if at in reached and parts[at] == "**":
+            reached.add(at + 1)
+    return reached
+
+
+def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Expand every `{a,b}`."""
+    expanded: list[str] = []
+    remaining = list(patterns)
+    while remaining:
+        if len(expanded) + len(remaining) > MAX_TRIGGERS:
+            raise BadSkill(f"it names over {MAX_TRIGGERS} paths")
+        glob = remaining.pop()
+        if (braces := _BRACES.search(glob)) is None:
+            expanded.append(glob)
+        else:
+            head, tail = glob[: braces.start()], glob[braces.end() :]
+            remaining += [head + choice.strip() + tail for choice in braces[1].split(",")]
+    return tuple(expanded)

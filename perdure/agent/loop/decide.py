@@ -1,0 +1,249 @@
+"""The decision what to do next, in one place."""
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from perdure.agent.loop.inbox import (
+    AgentWarning,
+    Approval,
+    CloseRequest,
+    ConfirmationRequest,
+    InboxItem,
+    InterruptRequest,
+    Rejection,
+    StuckFinding,
+    UserMessage,
+    json_size,
+)
+from perdure.agent.loop.limits import find_reached_limit, warn_of_limit
+from perdure.agent.loop.state import (
+    DELEGATE_TOOL,
+    PendingAction,
+    RunNotes,
+    State,
+    actions_to_confirm,
+    find_lost_call,
+)
+from perdure.agent.loop.steps import (
+    Act,
+    Condense,
+    CondenseReason,
+    Delegate,
+    GenerateTitle,
+    Prepare,
+    Record,
+    Refusal,
+    ResolveLostCall,
+    Step,
+    Think,
+)
+from perdure.agent.loop.stuck import detect_stuck, warn_of_stuck
+from perdure.agent.spec import Agent
+from perdure.agent.view.condense.thresholds import exceeds_threshold
+
+MAX_RECORD_BYTES = 96 * 1024
+"""Bytes of waiting items that one step records; at least one item is always recorded."""
+
+MAX_RECORD_ITEMS = 100
+"""Items that one step records: their summaries come back in one payload of 128 KiB at most."""
+
+NO_NOTES = RunNotes()
+
+STOPPED_REASON = "The user stopped the agent before this was done."
+
+
+def decide(
+    state: State,
+    inbox: Sequence[InboxItem],
+    seconds_left: float | None = None,
+    notes: RunNotes = NO_NOTES,
+) -> tuple[Step, ...]:
+    """Return the next steps, to run side by side; none until somebody asks for something.
+
+    `seconds_left` is the time to the deadline, where there is one.
+    """
+    # First: no event says that a call was lost, and a pause must not discard that.
+    if lost := find_lost_call(state, notes):
+        return (ResolveLostCall(action_seq=lost[0], detail=lost[1]),)
+    if inbox:
+        return (_record_inbox(state, inbox),)
+    if state.status == "closed" or state.spec is None:
+        return ()
+    if state.status == "idle" and state.pending:  # the response and the interrupt crossed
+        seqs = tuple(action.seq for action in state.pending)
+        refused = Refusal(action_seqs=seqs, reason=STOPPED_REASON)
+        return (Record(items=(), refusal=refused),)
+    if state.condense_reason == "user" and not (state.pending and state.status == "running"):
+        return (_condense(state, "user"),)
+    if state.status != "running":
+        return () if notes.title_failed else _generate_title(state, state.spec)
+    in_time = seconds_left is None or seconds_left > 0
+    if state.pending and in_time:
+        return _run_pending(state, state.spec)
+    return (_continue_turn(state, state.spec, seconds_left, notes.condense_above),)
+
+
+def select_items(inbox: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
+    """Select the first items of the inbox that one step can record, at least one."""
+    selected: list[InboxItem] = []
+    bytes_left = MAX_RECORD_BYTES
+    for item in inbox[:MAX_RECORD_ITEMS]:
+        bytes_left -= json_size(item)
+        if selected and bytes_left < 0:
+            break
+        selected.append(item)
+    return tuple(selected)
+
+
+def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
+    waiting = select_items(inbox)
+    items = tuple(_drop_repeated_rejections(state, waiting))
+    return Record(
+        items=items,
+        from_inbox=len(waiting),
+        refusal=refuse_pending(state, items),
+        spec_seq=state.spec_seq,
+        shown_skills=None if state.first_user_seq is None else state.shown_skills,
+    )
+
+
+def _drop_repeated_rejections(state: State, items: Sequence[InboxItem]) -> Iterator[InboxItem]:
+    """Yield the items without rejections of actions that another item has rejected already."""
+    unanswered = {action.seq for action in state.pending}
+    for item in items:
+        if isinstance(item, Rejection):
+            actions = tuple(seq for seq in item.actions if seq in unanswered)
+            unanswered -= set(actions)
+            item = item.model_copy(update={"actions": actions})
+        yield item
+
+
+def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
+    """Refuse the pending actions that the items rule out.
+
+    An interrupt or a close refuses all of them, a new message those that wait for confirmation.
+    """
+    if any(isinstance(item, InterruptRequest | CloseRequest) for item in items):
+        refused, reason = state.pending, STOPPED_REASON
+        answered = _action_seqs(items, Rejection)
+    elif any(isinstance(item, UserMessage) for item in items):
+        refused, reason = actions_to_confirm(state), "Superseded by a new message of the user."
+        before = tuple(takewhile(lambda item: not isinstance(item, UserMessage), items))
+        answered = _action_seqs(before, Approval) | _action_seqs(items, Rejection)
+    else:
+        return None
+    remaining = tuple(
+        action.seq
+        for action in refused
+        if action.outcome_unknown is None and action.seq not in answered
+    )
+    return Refusal(action_seqs=remaining, reason=reason) if remaining else None
+
+
+def _action_seqs(items: Sequence[InboxItem], kind: type[Approval] | type[Rejection]) -> set[int]:
+    return {seq for item in items if isinstance(item, kind) for seq in item.actions}
+
+
+def _condense(state: State, reason: CondenseReason) -> Condense:
+    return Condense(
+        spec_seq=state.spec_seq,
+        forgotten_seqs=state.forgotten_seqs,
+        reason=reason,
+        overflows=state.overflows,
+    )
+
+
+def _generate_title(state: State, spec: Agent) -> tuple[Step, ...]:
+    if spec.title_model is None or state.title is not None or state.first_user_seq is None:
+        return ()
+    return (GenerateTitle(spec_seq=state.spec_seq, message_seq=state.first_user_seq),)
+
+
+def _run_pending(state: State, spec: Agent) -> tuple[Step, ...]:
+    """Return the actions that can run now, or the request for a person's confirmation."""
+    if waiting := actions_to_confirm(state):
+        return (_record_item(ConfirmationRequest(actions=tuple(action.seq for action in waiting))),)
+    parallel = tuple(_select_parallel(state, spec.parallel))
+    delegations = sum(action.tool_name == DELEGATE_TOOL for action in parallel)
+    return tuple(_act(state, action, delegations) for action in parallel)
+
+
+def _select_parallel(state: State, limit: int) -> Iterator[PendingAction]:
+    """Yield the first actions of the response that do not conflict with each other."""
+    first = state.pending[0]
+    batch = takewhile(lambda action: action.response_id == first.response_id, state.pending)
+    selected: list[PendingAction] = []
+    for action in batch:
+        if len(selected) == max(1, limit) or any(
+            _conflicts(state, action, other) for other in selected
+        ):
+            return
+        selected.append(action)
+        yield action
+
+
+def _conflicts(state: State, action: PendingAction, other: PendingAction) -> bool:
+    """Check whether two actions must not run at the same time."""
+    readers = state.tool_traits.read_only
+    if action.tool_name in readers and other.tool_name in readers:
+        return False
+    if action.resources is None or other.resources is None:
+        return True
+    return not set(action.resources).isdisjoint(other.resources)
+
+
+def _act(state: State, pending: PendingAction, delegations: int) -> Act | Delegate:
+    """Build the step for an action; parallel delegations share the remaining budget equally."""
+    if pending.tool_name == DELEGATE_TOOL:
+        budget = _remaining_budget(state)
+        share = None if budget is None else budget / delegations
+        return Delegate(
+            action_seq=pending.seq, spec_seq=state.spec_seq, budget=share, files_seq=state.files_seq
+        )
+    assert state.prompt_seq is not None, "actions come after the prompt"
+    return Act(
+        action_seq=pending.seq,
+        spec_seq=state.spec_seq,
+        prompt_seq=state.prompt_seq,
+        repeatable=pending.repeatable,
+        shown_skills=state.shown_skills or None,
+        files_seq=state.files_seq,
+    )
+
+
+def _remaining_budget(state: State) -> float | None:
+    assert state.spec is not None, "actions come after the spec"
+    budget = state.spec.limits.max_budget
+    return None if budget is None else max(0.0, budget - state.usage.cost)
+
+
+def _continue_turn(
+    state: State, spec: Agent, seconds_left: float | None, condense_above: int
+) -> Step:
+    """Return the next step of the agent's turn: stop, warn, condense or ask the model."""
+    if state.prompt_seq is None:
+        return Prepare(spec_seq=state.spec_seq)
+    if evidence := detect_stuck(state.recent_events, spec.stuck, state.tool_traits.polling):
+        return _record_item(StuckFinding(**evidence.model_dump()))
+    if failure := find_reached_limit(state, seconds_left):
+        return _record_item(failure)
+    if stuck_warning := warn_of_stuck(state.recent_events, spec.stuck, state.tool_traits.polling):
+        return _record_item(AgentWarning(topic="stuck", text=stuck_warning))
+    if state.condense_reason == "overflow":
+        return _condense(state, "overflow")
+    if limit_warning := warn_of_limit(state, seconds_left):
+        return _record_item(limit_warning)
+    if state.view_events >= condense_above and exceeds_threshold(
+        spec.condenser, state.view_events, state.view_tokens
+    ):
+        return _condense(state, "size")
+    return Think(
+        spec_seq=state.spec_seq,
+        prompt_seq=state.prompt_seq,
+        forgotten_seqs=state.forgotten_seqs or None,
+        response_index=state.response_count,
+    )
+
+
+def _record_item(item: InboxItem) -> Record:
+    return Record(items=(item,))

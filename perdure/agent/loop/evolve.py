@@ -1,0 +1,315 @@
+"""The effect of each event on the state of its conversation."""
+
+import hashlib
+from collections.abc import Collection
+from functools import reduce
+from typing import Any
+
+from perdure.agent.loop.state import PendingAction, State, ToolTraits, actions_to_confirm
+from perdure.agent.loop.status import Trigger, next_status
+from perdure.agent.loop.stuck import add_recent
+from perdure.agent.spec import Agent
+from perdure.agent.view.seq_ranges import merge_ranges
+from perdure.events.summary import EventSummary
+from perdure.events.usage import Usage
+
+MAX_MESSAGE_IDS = 300
+"""Message ids that a conversation remembers, to recognize repeated messages."""
+
+MAX_MESSAGE_ID_BYTES = 24 * 1024
+"""Bytes of all remembered message ids: the largest state must fit into a Temporal payload."""
+
+MAX_SHOWN_SKILLS = 64
+"""Newest skills that a conversation remembers to have shown."""
+
+MAX_BILLS = 16
+"""Models with a bill of their own; all others share one."""
+
+PROMPT_KINDS = frozenset(
+    {
+        "SystemPromptEvent",
+        "MessageEvent",
+        "RecallEvent",
+        "ActionEvent",
+        "ObservationEvent",
+        "AgentErrorEvent",
+        "UserRejectObservation",
+    }
+)
+"""The events that become part of the model's prompt."""
+
+
+def fold(state: State, summaries: list[EventSummary]) -> State:
+    """Apply the events to the state; events that it already contains are skipped."""
+    new = (digest for digest in summaries if digest.seq >= state.next_seq)
+    return reduce(evolve, new, state)
+
+
+def evolve(state: State, event: EventSummary) -> State:
+    """Apply one event to the state.
+
+    Raises ValueError where an event before it is missing.
+    """
+    if event.seq != state.next_seq:
+        raise ValueError(f"event {event.seq} follows event {state.next_seq - 1}: one is missing")
+    sha = hashlib.sha256(f"{state.sha}{event.sha}".encode()).hexdigest()[:32]
+    changes = _update_recent(state, event) | _update_view(state, event) | _add_usage(state, event)
+    changes |= _apply(state, event) | _update_files(event)
+    return state.model_copy(update={"next_seq": event.seq + 1, "sha": sha, **changes})
+
+
+def _apply(state: State, event: EventSummary) -> dict[str, Any]:
+    match event.kind:
+        case "MessageEvent":
+            return _apply_message(state, event)
+        case "SystemPromptEvent":
+            return _apply_prompt(event)
+        case "ActionEvent":
+            return _add_pending(state, event)
+        case "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation":
+            return _remove_pending(state, event)
+        case "SecurityAnalysisEvent":
+            return _apply_risks(state, event)
+        case "RecallEvent":
+            skills = dict.fromkeys((*state.shown_skills, *(event.value or ())))
+            return {"shown_skills": tuple(skills)[-MAX_SHOWN_SKILLS:]}
+        case "CondensationRequest":
+            return _request_condensation(state, event)
+        case "Condensation":
+            return {"condense_reason": None}
+        case "PauseEvent":
+            return _move_status(state, "pause")
+        case "InterruptEvent":
+            return _apply_interrupt(state)
+        case "StuckEvent":
+            return _move_status(state, "stuck", f"{event.key}: {event.value}")
+        case "ConversationErrorEvent":
+            failed = _move_status(state, "failure", f"{event.key}: {event.value}")
+            return {**failed, "condense_reason": None, "overflows": 0}
+        case "ConversationStateUpdateEvent":
+            return _apply_update(state, event)
+        case _:
+            return {}
+
+
+def _move_status(state: State, trigger: Trigger, reason: str | None = None) -> dict[str, Any]:
+    """Move the status; an unchanged status keeps its reason, unless the trigger is a failure."""
+    status = next_status(state.status, trigger)
+    if status == state.status and trigger not in ("failure", "stuck"):
+        return {}
+    return {"status": status, "reason": reason}
+
+
+def _apply_interrupt(state: State) -> dict[str, Any]:
+    moved = _move_status(state, "interrupt", "interrupted by the user")
+    reason = None if state.condense_reason == "user" else state.condense_reason
+    return {**moved, "finish_call_seq": None, "condense_reason": reason}
+
+
+def _apply_message(state: State, event: EventSummary) -> dict[str, Any]:
+    if event.source == "user":
+        return _apply_user_message(state, event)
+    if event.source == "environment":
+        topics = (*state.warned_about, *([event.key] if event.key else []))
+        return {"warned_about": tuple(dict.fromkeys(topics))}
+    return {} if event.key == "interrupted" else _end_turn(state)
+
+
+def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
+    moved = _move_status(state, "message")
+    turn = {} if state.status == "running" else {"turn": state.turn + 1, "iterations": 0}
+    first_seq = event.seq if state.first_user_seq is None else state.first_user_seq
+    changes = {
+        **moved,
+        **turn,
+        "turn_open": True,
+        "first_user_seq": first_seq,
+        "last_user_seq": event.seq,
+        "warned_about": (),
+    }
+    if event.message_id is None:
+        return changes
+    seen = {**state.message_seqs, event.message_id: event.seq}
+    while len(seen) > MAX_MESSAGE_IDS or sum(map(len, seen)) > MAX_MESSAGE_ID_BYTES:
+        del seen[next(iter(seen))]
+    return {**changes, "message_seqs": seen}
+
+
+def _end_turn(state: State) -> dict[str, Any]:
+    return {**_move_status(state, "answer"), "turn_open": False, "finish_call_seq": None}
+
+
+def _apply_prompt(event: EventSummary) -> dict[str, Any]:
+    traits = ToolTraits(
+        repeatable=event.repeatable or (),
+        read_only=event.read_only or (),
+        polling=event.polling or (),
+    )
+    return {"prompt_seq": event.seq, "tool_traits": traits}
+
+
+def _add_pending(state: State, event: EventSummary) -> dict[str, Any]:
+    if event.is_error:  # not executable: its error follows
+        return {}
+    assert event.action_id is not None, "an action has an id"
+    assert event.tool_name is not None, "an action names its tool"
+    pending = PendingAction(
+        seq=event.seq,
+        action_id=event.action_id,
+        tool_name=event.tool_name,
+        tool_call_id=event.tool_call_id or "",
+        response_id=event.llm_response_id or "",
+        repeatable=event.tool_name in state.tool_traits.repeatable,
+        preview=event.preview,
+        resources=event.resources,
+        risk=event.risk or "UNKNOWN",
+    )
+    return {"pending": (*state.pending, pending)}
+
+
+def _remove_pending(state: State, event: EventSummary) -> dict[str, Any]:
+    """Remove an answered action; once a response with a successful `finish` is done, end the turn.
+
+    A message that came after the call of `finish` keeps the turn open: the agent must see it.
+    """
+    answered = [action for action in state.pending if action.action_id == event.action_id]
+    remaining = tuple(action for action in state.pending if action.action_id != event.action_id)
+    finish_seq = state.finish_call_seq
+    if event.kind == "ObservationEvent" and event.tool_name == "finish" and not event.is_error:
+        finish_seq = next((action.seq for action in answered), finish_seq)
+    unfinished = {**_set_pending(state, remaining), "finish_call_seq": finish_seq}
+    if remaining or finish_seq is None:
+        return unfinished
+    if state.last_user_seq > finish_seq:
+        return {**unfinished, "finish_call_seq": None}
+    return {"pending": remaining, **_end_turn(state)}
+
+
+def _set_pending(state: State, pending: tuple[PendingAction, ...]) -> dict[str, Any]:
+    """Set the pending actions; once none of them waits for confirmation, the agent goes on."""
+    changes = {"pending": pending}
+    if actions_to_confirm(state.model_copy(update=changes)):
+        return changes
+    return {**changes, **_move_status(state, "respond")}
+
+
+def _apply_risks(state: State, event: EventSummary) -> dict[str, Any]:
+    risks = event.value or {}
+    pending = tuple(
+        action.model_copy(update={"risk": risks[action.action_id]})
+        if action.action_id in risks
+        else action
+        for action in state.pending
+    )
+    return {"pending": pending}
+
+
+def _approve(state: State, actions: list[int]) -> dict[str, Any]:
+    pending = tuple(
+        action.model_copy(update={"approved": True}) if action.seq in actions else action
+        for action in state.pending
+    )
+    return _set_pending(state, pending)
+
+
+def _mark_confirmation_requested(state: State) -> tuple[PendingAction, ...]:
+    waiting = actions_to_confirm(state)
+    return tuple(
+        action.model_copy(update={"confirmation_requested": True}) if action in waiting else action
+        for action in state.pending
+    )
+
+
+def _request_condensation(state: State, event: EventSummary) -> dict[str, Any]:
+    if event.source == "user":
+        return {"condense_reason": state.condense_reason or "user"}
+    return {"condense_reason": "overflow", "overflows": state.overflows + 1}
+
+
+def _update_recent(state: State, event: EventSummary) -> dict[str, Any]:
+    if state.spec is None:
+        return {}
+    return {"recent_events": add_recent(state.recent_events, event, state.spec.stuck)}
+
+
+def _update_view(state: State, event: EventSummary) -> dict[str, Any]:
+    """Add the event to the size of the view, or subtract the events that it condenses."""
+    if event.kind == "Condensation":
+        if event.value is None:  # of a newer writer: an unreadable event leaves the view as it is
+            return {}
+        summary = event.value["summary"]
+        return {
+            "view_events": max(0, state.view_events - event.value["count"] + (summary > 0)),
+            "view_tokens": max(0, state.view_tokens - event.value["size"] + summary),
+            "forgotten_seqs": merge_ranges(state.forgotten_seqs, event.value["forgotten"]),
+        }
+    if event.kind not in PROMPT_KINDS:
+        return {}
+    return {"view_events": state.view_events + 1, "view_tokens": state.view_tokens + event.tokens}
+
+
+def _add_usage(state: State, event: EventSummary) -> dict[str, Any]:
+    """Add up usage; usage without a purpose counts as a response of the model."""
+    bill = event.usage
+    if bill is None:
+        return {}
+    key = f"{bill.purpose or 'chat'} {bill.model}".rstrip()
+    if key not in state.usage_by_model and len(state.usage_by_model) >= MAX_BILLS:
+        key = "others"
+    spent_on = {**state.usage_by_model, key: state.usage_by_model.get(key, Usage()) + bill}
+    spent = {"usage": state.usage + bill, "usage_by_model": spent_on}
+    if bill.purpose:
+        return spent
+    counts = {"iterations": state.iterations + 1, "response_count": state.response_count + 1}
+    return {**spent, **counts, "last_usage": bill, "overflows": 0}
+
+
+def _update_files(event: EventSummary) -> dict[str, Any]:
+    return {} if event.home is None else {"files_seq": event.seq, "home": event.home}
+
+
+def _apply_update(state: State, event: EventSummary) -> dict[str, Any]:
+    match event.key, event.value:
+        case "opened", value:
+            pending = _mark_lost_calls(state, value.get("resumed") or ())
+            return {"run_id": value["run_id"], "pending": pending}
+        case "spec", _:
+            return _apply_spec(state, event)
+        case "status", "resumed":
+            moved = _move_status(state, "resume" if state.turn_open else "rest")
+            return {**moved, "recent_events": (), "warned_about": ()}
+        case "status", "waiting_for_confirmation":
+            return {**_move_status(state, "ask"), "pending": _mark_confirmation_requested(state)}
+        case "status", "closed":
+            return _move_status(state, "close")
+        case "confirmed", actions:
+            return _approve(state, actions)
+        case "title", title:
+            return {"title": title}
+        case "not_condensed", _ if state.condense_reason == "user":
+            return {"condense_reason": None}
+        case _:
+            return {}
+
+
+def _apply_spec(state: State, event: EventSummary) -> dict[str, Any]:
+    """Put another spec in force; its policy may end the wait for confirmation."""
+    new = {"spec": Agent.model_validate(event.value), "spec_seq": event.seq, "warned_about": ()}
+    return {**new, **_set_pending(state.model_copy(update=new), state.pending)}
+
+
+def _mark_lost_calls(state: State, resumed: Collection[int]) -> tuple[PendingAction, ...]:
+    """Mark the calls of a running conversation that may have been lost with its workflow.
+
+    `resumed` are delegations whose conversation goes on.
+    """
+    detail = "The conversation's workflow was lost while the call may have been running."
+    stays = state.status != "running" or actions_to_confirm(state)
+    return tuple(
+        action.model_copy(update={"outcome_unknown": None})
+        if action.seq in resumed
+        else action
+        if stays or action.repeatable
+        else action.model_copy(update={"outcome_unknown": detail})
+        for action in state.pending
+    )

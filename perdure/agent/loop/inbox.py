@@ -1,0 +1,170 @@
+"""Requests to a conversation that its log does not hold yet."""
+
+import re
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from perdure.events.base import Frozen
+
+MAX_MESSAGE_BYTES = 96 * 1024
+"""Bytes of one message as JSON; longer text belongs in a file of the workspace."""
+
+_MESSAGE_ID = re.compile(r"[ !#-\[\]-~]{1,128}")
+"""ASCII of one byte a character in JSON: a state remembers many ids."""
+
+_IMAGE = re.compile(r"https?://\S+|data:image/[a-z.+-]+;base64,[A-Za-z0-9+/=]+")
+
+
+class UserMessage(Frozen):
+    """A message of a user; `message_id` makes repeats harmless, `images` are URLs or data URLs."""
+
+    kind: Literal["said"] = "said"
+    text: str
+    images: tuple[str, ...] = ()
+    message_id: str | None = None
+    sender: str | None = None
+
+
+class PauseRequest(Frozen):
+    kind: Literal["pause_asked"] = "pause_asked"
+
+
+class ResumeRequest(Frozen):
+    kind: Literal["resume_asked"] = "resume_asked"
+
+
+class InterruptRequest(Frozen):
+    """Stop what is running, and wait for the user."""
+
+    kind: Literal["interrupt_asked"] = "interrupt_asked"
+
+
+class CondenseRequest(Frozen):
+    kind: Literal["condense_asked"] = "condense_asked"
+
+
+class CloseRequest(Frozen):
+    kind: Literal["close_asked"] = "close_asked"
+
+
+class Approval(Frozen):
+    """A person's approval of the actions in these slots."""
+
+    kind: Literal["confirmed"] = "confirmed"
+    actions: tuple[int, ...]
+
+
+class Rejection(Frozen):
+    """A person's rejection of the actions in these slots."""
+
+    kind: Literal["rejected"] = "rejected"
+    actions: tuple[int, ...]
+    reason: str
+
+
+class SpecChange(Frozen):
+    """New values for fields of the spec."""
+
+    kind: Literal["configured"] = "configured"
+    changes: dict[str, Any]
+
+
+class StateNote(Frozen):
+    """A note that steers nothing: the title, or values of the conversation's state."""
+
+    kind: Literal["noted"] = "noted"
+    key: Literal["title", "state"]
+    value: Any
+
+
+class TurnFailure(Frozen):
+    """A failure that ends the turn; `detail` is a sentence that says what to do."""
+
+    kind: Literal["failed"] = "failed"
+    code: str
+    detail: str
+
+
+class RefusedInput(Frozen):
+    """Input that was refused after the sender could be told."""
+
+    kind: Literal["refused"] = "refused"
+    detail: str
+
+
+class AgentWarning(Frozen):
+    """A warning to the agent; `topic` is its reason."""
+
+    kind: Literal["nudged"] = "nudged"
+    topic: Literal["stuck", "limits"]
+    text: str
+
+
+class StuckFinding(Frozen):
+    """The finding that the agent is stuck, with the range of events that show it."""
+
+    kind: Literal["found_stuck"] = "found_stuck"
+    pattern: str
+    first_seq: int
+    last_seq: int
+    count: int
+
+
+class ConfirmationRequest(Frozen):
+    """The request that a person confirms the actions in these slots."""
+
+    kind: Literal["confirmation_asked"] = "confirmation_asked"
+    actions: tuple[int, ...]
+
+
+InboxItem: TypeAlias = Annotated[
+    UserMessage
+    | PauseRequest
+    | ResumeRequest
+    | InterruptRequest
+    | CondenseRequest
+    | CloseRequest
+    | Approval
+    | Rejection
+    | SpecChange
+    | StateNote
+    | TurnFailure
+    | RefusedInput
+    | AgentWarning
+    | StuckFinding
+    | ConfirmationRequest,
+    Field(discriminator="kind"),
+]
+
+
+def json_size(item: Frozen) -> int:
+    """Return the size of a model as JSON, in bytes."""
+    return len(item.model_dump_json().encode())
+
+
+def find_message_error(message: UserMessage) -> str | None:
+    """Return a sentence on what is wrong with the message, or None if it can be recorded."""
+    if not message.text.strip() and not message.images:
+        return "The message is empty: say what the agent should do."
+    if not _encodable("".join((message.text, message.sender or "", *message.images))):
+        return "The message holds half a surrogate pair: send the whole character, or none."
+    if message.message_id is not None and not _MESSAGE_ID.fullmatch(message.message_id):
+        return "A message_id has 1 to 128 ASCII characters, without quotes and backslashes."
+    if not all(map(_IMAGE.fullmatch, message.images)):
+        return "An image is an http address, or data:image/…;base64,… with the image itself."
+    size = json_size(message)
+    if size > MAX_MESSAGE_BYTES:
+        return (
+            f"The message has {size:,} bytes and the limit is {MAX_MESSAGE_BYTES:,}: "
+            "put the text in a file of the workspace and name the file."
+        )
+    return None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

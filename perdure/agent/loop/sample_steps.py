@@ -1,0 +1,69 @@
+"""The steps of an attempt beyond the agent's own, and its requests for a larger allowance."""
+
+from collections.abc import Sequence
+
+from perdure.agent.loop.attempt import Allowance, Attempt
+from perdure.agent.loop.state import State
+from perdure.agent.loop.steps import Condense, GenerateTitle, Say, SetUp, Step, Think
+
+TURN_ID_PREFIX = "turn "
+"""The prefix of message ids by which a sample begins its turns; the number follows."""
+
+PAID_STEPS = (Think, Condense, GenerateTitle)
+"""The steps that cost something."""
+
+
+def count_started_turns(state: State) -> int:
+    """Count the turns that the sample has begun."""
+    turns = (
+        name[len(TURN_ID_PREFIX) :]
+        for name in state.message_seqs
+        if name.startswith(TURN_ID_PREFIX)
+    )
+    return max((int(turn) + 1 for turn in turns if turn.isdecimal()), default=0)
+
+
+def next_sample_step(attempt: Attempt, state: State) -> SetUp | Say | None:
+    """Return the sample's step while the agent is at rest; None ends the attempt.
+
+    A turn with any end but a final answer is the last one.
+    """
+    if state.first_user_seq is None:
+        if state.status != "idle":
+            return None
+        if attempt.needs_setup:
+            return SetUp(attempt=attempt, spec_seq=state.spec_seq)
+        return Say(attempt=attempt, turn=0, spec_seq=state.spec_seq, shown_skills=None)
+    turn = count_started_turns(state)
+    if state.status != "finished" or turn > attempt.later_turns:
+        return None
+    return Say(attempt=attempt, turn=turn, spec_seq=state.spec_seq, shown_skills=state.shown_skills)
+
+
+def needed_allowance(attempt: Attempt, state: State, steps: Sequence[Step]) -> Allowance | None:
+    """Return the allowance needed before these steps, or None if the present one is enough.
+
+    The next response is estimated to cost as much as the last one.
+    """
+    allowance = attempt.allowance
+    if allowance is None or not any(isinstance(step, PAID_STEPS) for step in steps):
+        return None
+    spent, last = spent_allowance(state), state.last_usage
+    cost, tokens = spent.cost or 0.0, spent.tokens or 0
+    next_tokens = last.prompt_tokens + last.completion_tokens
+    short_of_cost = allowance.cost is not None and cost + last.cost > allowance.cost
+    short_of_tokens = allowance.tokens is not None and tokens + next_tokens > allowance.tokens
+    if not (short_of_cost or short_of_tokens):
+        return None
+    # Ask for twice the amount spent, so that requests become rarer as an attempt grows.
+    return Allowance(
+        cost=None if allowance.cost is None else max(2 * cost, cost + last.cost, allowance.cost),
+        tokens=None
+        if allowance.tokens is None
+        else max(2 * tokens, tokens + next_tokens, allowance.tokens),
+    )
+
+
+def spent_allowance(state: State) -> Allowance:
+    spent = state.usage
+    return Allowance(cost=spent.cost, tokens=spent.prompt_tokens + spent.completion_tokens)

@@ -1,0 +1,112 @@
+"""The input of a conversation's workflow, and its answers to clients."""
+
+from pydantic import Field
+
+from perdure.agent.loop.attempt import Attempt, AttemptSummary
+from perdure.agent.loop.inbox import InboxItem
+from perdure.agent.loop.state import RunNotes, State, actions_to_confirm
+from perdure.agent.loop.status import Status
+from perdure.agent.loop.steps import Parent
+from perdure.agent.spec import Agent
+from perdure.events.base import Frozen
+from perdure.events.risk import Risk
+from perdure.events.summary import EventSummary
+from perdure.events.usage import Usage
+
+
+class Start(Frozen):
+    """The input of the workflow: a `spec` begins a conversation, None reopens one from its log."""
+
+    conversation_id: str
+    user_id: str
+    spec: Agent | None = None
+    parent: Parent | None = None
+    """The conversation that delegated this one; the workflow ends with its first turn."""
+    attempt: Attempt | None = None
+    """The attempt of which this is the conversation; spec and first message come from the store."""
+    searchable: bool = False
+    """Whether Temporal knows our search attributes; an unknown one would stop the workflow."""
+    model_queues: dict[str, str] | None = None
+    """The known queues of rate-limited models, by the model's name."""
+    state: State | None = None
+    """The state that an earlier run of the same workflow hands on, like `notes` and `inbox`."""
+    notes: RunNotes = RunNotes()
+    inbox: tuple[InboxItem, ...] = ()
+
+
+class Delegation(Frozen):
+    """The conversation that an action delegates to, or the results that the action already has."""
+
+    start: Start | None = None
+    results: tuple[EventSummary, ...] = ()
+
+
+class RecordedMessage(Frozen):
+    """The place of a message in the log."""
+
+    seq: int
+    event_id: str
+
+
+class PendingCall(Frozen):
+    """An action without a result; `asks` says that it waits for a person."""
+
+    seq: int
+    tool_name: str
+    tool_call_id: str
+    risk: Risk
+    asks: bool
+
+
+class ConversationStatus(Frozen):
+    """The public status of a conversation; `waiting` counts items that are not in the log yet."""
+
+    conversation_id: str
+    status: Status
+    reason: str | None = None
+    title: str | None = None
+    turn: int = 0
+    iterations: int = 0
+    next_seq: int = 0
+    shown: int = 0
+    tokens: int = 0
+    pending: tuple[PendingCall, ...] = ()
+    waiting: int = 0
+    spent: Usage = Usage()
+    spent_on: dict[str, Usage] = Field(default_factory=dict)
+    model: str | None = None
+    tags: tuple[str, ...] = ()
+    trouble: str | None = None
+    """The reason why the conversation is stalled, and what to do; only clients can find out."""
+    scored: AttemptSummary | None = None
+    """The result of an attempt."""
+
+
+def build_status(conversation_id: str, state: State, waiting: int = 0) -> ConversationStatus:
+    unconfirmed = {action.seq for action in actions_to_confirm(state)}
+    return ConversationStatus(
+        conversation_id=conversation_id,
+        status=state.status,
+        reason=state.reason,
+        title=state.title or None,
+        turn=state.turn,
+        iterations=state.iterations,
+        next_seq=state.next_seq,
+        shown=state.view_events,
+        tokens=state.view_tokens,
+        pending=tuple(
+            PendingCall(
+                seq=action.seq,
+                tool_name=action.tool_name,
+                tool_call_id=action.tool_call_id,
+                risk=action.risk,
+                asks=action.seq in unconfirmed,
+            )
+            for action in state.pending
+        ),
+        waiting=waiting,
+        spent=state.usage,
+        spent_on=state.usage_by_model,
+        model=state.spec.model.name if state.spec else None,
+        tags=state.spec.tags if state.spec else (),
+    )

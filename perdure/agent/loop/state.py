@@ -1,0 +1,174 @@
+"""The state of a conversation in its workflow: small, and a fold of its events."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from perdure.agent.loop.inbox import InboxItem, UserMessage
+from perdure.agent.loop.status import Status
+from perdure.agent.loop.stuck import RecentEvent
+from perdure.agent.spec import Agent
+from perdure.agent.view.seq_ranges import SeqRanges
+from perdure.events.base import Frozen
+from perdure.events.risk import Risk
+from perdure.events.summary import EventSummary
+from perdure.events.usage import Usage
+
+HARMLESS_TOOLS = ("think", "finish")
+"""Tools without effects, which need no confirmation."""
+
+DELEGATE_TOOL = "delegate"
+"""The tool whose calls are conversations of their own."""
+
+
+class PendingAction(Frozen):
+    """An action without a result."""
+
+    seq: int
+    action_id: str
+    tool_name: str
+    tool_call_id: str
+    response_id: str
+    """The model's response that asked for the action."""
+    repeatable: bool
+    preview: str | None = None
+    resources: tuple[str, ...] | None = None
+    risk: Risk = "UNKNOWN"
+    confirmation_requested: bool = False
+    """Whether a person was asked; from then on only approval lets the action run."""
+    approved: bool = False
+    outcome_unknown: str | None = None
+    """A sentence on the call if it may have been lost with an earlier workflow."""
+
+
+class ToolTraits(Frozen):
+    """The names of the tools with each trait."""
+
+    repeatable: tuple[str, ...] = ()
+    """Tools that may run a second time."""
+    read_only: tuple[str, ...] = ()
+    polling: tuple[str, ...] = ()
+    """Tools that an agent calls repeatedly in order to wait."""
+
+
+class State(Frozen):
+    """The history of a conversation as far as decisions need it."""
+
+    next_seq: int = 0
+    sha: str = ""
+    """A running hash over the stored bytes of every event."""
+    status: Status = "idle"
+    reason: str | None = None
+    run_id: str | None = None
+    spec: Agent | None = None
+    spec_seq: int = 0
+    prompt_seq: int | None = None
+    tool_traits: ToolTraits = ToolTraits()
+    pending: tuple[PendingAction, ...] = ()
+    turn_open: bool = False
+    """Whether the agent still has to end its turn."""
+    first_user_seq: int | None = None
+    """The slot of the first message of a user."""
+    last_user_seq: int = -1
+    """The slot of the newest message of a user."""
+    finish_call_seq: int | None = None
+    """The slot of a successful call of `finish`, while other calls of its response are pending."""
+    turn: int = 0
+    iterations: int = 0
+    """The number of the model's responses in this turn."""
+    response_count: int = 0
+    """The number of the model's responses in the conversation."""
+    usage: Usage = Usage()
+    usage_by_model: dict[str, Usage] = Field(default_factory=dict)
+    """The total usage, by purpose and model."""
+    last_usage: Usage = Usage()
+    """The usage of the newest response."""
+    view_events: int = 0
+    """The number of events in the prompt."""
+    view_tokens: int = 0
+    """The estimated tokens of the events in the prompt."""
+    forgotten_seqs: SeqRanges = ()
+    """The slots that condensations have removed from the prompt."""
+    overflows: int = 0
+    """The number of prompts since the last response that were too long."""
+    condense_reason: Literal["overflow", "user"] | None = None
+    recent_events: tuple[RecentEvent, ...] = ()
+    """The events that stuck detection compares."""
+    warned_about: tuple[str, ...] = ()
+    """The topics that the agent has been warned of."""
+    shown_skills: tuple[str, ...] = ()
+    files_seq: int | None = None
+    """The slot of the event with the newest snapshot of the workspace."""
+    home: str | None = None
+    """The queue of the workers that have the workspace on disk."""
+    title: str | None = None
+    message_seqs: dict[str, int] = Field(default_factory=dict)
+    """The slots of the newest messages, by their senders' ids for them."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Tell whether the conversation waits for a person or a program."""
+        return self.status != "running"
+
+
+def is_recorded(state: State, item: InboxItem) -> bool:
+    """Check whether the item is a message that the log already holds, by its sender's id."""
+    return isinstance(item, UserMessage) and item.message_id in state.message_seqs
+
+
+def actions_to_confirm(state: State) -> tuple[PendingAction, ...]:
+    """Return the pending actions that need a person's confirmation."""
+    return tuple(action for action in state.pending if _needs_confirmation(state, action))
+
+
+def _needs_confirmation(state: State, pending: PendingAction) -> bool:
+    if (
+        pending.approved
+        or pending.outcome_unknown is not None
+        or pending.tool_name in HARMLESS_TOOLS
+    ):
+        return False
+    required = state.spec is not None and state.spec.confirmation.required_for(pending.risk)
+    return pending.confirmation_requested or required
+
+
+class RunNotes(Frozen):
+    """Facts about a workflow's own steps that no event holds; the next run inherits it."""
+
+    lost_calls: dict[int, str] = Field(default_factory=dict)
+    """A sentence on each call whose outcome is unknown, by the slot of its action."""
+    condense_above: int = 0
+    """The number of events up to which condensing for size is not tried again."""
+    title_failed: bool = False
+
+
+def find_lost_call(state: State, notes: RunNotes) -> tuple[int, str] | None:
+    """Return the slot of the first action whose outcome is unknown, and a sentence on it."""
+    for action in state.pending:
+        detail = notes.lost_calls.get(action.seq, action.outcome_unknown)
+        if detail is not None:
+            return action.seq, detail
+    return None
+
+
+def note_lost_call(notes: RunNotes, action_seq: int, detail: str) -> RunNotes:
+    return notes.model_copy(update={"lost_calls": {**notes.lost_calls, action_seq: detail}})
+
+
+def postpone_condensing(notes: RunNotes, state: State) -> RunNotes:
+    """Postpone the next try to condense for size until the view has grown."""
+    above = state.view_events + max(10, state.view_events // 10)
+    return notes.model_copy(update={"condense_above": above})
+
+
+def update_notes(notes: RunNotes, state: State, summaries: Sequence[EventSummary]) -> RunNotes:
+    """Drop what the events of a step, which `state` has, have made obsolete."""
+    changes: dict[str, Any] = {}
+    if any(event.kind == "Condensation" for event in summaries):
+        changes["condense_above"] = 0
+    if notes.lost_calls:
+        seqs = {action.seq for action in state.pending}
+        lost = {seq: detail for seq, detail in notes.lost_calls.items() if seq in seqs}
+        changes["lost_calls"] = lost
+    return notes.model_copy(update=changes)

@@ -1,0 +1,387 @@
+"""An agent: its model, its tools and its limits. It travels with the conversation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypedDict, Unpack
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    NaiveDatetime,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from perdure.errors import Invalid
+from perdure.events.base import Timestamp, Tolerant
+from perdure.events.risk import Risk
+from perdure.events.validation_errors import describe_errors
+
+TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600.0
+
+MAX_SPEC_BYTES = 24 * 1024
+"""Bytes of an agent without its prompt: it is part of the state of its conversation."""
+
+MAX_TAG_BYTES = 1500
+"""Bytes of all tags of a conversation: Temporal's search attributes take 2 KB."""
+
+
+_MOMENT: TypeAdapter[NaiveDatetime] = TypeAdapter(NaiveDatetime)
+
+
+def _check_moment(text: str) -> str:
+    _MOMENT.validate_python(text)
+    return text
+
+
+def _check_tag_bytes(tags: tuple[str, ...]) -> tuple[str, ...]:
+    if (size := sum(len(tag.encode()) for tag in tags)) > MAX_TAG_BYTES:
+        raise ValueError(
+            f"all tags together have {size:,} bytes, and {MAX_TAG_BYTES:,} is the most"
+        )
+    return tags
+
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0, le=TEN_YEARS_SECONDS, allow_inf_nan=False)]
+Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
+"""The length that Temporal's search attributes take."""
+Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+Moment: TypeAlias = Annotated[Timestamp, AfterValidator(_check_moment)]
+Tags: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_check_tag_bytes)
+]
+
+
+class ModelSpec(Tolerant):
+    """The model to ask. `name` is litellm's, or `scripted:FILE`; the worker holds the keys.
+
+    A capability that is None is taken from litellm's list of models.
+    """
+
+    name: Name
+    api_base: str | None = None
+    temperature: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    max_output_tokens: int | None = None
+    max_input_tokens: int | None = None
+    """The context window."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    native_tool_calling: bool | None = None
+    """Whether the provider takes tools; False offers them through the prompt."""
+    vision: bool | None = None
+    """Whether images are sent; False leaves a note in their place."""
+    prompt_caching: bool | None = None
+    """Whether the prompt carries cache markers for the provider."""
+    timeout: Seconds = 600.0
+    """Seconds for one response."""
+
+
+class Limits(Tolerant):
+    """Limits that end a turn or a conversation, with a status and a reason.
+
+    `max_iterations` counts the model's responses in one turn; all other limits hold for the whole
+    conversation.
+    """
+
+    max_iterations: Count = 500
+    max_budget: Dollars | None = None
+    """US dollars."""
+    max_tokens: Count | None = None
+    """Tokens of prompts and responses together."""
+    max_events: Count | None = None
+    """Events of the log."""
+    deadline: Moment | None = None
+    """A moment in UTC."""
+
+
+class Confirmation(Tolerant):
+    """The policy that makes actions wait for a person: none, all, or those of `threshold` risk."""
+
+    policy: Literal["never", "always", "risky"] = "never"
+    threshold: Literal["LOW", "MEDIUM", "HIGH"] = "HIGH"
+    confirm_unknown: bool = True
+    """Whether an action of unknown risk waits too."""
+
+    def required_for(self, risk: Risk) -> bool:
+        """Check whether an action of this risk waits for a person."""
+        if self.policy != "risky":
+            return self.policy == "always"
+        if risk == "UNKNOWN":
+            return self.confirm_unknown
+        return RISK_LEVELS.index(risk) >= RISK_LEVELS.index(self.threshold)
+
+
+RISK_LEVELS: tuple[Risk, ...] = ("UNKNOWN", "LOW", "MEDIUM", "HIGH")
+"""Risks from the lowest to the highest; an unknown risk ranks below all known ones."""
+
+
+class StuckThresholds(Tolerant):
+    """The number of repetitions that count as stuck, by pattern; 0 switches a pattern off."""
+
+    action_observation: Count = 4
+    action_error: Count = 3
+    """Failures of the same action before a warning; one more is stuck."""
+    monologue: Count = 3
+    alternating: Count = 6
+    window: int = Field(default=20, ge=0, le=50)
+    """The number of newest events that are compared."""
+
+
+class NoCondenser(Tolerant):
+    """Show the model everything until it does not fit any more."""
+
+    kind: Literal["none"] = "none"
+
+
+class RecentCondenser(Tolerant):
+    """Show the first `keep_first` events of the view and the newest, `max_events` in all."""
+
+    kind: Literal["recent"] = "recent"
+    keep_first: Count = 2
+    max_events: Count = 100
+
+
+class AmortizedCondenser(Tolerant):
+    """Beyond `max_size` events, forget all but the first `keep_first` and the newest.
+
+    There is no summary; half of `max_size` is left.
+    """
+
+    kind: Literal["amortized"] = "amortized"
+    max_size: Count = 240
+    keep_first: Count = 2
+
+
+class MaskingCondenser(Tolerant):
+    """Show observations before the newest `attention_window` events as a short note."""
+
+    kind: Literal["observation_masking"] = "observation_masking"
+    attention_window: Count = 100
+    max_chars: Count | None = None
+    """Observations of more characters are shown as a note at any age."""
+
+
+class BrowserMaskingCondenser(Tolerant):
+    """Show only the newest `attention_window` observations of the browser."""
+
+    kind: Literal["browser_masking"] = "browser_masking"
+    attention_window: Count = 1
+    tools: tuple[str, ...] = ("browser*",)
+    """Patterns of tool names, as in a shell."""
+
+
+class SummaryCondenser(Tolerant):
+    """Have a model summarize what is forgotten beyond `max_size` events or `max_tokens` tokens.
+
+    `keep_first` events stay; at least `minimum_progress` of the view is forgotten, or nothing.
+    """
+
+    kind: Literal["llm_summary"] = "llm_summary"
+    max_size: Count = 240
+    max_tokens: Count | None = None
+    keep_first: Count = 2
+    minimum_progress: float = Field(default=0.1, ge=0, le=1)
+    model: ModelSpec | None = None
+    """None means the agent's own model."""
+
+
+class CustomCondenser(Tolerant):
+    """Have `function` plan what is forgotten beyond `max_size` events or `max_tokens` tokens.
+
+    The function is a `module:attribute` or an entry point of CONDENSER_GROUP, and gets `options`.
+    """
+
+    kind: Literal["custom"] = "custom"
+    function: Annotated[str, Field(min_length=1)]
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    max_size: Count = 240
+    max_tokens: Count | None = None
+
+
+_Single: TypeAlias = (
+    NoCondenser
+    | RecentCondenser
+    | AmortizedCondenser
+    | MaskingCondenser
+    | BrowserMaskingCondenser
+    | SummaryCondenser
+    | CustomCondenser
+)
+
+
+SingleCondenser: TypeAlias = Annotated[_Single, Field(discriminator="kind")]
+
+
+class PipelineCondenser(Tolerant):
+    """Apply condensers in order until one of them condenses."""
+
+    kind: Literal["pipeline"] = "pipeline"
+    condensers: tuple[SingleCondenser, ...]
+
+
+CondenserSpec: TypeAlias = Annotated[_Single | PipelineCondenser, Field(discriminator="kind")]
+
+
+class McpServer(Tolerant):
+    """A server of the Model Context Protocol: a `command` to start, or a `url` to ask.
+
+    `env` and `headers` map a name to the environment variable of the worker that holds its value:
+    an agent contains no secrets. An untrusted server's hints can only make its treatment stricter.
+    Times are in seconds.
+    """
+
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    trusted: bool = False
+    include: tuple[str, ...] = ()
+    """Tools to offer, by name; none named means all."""
+    start_timeout: Seconds = 60.0
+    call_timeout: Seconds = 600.0
+
+
+class Skills(Tolerant):
+    """Sources of skills: folders of markdown files, and the workspace's own.
+
+    `instructions` are the files of the workspace that instruct agents.
+    """
+
+    folders: tuple[str, ...] = ()
+    workspace: bool = True
+    """Whether the skills that the workspace itself brings along are read."""
+    instructions: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules")
+
+
+class AgentFields(TypedDict, total=False):
+    """The arguments of `Agent` beside its model."""
+
+    agent: str | None
+    fallbacks: Sequence[ModelSpec | str]
+    title_model: ModelSpec | str | None
+    system_prompt: str | None
+    tools: Sequence[str | Callable[..., Any]]
+    mcp: Sequence[McpServer]
+    skills: Skills
+    limits: Limits
+    condenser: CondenserSpec
+    stuck: StuckThresholds
+    confirmation: Confirmation
+    analyzers: Sequence[str]
+    parallel: int
+    tags: Sequence[str]
+    workspace: str | None
+    snapshots: bool | None
+    network: bool
+    secrets: Sequence[str]
+    tool_timeout: float
+    heartbeat_timeout: float
+    idle_timeout: float
+
+
+class Agent(Tolerant):
+    """An agent: its model, its tools and its limits; times are in seconds.
+
+    A model is a `ModelSpec` or a name alone. A tool is the name of a built-in one,
+    `module:attribute`, or a function that workers can import. Raises Invalid.
+    """
+
+    model: ModelSpec
+    agent: Name | None = None
+    """The agent's name; operators find its conversations by it."""
+    fallbacks: tuple[ModelSpec, ...] = ()
+    """Models to ask in this order when the first one cannot respond."""
+    title_model: ModelSpec | None = None
+    """The model that generates the title; None means the first words of the conversation."""
+    system_prompt: str | None = None
+    """None means the one in `agent/knowledge/system_prompt.py`."""
+    tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
+    mcp: tuple[McpServer, ...] = ()
+    skills: Skills = Skills()
+    limits: Limits = Limits()
+    condenser: CondenserSpec = SummaryCondenser()
+    stuck: StuckThresholds = StuckThresholds()
+    confirmation: Confirmation = Confirmation()
+    analyzers: tuple[str, ...] = ("model", "rules")
+    """Analyzers that rate an action's risk where a policy asks for it: the highest rating counts.
+    `module:attribute` names a custom one.
+    """
+    parallel: int = 8
+    """The maximum of tool calls of one response that run side by side."""
+    tags: Tags = ()
+    workspace: str | None = None
+    """A directory on the worker's machine; None means a directory of the conversation's own."""
+    snapshots: bool | None = None
+    """Whether the workspace is saved in the store; None means only the conversation's own."""
+    network: bool = False
+    """Whether commands have network access in a sandbox."""
+    secrets: tuple[Variable, ...] = ()
+    """Names of the worker's secrets; a command that names one gets its value."""
+    tool_timeout: Seconds = 3600.0
+    heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
+    """Seconds without a heartbeat before a worker's step is given to another worker."""
+    idle_timeout: Seconds = 3600.0
+    """Seconds that a conversation with nothing to do keeps its workflow; its log outlives it."""
+
+    def __init__(self, model: ModelSpec | str, **fields: Unpack[AgentFields]) -> None:
+        if unknown := sorted(fields.keys() - type(self).model_fields.keys()):
+            names = ", ".join(type(self).model_fields)
+            raise Invalid(f"An agent has no {unknown[0]!r}.", f"It has {names}.")
+        if "tools" in fields:
+            fields["tools"] = tuple(map(_reference, fields["tools"]))
+        try:
+            super().__init__(model=model, **fields)
+        except ValidationError as error:
+            raise Invalid(f"The agent is invalid: {describe_errors(error)}.") from error
+
+    # pydantic calls an `__init__` of one's own for nested values too, unless it is marked so.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_models(cls, fields: Any) -> Any:
+        """Make a model's name a ModelSpec."""
+        if not isinstance(fields, Mapping):
+            return fields
+        table = dict(fields)
+        for key in ("model", "title_model"):
+            table |= {key: _model(table[key])} if key in table else {}
+        if isinstance(table.get("fallbacks"), list | tuple):
+            table["fallbacks"] = [_model(fallback) for fallback in table["fallbacks"]]
+        return table
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
+        if size > MAX_SPEC_BYTES:
+            raise ValueError(
+                f"all but the prompt has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
+            )
+        return self
+
+
+def _model(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _reference(tool: Any) -> str:
+    """The name by which a worker finds a tool. Raises Invalid."""
+    if isinstance(tool, str):
+        return tool
+    module, name = getattr(tool, "__module__", "__main__"), getattr(tool, "__qualname__", "")
+    if not callable(tool) or not name:
+        raise Invalid(
+            f"{tool!r} is no tool.",
+            "Name a built-in tool or `module:attribute`, or give a function with type hints.",
+        )
+    if module == "__main__" or not name.isidentifier():
+        raise Invalid(
+            f"The tool {name!r} cannot be imported by a worker.",
+            "Put it at the top level of a module of its own, and import it from there.",
+        )
+    return f"{module}:{name}"

@@ -1,0 +1,1 @@
+"""Condensing a view that has grown too large."""

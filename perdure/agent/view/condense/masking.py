@@ -1,0 +1,110 @@
+"""The visible part of a view: a prompt leaves out the rest, although it is not forgotten."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from perdure.agent.spec import (
+    BrowserMaskingCondenser,
+    CondenserSpec,
+    MaskingCondenser,
+    PipelineCondenser,
+    RecentCondenser,
+)
+from perdure.agent.view.cut_points import ViewEvent, find_cut_points
+from perdure.agent.view.view import View
+from perdure.events.content import join_text
+from perdure.events.messages import SystemPromptEvent
+from perdure.events.tools import ObservationEvent
+
+OLD_RESULT_NOTE = (
+    "[This result was left out because it is old. Call the tool again if you need it.]"
+)
+
+
+@dataclass(frozen=True)
+class VisibleView:
+    """The events of a prompt; `notes` replace the content of results, by their ids."""
+
+    events: Sequence[ViewEvent]
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+def mask_view(view: View, condenser: CondenserSpec) -> VisibleView:
+    """Apply the condenser's masks to the view."""
+    return _apply_mask(VisibleView(view.events), condenser, view)
+
+
+def _apply_mask(visible: VisibleView, condenser: CondenserSpec, view: View) -> VisibleView:
+    match condenser:
+        case RecentCondenser():
+            return VisibleView(_select_recent(visible.events, condenser, view), visible.notes)
+        case MaskingCondenser():
+            return VisibleView(
+                visible.events, {**visible.notes, **dict(_mask_results(visible.events, condenser))}
+            )
+        case BrowserMaskingCondenser():
+            return VisibleView(
+                visible.events,
+                {**visible.notes, **dict(_mask_browser_results(visible.events, condenser))},
+            )
+        case PipelineCondenser():
+            for inner in condenser.condensers:
+                visible = _apply_mask(visible, inner, view)
+            return visible
+        case _:
+            return visible
+
+
+def _select_recent(
+    events: Sequence[ViewEvent], condenser: RecentCondenser, view: View
+) -> Sequence[ViewEvent]:
+    """Select the first and the newest events, and at least the last group."""
+    cut_points = find_cut_points(events, view.groups)
+    first = cut_points.at_or_after(max(condenser.keep_first, count_prompt_events(events)))
+    if first is None:
+        return events
+    last = min(len(events), len(events) - condenser.max_events + first)
+    at = cut_points.at_or_after(last)
+    if at is None or at == len(events):
+        at = cut_points.at_or_before(len(events) - 1)
+    return events if at <= first else [*events[:first], *events[at:]]
+
+
+def count_prompt_events(events: Sequence[ViewEvent]) -> int:
+    """Count the leading events that always stay: the system prompt."""
+    return int(bool(events) and isinstance(events[0], SystemPromptEvent))
+
+
+def _mask_results(
+    events: Sequence[ViewEvent], condenser: MaskingCondenser
+) -> Iterator[tuple[str, str]]:
+    old = len(events) - condenser.attention_window
+    for at, event in enumerate(events):
+        if not isinstance(event, ObservationEvent):
+            continue
+        size = len(join_text(event.observation.content))
+        if at < old:
+            yield event.id, OLD_RESULT_NOTE
+        elif condenser.max_chars is not None and size > condenser.max_chars:
+            yield event.id, _long_result_note(size, condenser.max_chars)
+
+
+def _long_result_note(size: int, limit: int) -> str:
+    return (
+        f"[This result was left out: it has {size:,} characters, and {limit:,} are shown at most. "
+        "Ask for a smaller part of it.]"
+    )
+
+
+def _mask_browser_results(
+    events: Sequence[ViewEvent], condenser: BrowserMaskingCondenser
+) -> Iterator[tuple[str, str]]:
+    results = [
+        event
+        for event in events
+        if isinstance(event, ObservationEvent)
+        and any(fnmatchcase(event.tool_name, pattern) for pattern in condenser.tools)
+    ]
+    for event in results[: max(0, len(results) - condenser.attention_window)]:
+        yield event.id, OLD_RESULT_NOTE

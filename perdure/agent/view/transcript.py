@@ -1,0 +1,231 @@
+"""The messages of a prompt: a view in the OpenAI chat format."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from perdure.agent.calls.argument_text import render_arguments
+from perdure.agent.spec import CondenserSpec, NoCondenser
+from perdure.agent.view.atomic_groups import ActionResult, AtomicGroups
+from perdure.agent.view.condense.masking import VisibleView, mask_view
+from perdure.agent.view.cut_points import ViewEvent, is_user
+from perdure.agent.view.view import View
+from perdure.events.content import ImageContent, TextContent, ToolDefinition, join_text
+from perdure.events.event import AnyEvent
+from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
+from perdure.events.tools import (
+    ActionEvent,
+    AgentErrorEvent,
+    ObservationEvent,
+    UserRejectObservation,
+)
+
+ChatMessage: TypeAlias = dict[str, Any]
+
+MAX_CALL_ID_CHARS = 40
+"""Characters of a call id that every provider accepts."""
+
+
+class Transcript:
+    """The messages of a view; grows with the log, and renders each event once.
+
+    The messages are well formed, whatever the log holds: a call stands with its result or not at
+    all, the results in the order of the calls, nothing between them, and no call id twice. So a
+    batch is shown once its last result is in, and messages sent meanwhile come after it. Empty
+    messages are left out: some providers reject them. The newest system prompt stays in force even
+    if a condensation forgot it.
+    """
+
+    def __init__(self, condenser: CondenserSpec | None = None) -> None:
+        self.condenser: CondenserSpec = condenser or NoCondenser()
+        self.view = View()
+        self._rendered: dict[str, Any] = {}
+
+    def add(self, event: AnyEvent) -> None:
+        self.view.add(event)
+
+    def extend(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            self.view.add(event)
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        prompt = self.view.prompt
+        if prompt is None:
+            return []
+        tools: list[dict[str, Any]] = self._render_once(
+            f"{prompt.id} tools", lambda: [render_tool(tool) for tool in prompt.tools]
+        )
+        return tools
+
+    def messages(self) -> list[ChatMessage]:
+        """Return the prompt as it stands; callers may change the list, but not its messages."""
+        visible = mask_view(self.view, self.condenser)
+        batches = _Batches(visible.events, self.view.groups)
+        messages: list[ChatMessage] = []
+        if self.view.prompt is not None:
+            messages.append(_system_message(self.view.prompt))
+        for event, recalled in _attach_recalls(visible.events):
+            if isinstance(event, ActionEvent):
+                messages += self._render_batch(batches, event, visible)
+            elif (message := self._render_other(event, recalled)) is not None and message[
+                "content"
+            ]:
+                messages.append(message)
+        return messages
+
+    def _render_other(
+        self, event: ViewEvent, recalled: Sequence[RecallEvent]
+    ) -> ChatMessage | None:
+        match event:
+            case MessageEvent():
+                key = f"{event.id} {len(recalled)}"
+                message: ChatMessage = self._render_once(
+                    key, lambda: _chat_message(event, recalled)
+                )
+                return message
+            case _:
+                return {"role": "user", "content": event.model_text()}
+
+    def _render_batch(
+        self, batches: "_Batches", first: ActionEvent, visible: VisibleView
+    ) -> list[ChatMessage]:
+        """Render a batch and its results at the first of its actions."""
+        actions = batches.actions_begun_by(first)
+        if not actions:
+            return []
+        numbered = [(action, batches.unique_call_id(action)) for action in actions]
+        calls = [
+            {"id": call_id, "type": "function", "function": self._render_call(action)}
+            for action, call_id in numbered
+        ]
+        results = [
+            self._render_result(batches.results[action.id], call_id, visible)
+            for action, call_id in numbered
+        ]
+        return [_calls_message(first, calls), *results]
+
+    def _render_call(self, action: ActionEvent) -> Any:
+        return self._render_once(action.id, lambda: _call_fields(action))
+
+    def _render_result(
+        self, event: ActionResult, call_id: str, visible: VisibleView
+    ) -> ChatMessage:
+        note = visible.notes.get(event.id)
+        content = (
+            self._render_once(event.id, lambda: _result_content(event)) if note is None else note
+        )
+        name = event.tool_name
+        return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
+
+    def _render_once(self, key: str, render: Callable[[], Any]) -> Any:
+        if key not in self._rendered:
+            self._rendered[key] = render()
+        return self._rendered[key]
+
+
+class _Batches:
+    """The actions of each response, their results, and the call ids in use."""
+
+    def __init__(self, events: Sequence[ViewEvent], groups: AtomicGroups) -> None:
+        self.results: dict[str, ActionResult] = {}
+        self._batch_of = groups.batch_of
+        self._actions: dict[int, list[ActionEvent]] = {}
+        self._ids: set[str] = set()
+        for event in events:
+            if isinstance(event, ActionEvent):
+                self._actions.setdefault(self._batch_of[event.id], []).append(event)
+            elif isinstance(event, ActionResult):
+                self.results[groups.action_of[event.id]] = event
+
+    def actions_begun_by(self, action: ActionEvent) -> list[ActionEvent]:
+        """Return all actions of the batch if `action` is its first one, else none."""
+        actions = self._actions[self._batch_of[action.id]]
+        return actions if actions[0] is action else []
+
+    def unique_call_id(self, action: ActionEvent) -> str:
+        """Return the call's own id, or a generated one if that is empty or a duplicate."""
+        call_id = action.tool_call_id
+        if not call_id or call_id in self._ids:
+            call_id = f"call_{action.id.replace('-', '')}"[:MAX_CALL_ID_CHARS]
+        self._ids.add(call_id)
+        return call_id
+
+
+def _attach_recalls(events: Sequence[ViewEvent]) -> Iterator[tuple[ViewEvent, list[RecallEvent]]]:
+    """Yield each event, a user's message together with the recalls right behind it."""
+    at = 0
+    while at < len(events):
+        event, recalled = events[at], []
+        at += 1
+        if isinstance(event, MessageEvent) and is_user(event):
+            while at < len(events) and isinstance(recall := events[at], RecallEvent):
+                recalled.append(recall)
+                at += 1
+        yield event, recalled
+
+
+def _system_message(event: SystemPromptEvent) -> ChatMessage:
+    """Render the system prompt, with its dynamic part behind what providers can cache."""
+    parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
+    if len(parts) == 1:
+        return {"role": "system", "content": event.system_prompt.text}
+    return {"role": "system", "content": [item for part in parts for item in _render_part(part)]}
+
+
+def _calls_message(first: ActionEvent, calls: list[dict[str, Any]]) -> ChatMessage:
+    text = join_text(first.thought) or None
+    message: ChatMessage = {"role": "assistant", "content": text, "tool_calls": calls}
+    return message | _thinking_fields(first)
+
+
+def _thinking_fields(event: Any) -> ChatMessage:
+    """Return the model's thoughts; the adapter knows which provider wants them back."""
+    fields: ChatMessage = {}
+    if event.reasoning_content:
+        fields["reasoning_content"] = event.reasoning_content
+    if event.thinking_blocks:
+        fields["thinking_blocks"] = [block.model_dump() for block in event.thinking_blocks]
+    return fields
+
+
+def _call_fields(event: ActionEvent) -> dict[str, Any]:
+    return {"name": event.tool_call.name, "arguments": render_arguments(event)}
+
+
+def _result_content(event: ActionResult) -> Any:
+    match event:
+        case ObservationEvent():
+            return _render_content(event.observation.content)
+        case AgentErrorEvent():
+            return event.error
+        case UserRejectObservation():
+            return f"The user did not allow this: {event.rejection_reason}"
+
+
+def _chat_message(event: MessageEvent, recalled: Sequence[RecallEvent]) -> ChatMessage:
+    message = event.llm_message
+    context = (TextContent(text=recall.content) for recall in recalled if recall.content)
+    content = _render_content((*message.content, *event.extended_content, *context))
+    if is_user(event):
+        return {"role": "user", "content": content}
+    return {"role": "assistant", "content": content} | _thinking_fields(message)
+
+
+def _render_content(parts: Iterable[TextContent | ImageContent]) -> Any:
+    """Return plain text if there are no images: every provider accepts that."""
+    parts = tuple(parts)
+    if not any(isinstance(part, ImageContent) for part in parts):
+        return join_text(parts)
+    return [item for part in parts for item in _render_part(part)]
+
+
+def _render_part(part: TextContent | ImageContent) -> list[dict[str, Any]]:
+    if isinstance(part, TextContent):
+        return [{"type": "text", "text": part.text}]
+    return [{"type": "image_url", "image_url": {"url": url}} for url in part.image_urls]
+
+
+def render_tool(tool: ToolDefinition) -> dict[str, Any]:
+    """Render a tool for chat completions."""
+    function = tool.model_dump(mode="json", include={"name", "description", "parameters"})
+    return {"type": "function", "function": function}

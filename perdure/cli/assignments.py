@@ -1,0 +1,37 @@
+"""Parser of `key=value` arguments, whose values are JSON or bare text."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from perdure.errors import Invalid
+
+MAX_KEY_DOTS = 20
+"""No setting lies deeper."""
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Parse `limits.max_budget=50` into `{"limits": {"max_budget": 50}}`. Raises Invalid."""
+    fields: dict[str, Any] = {}
+    for key, value in map(parse_assignment, assignments):
+        *path, last = key.split(".")
+        inner = fields
+        for part in path:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise Invalid(f"{key!r} is given as a whole and in part: give it once.")
+        if last in inner:
+            raise Invalid(f"{key!r} is given twice.")
+        inner[last] = value
+    return fields
+
+
+def parse_assignment(assignment: str) -> tuple[str, Any]:
+    """Parse one assignment; a value that is not JSON is text. Raises Invalid."""
+    key, equals, text = assignment.partition("=")
+    if not equals or not all(key.split(".")) or key.count(".") > MAX_KEY_DOTS:
+        raise Invalid(f"{assignment!r} is no key=value, such as limits.max_iterations=50.")
+    try:
+        return key, json.loads(text)
+    except (ValueError, RecursionError):
+        return key, text

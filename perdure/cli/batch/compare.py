@@ -1,0 +1,149 @@
+"""`perdure batch compare`: test whether batches differ by more than noise."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perdure.cli.batch.report import format_now, load_batch
+from perdure.cli.options import ComparisonFormat
+from perdure.cli.output import note, show
+from perdure.cli.output_files import open_output
+from perdure.errors import Invalid
+from perdure.evaluation.reducers import required_epochs
+from perdure.exports.report.batch_comparison import Metric, ScoresBySample, compare_batches
+from perdure.exports.report.comparison import comparison_page
+from perdure.exports.report.comparison_text import comparison_json, comparison_lines
+from perdure.operations.error_reports import EXIT_OK
+from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+
+MAX_LISTED_NAMES = 20
+"""Names listed in the error that another does not exist."""
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """The score to compare; None stands for that of the first batch."""
+
+    scorer: str | None = None
+    metric: str | None = None
+    reducer: str | None = None
+
+
+async def execute(
+    names: Sequence[str],
+    options: ComparisonOptions,
+    every: bool,
+    output: str | None,
+    format: ComparisonFormat,
+) -> int:
+    _check_arguments(names, output)
+    batches = [await load_batch(name) for name in names]
+    subject, sides = await _load_sides(batches, options)
+    first = sides[0]
+    others = [
+        compare_batches(name, first, side, subject.metric)
+        for name, side in zip(names[1:], sides[1:], strict=True)
+    ]
+    notes = list(_list_differences([record for _, record in batches]))
+    if format is ComparisonFormat.json:
+        print(json.dumps(comparison_json(names[0], subject, others), ensure_ascii=False, indent=2))
+    else:
+        for line in comparison_lines(names[0], subject, others, every):
+            show(line)
+    for difference in notes:
+        note(difference, "yellow")
+    if output is not None:
+        with open_output(output) as file:
+            file.writelines(comparison_page(names[0], subject, others, notes, format_now()))
+        note(f"Written to {output}.")
+    return EXIT_OK
+
+
+def _check_arguments(names: Sequence[str], output: str | None) -> None:
+    """Raises Invalid for fewer than two batches, or an output that is not HTML."""
+    if len(set(names)) < 2 or len(set(names)) < len(names):
+        raise Invalid("Name two batches or more, each once: perdure batch compare A B.")
+    if output is not None and not output.endswith((".html", ".htm")):
+        raise Invalid(
+            f"{output!r} does not end in .html: a page is written to it.",
+            "--format json prints the numbers.",
+        )
+
+
+async def _load_sides(
+    batches: Sequence[tuple[BatchFolder, BatchRecord]], options: ComparisonOptions
+) -> tuple[Metric, list[ScoresBySample]]:
+    """Collect the scores of each batch. Raises Invalid where one has none."""
+    spec = batches[0][1].spec
+    scorer = options.scorer or next((scorer_spec.score_name for scorer_spec in spec.scorers), None)
+    if scorer is None:
+        raise Invalid(f"{spec.name} has no scorer.", "Name one that has scored: --scorer NAME.")
+    reducer = options.reducer or spec.reducers[0]
+    _check_epochs(reducer, [record for _, record in batches])
+    sides = []
+    for folder, record in batches:
+        side = ScoresBySample(scorer, reducer)
+        async for result in read_current_results(folder, record):
+            side.add(result)
+        if not side.values:
+            raise Invalid(*_explain_no_values(record, scorer, side))
+        sides.append(side)
+    names = [record.spec.name for _, record in batches]
+    return Metric(scorer, _select_metric(options, names, sides), reducer), sides
+
+
+def _check_epochs(reducer: str, batches: Sequence[BatchRecord]) -> None:
+    """Raises Invalid where the reducer is unknown, or needs more epochs than a batch has."""
+    try:
+        needed = required_epochs(reducer)
+    except ValueError as error:
+        raise Invalid(f"The reducer cannot be used: {error}.") from error
+    for record in batches:
+        spec = record.spec
+        if spec.epochs < needed:
+            raise Invalid(
+                f"{reducer} needs {needed} epochs, and {spec.name} has {spec.epochs}.",
+                "Name another one: --reducer mean.",
+            )
+
+
+def _explain_no_values(record: BatchRecord, scorer: str, side: ScoresBySample) -> tuple[str, str]:
+    name = record.spec.name
+    if not side.samples:
+        return f"No sample of {name} has a result yet.", ""
+    scorers = sorted(side.scorers - {scorer})
+    hint = (
+        f"There are scores of {', '.join(scorers[:MAX_LISTED_NAMES])}."
+        if scorers
+        else "Nothing has scored it."
+    )
+    return f"{name} has no numbers of the scorer {scorer!r}.", hint
+
+
+def _select_metric(
+    options: ComparisonOptions, names: Sequence[str], sides: Sequence[ScoresBySample]
+) -> str:
+    """Choose the metric. Raises Invalid where a batch lacks it."""
+    metric = sides[0].metric if options.metric is None else options.metric
+    assert metric is not None
+    for name, side in zip(names, sides, strict=True):
+        if metric not in side.values:
+            missing = f"metric {metric!r}" if metric else "plain value"
+            metrics = sorted(metric_name or "a plain value" for metric_name in side.values)
+            raise Invalid(
+                f"{name} has no {missing}.", f"It has {', '.join(metrics[:MAX_LISTED_NAMES])}."
+            )
+    return metric
+
+
+def _list_differences(batches: Sequence[BatchRecord]) -> Iterator[str]:
+    """Yield other differences between the batches, which may explain that of the scores."""
+    first = batches[0].spec
+    for record in batches[1:]:
+        other = record.spec
+        if other.dataset != first.dataset:
+            yield f"{other.name} has another dataset than {first.name}."
+        if other.scorers != first.scorers:
+            yield f"{other.name} has other scorers than {first.name}, or other settings of them."
+        if other.epochs != first.epochs:
+            yield f"{other.name} has {other.epochs} epochs, and {first.name} {first.epochs}."

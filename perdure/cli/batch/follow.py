@@ -1,0 +1,195 @@
+"""Display of running batches up to their end."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from time import monotonic
+from typing import TypeAlias
+
+from rich.live import Live
+from rich.text import Text
+
+from perdure.cli.batch.progress_view import (
+    closing_sentence,
+    is_complete,
+    progress_fields,
+    progress_line,
+    progress_lines,
+)
+from perdure.cli.environment import Environment
+from perdure.cli.options import Format
+from perdure.cli.output import escape_controls, note, show, show_json, stdout
+from perdure.client.batch.handle import BatchHandle
+from perdure.client.diagnosis.trouble import Trouble
+from perdure.evaluation.progress import Progress
+from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
+
+ShowProgress: TypeAlias = Callable[[Progress, Trouble | None], None]
+
+POLL_INTERVAL = 1.0
+"""Seconds between two queries of the progress."""
+
+TROUBLE_CHECK_AFTER = 5.0
+"""Seconds without progress before the reason is looked for."""
+
+LOG_LINE_INTERVAL = 5.0
+"""Seconds between two lines of a batch, unless somebody has to act."""
+
+
+class LiveDisplay:
+    """The display of a terminal: several lines for each batch."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._lines_by_batch: dict[str, list[Text]] = {}
+
+    def update(self, progress: Progress, trouble: Trouble | None) -> None:
+        self._lines_by_batch[progress.name] = progress_lines(
+            progress, trouble.sentence if trouble else None
+        )
+        self._live.update(self.text, refresh=True)
+
+    @property
+    def text(self) -> Text:
+        """Render all batches, cut to the size of the terminal."""
+        lines = [
+            line.copy() for batch_lines in self._lines_by_batch.values() for line in batch_lines
+        ]
+        for line in lines:
+            line.truncate(stdout.width - 1, overflow="ellipsis")
+        return Text("\n").join(lines[: stdout.height - 1])
+
+
+class LogDisplay:
+    """The display of a log: a line now and then, and at once where somebody has to act."""
+
+    def __init__(self, output: Format) -> None:
+        self._output = output
+        self._last_line: dict[str, str] = {}
+        self._next_line_at: dict[str, float] = {}
+        self._last_alert: dict[str, tuple[str | None, str | None]] = {}
+
+    def update(self, progress: Progress, trouble: Trouble | None) -> None:
+        name, line, now = progress.name, progress_line(progress), monotonic()
+        alert = (progress.reason, trouble.cause if trouble else None)
+        alert_changed = alert != self._last_alert.get(name, (None, None))
+        changed = line != self._last_line.get(name)
+        if not alert_changed and not (changed and now >= self._next_line_at.get(name, 0.0)):
+            return
+        self._last_line[name], self._next_line_at[name], self._last_alert[name] = (
+            line,
+            now + LOG_LINE_INTERVAL,
+            alert,
+        )
+        if self._output is Format.jsonl:
+            show_json(progress_fields(progress), self._output)
+            return
+        if changed:
+            note(line, "")
+        if alert_changed and (reason := progress.reason or (trouble.sentence if trouble else None)):
+            note(f"{name}: {reason}", "yellow")
+        elif alert_changed:
+            note(f"{name}: It goes on.")
+
+
+async def attach(batches: Sequence[BatchHandle], output: Format, environment: Environment) -> int:
+    """Show the progress until all batches have ended, and return the exit code."""
+    try:
+        with _open_display(output) as show_progress:
+            results = await asyncio.gather(*(watch(batch, show_progress) for batch in batches))
+    except asyncio.CancelledError:
+        _note_return(batches, environment)
+        raise
+    return print_results(results, output)
+
+
+async def watch(batch: BatchHandle, show_progress: ShowProgress) -> Progress:
+    """Show the progress of a batch until it has ended, and return the last one."""
+    record = await batch.load_record()
+    progress = Progress(name=batch.name, expected=record.expected_attempts)
+    end = asyncio.ensure_future(batch.wait_until_finished())
+    quiet_since, trouble = monotonic(), None
+    try:
+        while not end.done():
+            newest = await batch.query_progress()
+            if newest is not None and _changing_fields(newest) != _changing_fields(progress):
+                quiet_since, trouble = monotonic(), None
+            elif monotonic() - quiet_since > TROUBLE_CHECK_AFTER:
+                trouble = await _find_trouble(batch, newest)
+                quiet_since = monotonic()
+            progress = newest or progress
+            # Until it has begun, it does not count the results that exist already.
+            if progress.started is not None or trouble is not None:
+                show_progress(progress, trouble)
+            await asyncio.wait({end}, timeout=POLL_INTERVAL)
+        return await end
+    finally:
+        end.cancel()
+
+
+def print_results(results: Sequence[Progress], output: Format) -> int:
+    """Print how the batches have ended, and return the exit code."""
+    if output is Format.text:
+        for progress in results:
+            for line in progress_lines(progress):
+                show(line)
+            show(closing_sentence(progress))
+    elif output is Format.json:
+        documents = [progress_fields(progress) for progress in results]
+        show_json(documents[0] if len(documents) == 1 else documents, output)
+    else:
+        for progress in results:
+            show_json({"result": progress_fields(progress)}, output)
+    return EXIT_OK if all(map(is_complete, results)) else EXIT_FAILED
+
+
+def note_start(batch: BatchHandle, environment: Environment, expected: int) -> None:
+    """Print where to look at a batch that begins."""
+    settings = environment.settings
+    note(f"batch         {batch.name}", "bold")
+    if batch.attached:
+        note("  it runs already: this shows how far it is")
+    note(f"  samples     {expected:,}, with their epochs")
+    note(f"  results     {settings.store}/users/{settings.user}/batches/{batch.name}/results/")
+    if environment.stack_info is not None:
+        page = f"{environment.stack_info.ui}/namespaces/default/workflows/{batch.workflow_id}"
+        note(f"  Temporal    {page}")
+    note("")
+
+
+def _note_return(batches: Sequence[BatchHandle], environment: Environment) -> None:
+    """Print how to return to batches that go on."""
+    for name in (batch.name for batch in batches):
+        shown = escape_controls(name)
+        if environment.own_stack is None:
+            note(
+                f"\nThe batch {shown} goes on: `perdure batch status {name}` says how far it "
+                f"is, and `perdure batch pause {name}` pauses it."
+            )
+        else:
+            note(
+                f"\nThis command's stack ends with it, and the batch {shown} waits. It goes "
+                f"on with `perdure dev`; `perdure batch status {name}` says how far it is."
+            )
+
+
+@contextlib.contextmanager
+def _open_display(output: Format) -> Iterator[ShowProgress]:
+    """Yield what shows the progress; with `-o json`, only the result is printed."""
+    if output is Format.json:
+        yield lambda _, __: None
+    elif output is Format.text and stdout.is_terminal:
+        live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
+        with live:
+            yield LiveDisplay(live).update
+    else:
+        yield LogDisplay(output).update
+
+
+async def _find_trouble(batch: BatchHandle, newest: Progress | None) -> Trouble | None:
+    """Look for a reason why the batch does not go on; a pause is reason enough."""
+    return None if newest is not None and newest.status == "paused" else await batch.diagnose()
+
+
+def _changing_fields(progress: Progress) -> tuple[object, ...]:
+    return (progress.status, progress.attempts, progress.finished, progress.running)

@@ -1,0 +1,205 @@
+"""The progress of a batch as several lines, as one line and as JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from perdure.cli.output import escape_controls
+from perdure.evaluation.progress import Progress, RunningMean, standard_error
+from perdure.events.usage import AMOUNTS
+
+LABEL_COLUMNS = 12
+"""Width of the labels' column."""
+
+BAR_COLUMNS = 32
+
+MAX_SCORES = 12
+"""Scores shown; `-o json` has them all."""
+
+MAX_REASON_CHARS = 300
+"""The rest of a reason is cut off."""
+
+UNIT_SECONDS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+STYLES = {"running": "bold", "paused": "bold yellow", "stopped": "bold red", "finished": "bold"}
+
+
+def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]:
+    """Render the progress over several lines."""
+    lines = [
+        _title_line(progress),
+        _counts_line(progress),
+        *_score_lines(progress),
+        _spent_line(progress),
+    ]
+    if progress.status == "running" and (pace := format_pace(progress)):
+        lines.append(_line("pace", pace))
+    if progress.limits:
+        lines.append(_line("limits", _format_counts(progress.limits)))
+    if progress.failures:
+        lines.append(_line("failures", _format_counts(progress.failures), "red"))
+        if progress.newest_failure:
+            lines.append(_line("", f"the newest: {_shorten(progress.newest_failure)}", "red"))
+    if progress.reason:
+        lines.append(_line(progress.status, _shorten(progress.reason), STYLES[progress.status]))
+    if trouble:
+        lines.append(_line("waits", _shorten(trouble), "yellow"))
+    return lines
+
+
+def progress_line(progress: Progress) -> str:
+    """Render the main figures in one line."""
+    others = {name: getattr(progress, name) for name in ("failed", "running", "missing")}
+    counts = [f"{progress.done:,} of {progress.expected:,} done"]
+    counts += [f"{count:,} {name}" for name, count in others.items() if count]
+    scores = [f"{name} {format_score(score)}" for name, score in progress.scores.items()][
+        :MAX_SCORES
+    ]
+    spent = [format_dollars(progress.spent.cost)] if progress.spent.cost else []
+    pace = [format_pace(progress)] if progress.status == "running" else [progress.status]
+    parts = [", ".join(counts), *scores, *spent, *filter(None, pace)]
+    return f"{progress.name}: {'; '.join(parts)}"
+
+
+def closing_sentence(progress: Progress) -> str:
+    """Say what is left to do, in one sentence."""
+    if is_complete(progress):
+        limited = f", {progress.limited:,} of them at a limit" if progress.limited else ""
+        return f"All {progress.expected:,} have a score{limited}."
+    parts = [f"{progress.failed:,} failed"] if progress.failed else []
+    if missing := progress.missing + progress.running:
+        parts.append(f"{missing:,} {'is' if missing == 1 else 'are'} missing")
+    return f"{' and '.join(parts)}: `perdure batch retry {progress.name}` runs what is left."
+
+
+def is_complete(progress: Progress) -> bool:
+    """Tell whether every expected epoch has a score, also at a limit."""
+    return not (progress.failed or progress.missing or progress.running)
+
+
+def progress_fields(progress: Progress) -> dict[str, Any]:
+    """Convert the progress to JSON, with derived figures."""
+    scores = {
+        name: {"count": score.count, "mean": score.mean, "standard_error": standard_error(score)}
+        for name, score in progress.scores.items()
+    }
+    derived = {
+        "done": progress.done,
+        "missing": progress.missing,
+        "seconds_left": progress.seconds_left,
+        "scores": scores,
+        "spent": {name: getattr(progress.spent, name) for name in AMOUNTS},
+    }
+    return {**progress.model_dump(mode="json"), **derived}
+
+
+def format_score(score: RunningMean) -> str:
+    """Format the mean and its standard error."""
+    if score.mean is None:
+        return "-"
+    error = standard_error(score)
+    return f"{score.mean:.3f}" + (f" ± {error:.3f}" if error is not None else "")
+
+
+def format_pace(progress: Progress) -> str:
+    """Format the rate and the time left; empty while they are unknown."""
+    seconds_left = progress.seconds_left
+    if seconds_left is None or not progress.seconds:
+        return ""
+    rate = progress.finished / progress.seconds
+    units = ((1.0, "a second"), (60.0, "a minute"), (3600.0, "an hour"))
+    factor, unit = next(
+        (unit_entry for unit_entry in units if rate * unit_entry[0] >= 1), units[-1]
+    )
+    return f"{rate * factor:.1f} {unit}, {format_duration(seconds_left)} left"
+
+
+def format_duration(seconds: float) -> str:
+    """Format seconds in their two largest units."""
+    remaining, parts = round(seconds), list[str]()
+    for unit, size in UNIT_SECONDS:
+        count, remaining = divmod(remaining, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2:
+            break
+    return " ".join(one for one in parts if not one.startswith("0 ")) or "0 s"
+
+
+def format_dollars(cost: float) -> str:
+    return f"${cost:,.2f}" if cost >= 10 else f"${cost:.4f}"
+
+
+def _title_line(progress: Progress) -> Text:
+    """Render the name, the progress bar and the status."""
+    share = progress.done / progress.expected if progress.expected else 0.0
+    # Rounded down: 100 % means all.
+    percent = int(100 * share)
+    at_work = f"  {format_duration(progress.seconds)} at work" if progress.seconds >= 1 else ""
+    name = Text(escape_controls(progress.name), STYLES[progress.status])
+    return Text.assemble(
+        name, "  ", _progress_bar(progress), f"  {percent} %  ", progress.status, at_work
+    )
+
+
+def _progress_bar(progress: Progress) -> Text:
+    parts = (
+        (progress.done, "━", "green"),
+        (progress.failed, "━", "red"),
+        (progress.running, "╍", "yellow"),
+        (progress.missing, "─", "dim"),
+    )
+    total, before, bar = sum(part[0] for part in parts) or 1, 0, Text()
+    for count, sign, style in parts:
+        start, end = before * BAR_COLUMNS // total, (before + count) * BAR_COLUMNS // total
+        bar.append(sign * (end - start), style)
+        before += count
+    return bar
+
+
+def _counts_line(progress: Progress) -> Text:
+    names = ("done", "failed", "running", "missing")
+    counts = ", ".join(f"{getattr(progress, name):,} {name}" for name in names)
+    return _line("samples", f"{counts} of {progress.expected:,}")
+
+
+def _score_lines(progress: Progress) -> list[Text]:
+    scores = list(progress.scores.items())[:MAX_SCORES]
+    lines = [
+        _line("score" if not index else "", f"{name}  ")
+        .append(format_score(score), "bold")
+        .append(f"  of {score.count:,}", "dim")
+        for index, (name, score) in enumerate(scores)
+    ]
+    if hidden := len(progress.scores) - len(scores):
+        lines.append(_line("", f"and {hidden} more"))
+    return lines
+
+
+def _spent_line(progress: Progress) -> Text:
+    spent = progress.spent
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    cost = format_dollars(spent.cost) + (
+        f" of {format_dollars(progress.cost)}" if progress.cost else ""
+    )
+    of_tokens = f" of {progress.tokens:,}" if progress.tokens else ""
+    return _line("spent", f"{cost}, {tokens:,}{of_tokens} tokens, {progress.turns:,} answers")
+
+
+def _format_counts(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ordered)
+
+
+def _line(label: str, text: str, style: str = "") -> Text:
+    return Text.assemble(_label(label), (escape_controls(text), style))
+
+
+def _label(name: str) -> tuple[str, str]:
+    return f"  {name:<{LABEL_COLUMNS - 2}}", "dim"
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 3]}..."

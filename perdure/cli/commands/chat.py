@@ -1,0 +1,103 @@
+"""`perdure chat`: talk to an agent at the terminal."""
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.cli.agent_options import build_agent, check_agent_options
+from perdure.cli.chat_session import Chat
+from perdure.cli.environment import Environment, connect_client, open_environment
+from perdure.cli.keyboard import Keyboard, preserve_terminal_modes
+from perdure.cli.options import AgentOptions
+from perdure.cli.output import note, show
+from perdure.cli.rendering.farewell import note_return
+from perdure.cli.script_server import open_model_and_environment
+from perdure.cli.slash_commands import QUIT_COMMANDS, run_slash_command
+from perdure.client.ids import new_conversation_id
+from perdure.errors import Invalid, NotFound
+from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
+
+PROMPT = "> "
+
+
+@dataclass(frozen=True)
+class ChatOptions:
+    """The options of a chat; `resume` is an id, or empty for the newest conversation."""
+
+    agent: AgentOptions
+    resume: str | None
+
+    def check(self) -> None:
+        """Raises Invalid for options that contradict each other or the spec."""
+        check_agent_options(self.agent)
+        if self.resume is not None and self.agent != AgentOptions():
+            raise Invalid(
+                "A conversation keeps its agent when it is resumed.",
+                "Leave the other options out; /model and `perdure configure` change it.",
+            )
+
+
+async def execute(options: ChatOptions) -> int:
+    with preserve_terminal_modes():
+        return await _chat(options)
+
+
+async def _chat(options: ChatOptions) -> int:
+    options.check()
+    if options.resume is not None:
+        async with open_environment() as environment:
+            return await environment.run_with_stack(_resume_chat(options, environment))
+    agent = options.agent
+    async with open_model_and_environment(agent.script, agent.model) as (model, environment):
+        client = await connect_client(environment.settings)
+        conversation = client.conversation(new_conversation_id())
+        chat_session = Chat(conversation, build_agent(agent, model), environment, Keyboard())
+        return await environment.run_with_stack(_run_chat(chat_session, agent.script))
+
+
+async def _resume_chat(options: ChatOptions, environment: Environment) -> int:
+    client = await connect_client(environment.settings)
+    conversation_id = options.resume or next(iter(await client.list_conversations(1)), None)
+    if conversation_id is None:
+        raise NotFound("There are no conversations yet.", "Begin one with `perdure chat`.")
+    return await _run_chat(
+        Chat(client.conversation(conversation_id), None, environment, Keyboard()), None
+    )
+
+
+async def _run_chat(chat_session: Chat, script: Path | None) -> int:
+    """Run the chat until ^C or the end of its input, and return the exit code."""
+    loop = asyncio.get_running_loop()
+    work = asyncio.ensure_future(_process_lines(chat_session))
+    loop.add_signal_handler(signal.SIGINT, lambda: chat_session.handle_interrupt(work, loop.time()))
+    try:
+        await asyncio.wait({work})
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        abandoned = work.cancel() or work.cancelled()
+    if chat_session.spec is None and (abandoned or chat_session.keyboard.interactive):
+        note_return(chat_session.conversation.id, chat_session.environment, script)
+    return EXIT_OK if abandoned else work.result()
+
+
+async def _process_lines(chat_session: Chat) -> int:
+    """Process lines up to the last, or `/quit`; return the exit code of the last turn."""
+    if chat_session.spec is None:
+        await chat_session.catch_up()
+    while (line := await chat_session.keyboard.read_line(PROMPT)) is not None:
+        text = line.strip()
+        if text in QUIT_COMMANDS:
+            break
+        try:
+            if text.startswith("/"):
+                await run_slash_command(chat_session, text)
+            elif text:
+                await chat_session.send(text)
+        except EXPECTED_ERRORS as error:
+            failure = report_error(error)
+            note(f"{failure.message} {failure.hint}".rstrip(), "red")
+            chat_session.exit_code = failure.exit_code
+        if chat_session.keyboard.interactive:
+            show("")
+    return chat_session.exit_code

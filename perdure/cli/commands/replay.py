@@ -1,0 +1,130 @@
+"""`perdure replay`: repeat a recorded conversation, then go on live."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from perdure.agent.loop.state import State
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.cli.environment import Environment, connect_client, open_environment
+from perdure.cli.follow import exit_code_of, follow, print_result, result_fields
+from perdure.cli.options import Format
+from perdure.cli.output import note, show_json
+from perdure.cli.rendering.farewell import note_return, note_start
+from perdure.cli.rendering.log_pages import read_slots
+from perdure.cli.script_server import resolve_script_path
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id, new_message_id
+from perdure.errors import Invalid
+from perdure.events.content import join_text
+from perdure.events.entry import Entry
+from perdure.events.tools import ObservationEvent
+from perdure.settings.settings import load_settings
+from perdure.testing.recording import Recording, read_recording
+from perdure.testing.replay import REPLAY_PREFIX
+
+
+async def execute(
+    file: Path,
+    model: str | None,
+    workspace: Path | None,
+    limit: float | None,
+    output: Format,
+) -> int:
+    recording = read_recording(file)
+    if not recording.user_messages:
+        raise Invalid(f"{file} holds no message of a user, so there is nothing to begin with.")
+    flags = {"model": model}
+    spec = replay_spec(recording, file, load_settings(**flags).model, workspace)
+    async with open_environment(**flags) as environment:
+        return await environment.run_with_stack(
+            _replay_recording(recording, spec, environment, limit, output)
+        )
+
+
+def replay_spec(
+    recording: Recording, file: Path, live_model: str | None, workspace: Path | None
+) -> Agent:
+    """Build the spec of the recorded agent, with the recording in place of its model."""
+    spec = recording.spec or Agent(model=ModelSpec(name="none"))
+    fallbacks = (
+        () if spec.model.name.startswith(REPLAY_PREFIX) or recording.spec is None else (spec.model,)
+    )
+    changes = {
+        "model": spec.model.model_copy(
+            update={"name": f"{REPLAY_PREFIX}{file.absolute()}", "api_base": None}
+        ),
+        "fallbacks": (ModelSpec(name=resolve_script_path(live_model)),)
+        if live_model
+        else fallbacks,
+        "limits": spec.limits.model_copy(update={"deadline": None}),
+        "workspace": str(workspace.absolute()) if workspace else None,
+    }
+    return spec.model_copy(update=changes)
+
+
+async def _replay_recording(
+    recording: Recording, spec: Agent, environment: Environment, limit: float | None, output: Format
+) -> int:
+    client = await connect_client(environment.settings)
+    conversation = client.conversation(new_conversation_id())
+    if output is Format.jsonl:
+        show_json({"conversation_id": conversation.id}, output)
+    note_start(conversation, environment)
+    state = State()
+    try:
+        async for state in _replay_turns(conversation, recording, spec, limit, output):
+            if state.status not in ("finished", "error", "stuck"):
+                break  # it waits for a person, and so do the other messages
+    except asyncio.CancelledError:
+        note_return(conversation.id, environment, None)
+        raise
+    return await _print_conclusion(conversation, recording, state, output)
+
+
+async def _replay_turns(
+    conversation: Conversation,
+    recording: Recording,
+    spec: Agent,
+    limit: float | None,
+    output: Format,
+) -> AsyncIterator[State]:
+    """Send each message when the turn before it is over; yield the state after each turn."""
+    after = -1
+    for index, message in enumerate(recording.user_messages):
+        message_id = new_message_id()
+        if index == 0:
+            await conversation.start(message.text, spec, message_id, message.images)
+        else:
+            await conversation.send(message.text, message_id, message.images)
+        state = await follow(conversation, message_id, after, output, limit)
+        after = state.next_seq - 1
+        yield state
+
+
+async def _print_conclusion(
+    conversation: Conversation, recording: Recording, state: State, output: Format
+) -> int:
+    differing = [entry async for entry in _differing_results(conversation, recording)]
+    if output is not Format.text:
+        seqs = [entry.seq for entry in differing]
+        show_json({"result": result_fields(conversation.id, state), "differing": seqs}, output)
+        return exit_code_of(state)
+    code = print_result(conversation.id, state, output)
+    for entry in differing:
+        event: Any = entry.event
+        note(f"The result of {event.tool_name} at seq {entry.seq} is not the recorded one.")
+    note(f"It stays open: `perdure send {conversation.id} TEXT --wait`.")
+    return code
+
+
+async def _differing_results(
+    conversation: Conversation, recording: Recording
+) -> AsyncIterator[Entry]:
+    """Yield the results that differ from the recorded ones."""
+    async for slot in read_slots(conversation.log, -1):
+        if isinstance(slot, Entry) and isinstance(slot.event, ObservationEvent):
+            recorded_result = recording.results.get(slot.event.tool_call_id)
+            if recorded_result not in (None, join_text(slot.event.observation.content)):
+                yield slot

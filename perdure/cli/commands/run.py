@@ -1,0 +1,99 @@
+"""`perdure run`: run a conversation to the end of its first turn."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from perdure.agent.spec import ModelSpec
+from perdure.cli.agent_options import build_agent, check_agent_options
+from perdure.cli.environment import Environment, connect_client, find_environment
+from perdure.cli.follow import follow, print_result
+from perdure.cli.message import load_images, read_text
+from perdure.cli.options import AgentOptions, Format
+from perdure.cli.output import show, show_json
+from perdure.cli.rendering.farewell import note_return, note_start
+from perdure.cli.script_server import open_model_and_environment, serve_model
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id, new_message_id
+from perdure.errors import Conflict, Invalid
+from perdure.operations.error_reports import EXIT_OK
+from perdure.storage.keys import is_conversation_id
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of one run."""
+
+    task: str
+    agent: AgentOptions
+    images: Sequence[str]
+    id: str | None
+    timeout: float | None
+    output: Format
+
+
+async def execute(options: RunOptions, detach: bool) -> int:
+    return await (_run_detached(options) if detach else _run(options))
+
+
+async def _run(options: RunOptions) -> int:
+    options, agent = _resolve_options(options), options.agent
+    async with open_model_and_environment(agent.script, agent.model) as (model, environment):
+        return await environment.run_with_stack(_start_and_follow(options, model, environment))
+
+
+def _resolve_options(options: RunOptions) -> RunOptions:
+    """Check the options and read stdin and images, before anything is started. Raises Invalid."""
+    if options.id is not None and not is_conversation_id(options.id):
+        raise Invalid(
+            f"{options.id!r} is not a UUID.", "Give one in lower case, or leave --id out."
+        )
+    check_agent_options(options.agent)
+    return replace(options, task=read_text(options.task), images=load_images(options.images))
+
+
+async def _start_and_follow(options: RunOptions, model: ModelSpec, environment: Environment) -> int:
+    message_id = new_message_id()
+    conversation = await _start_conversation(options, model, environment, message_id)
+    if options.output is Format.jsonl:
+        show_json({"conversation_id": conversation.id}, options.output)
+    note_start(conversation, environment)
+    try:
+        state = await follow(conversation, message_id, -1, options.output, options.timeout)
+    except asyncio.CancelledError:
+        note_return(conversation.id, environment, options.agent.script)
+        raise
+    return print_result(conversation.id, state, options.output)
+
+
+async def _run_detached(options: RunOptions) -> int:
+    if options.agent.script is not None:
+        raise Invalid(
+            "A script is served by this command, which would be gone.",
+            f"Have the worker play it: --model scripted:{options.agent.script.absolute()}",
+        )
+    options = _resolve_options(options)
+    environment = await find_environment(model=options.agent.model)
+    async with serve_model(None, environment.settings.model) as model:
+        conversation = await _start_conversation(options, model, environment, new_message_id())
+    if options.output is Format.text:
+        show(conversation.id)
+    else:
+        show_json({"conversation_id": conversation.id}, options.output)
+    return EXIT_OK
+
+
+async def _start_conversation(
+    options: RunOptions, model: ModelSpec, environment: Environment, message_id: str
+) -> Conversation:
+    client = await connect_client(environment.settings)
+    conversation = client.conversation(options.id or new_conversation_id())
+    # Checked for a new id too: an unusable store is reported before anything is started.
+    if await conversation.exists():
+        raise Conflict(
+            f"There is a conversation {conversation.id} already.",
+            f"Send it a message with `perdure send {conversation.id} TEXT`.",
+        )
+    spec = build_agent(options.agent, model)
+    await conversation.start(options.task, spec, message_id, options.images)
+    return conversation

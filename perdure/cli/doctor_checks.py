@@ -1,0 +1,228 @@
+"""The checks of `perdure doctor`."""
+
+import asyncio
+import os
+import platform
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    GetSystemInfoRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from perdure.agent.loop.model_queues import model_queue_name
+from perdure.cli.environment import find_environment
+from perdure.client.store import open_configured_store
+from perdure.errors import Invalid, Unreachable
+from perdure.models.litellm.route import KEY_VARIABLES
+from perdure.operations.deploy import list_workers
+from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
+from perdure.operations.worker_process import choose_configured_sandbox
+from perdure.settings.settings import Settings, load_settings
+from perdure.storage.probe import probe
+from perdure.temporal.codec import SETTING, build_encryption
+from perdure.temporal.connect import connect
+from perdure.temporal.register_attributes import missing_attributes
+from perdure.temporal.search_attributes import ATTRIBUTES
+from perdure.testing.script import read_scripts
+from perdure.testing.scripted_model import SCRIPTED_PREFIX
+
+Check: TypeAlias = Callable[[Settings], Awaitable[str]]
+"""A check returns what it found, and raises one of EXPECTED_ERRORS if something must be mended."""
+
+MIN_FREE_BYTES = 1 << 30
+"""Free space that the disk of the data folder should have."""
+
+KEYLESS_PROVIDERS = {"ollama", "ollama_chat", "lm_studio", "hosted_vllm", "llamafile"}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The outcome of one check."""
+
+    check: str
+    message: str
+    hint: str = ""
+    exit_code: int = EXIT_OK
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_code == EXIT_OK
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "check": self.check,
+            "told": self.message,
+            "hint": self.hint,
+            "exit_code": self.exit_code,
+        }
+
+
+async def run_checks() -> list[CheckResult]:
+    """Run every check, whether others fail or not. Raises SettingsError."""
+    checks: dict[str, Check] = {"versions": check_versions, "data": check_data_folder}
+    checks |= {"sandbox": check_sandbox, "stack": check_stack}
+    try:
+        settings = (await find_environment()).settings
+    except Unreachable:  # reported by check_stack
+        settings = load_settings()
+    else:
+        checks |= {
+            "temporal": check_temporal,
+            "payloads": check_payloads,
+            "search": check_search_attributes,
+            "worker": check_worker,
+        }
+        checks |= {"store": check_store, "model": check_model}
+        checks |= {"limits": check_model_rates} if settings.model_rates else {}
+    return list(
+        await asyncio.gather(*(_run_check(name, check, settings) for name, check in checks.items()))
+    )
+
+
+async def _run_check(name: str, check: Check, settings: Settings) -> CheckResult:
+    try:
+        return CheckResult(name, await check(settings))
+    except EXPECTED_ERRORS as error:
+        failure = report_error(error)
+        return CheckResult(name, failure.message, failure.hint, failure.exit_code)
+
+
+async def check_versions(_: Settings) -> str:
+    names = ("perdure", "temporalio", "boto3", "litellm")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    return f"{versions}, Python {platform.python_version()}"
+
+
+async def check_sandbox(settings: Settings) -> str:
+    """Name the sandbox that a worker started here would use."""
+    choice = choose_configured_sandbox(settings)
+    return " ".join([*choice.rejections, choice.description])
+
+
+async def check_stack(settings: Settings) -> str:
+    environment = await find_environment()
+    return (
+        f"embedded, in {settings.data}"
+        if environment.stack_info
+        else f"configured: {settings.store}"
+    )
+
+
+async def check_temporal(_: Settings) -> str:
+    client = await connect()
+    service = client.workflow_service
+    try:
+        await service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+        server = await service.get_system_info(GetSystemInfoRequest())
+    except RPCError as error:
+        raise Invalid(
+            f"The namespace {client.namespace} cannot be used: {error.message}",
+            "Make it, or set TEMPORAL_NAMESPACE.",
+        ) from error
+    address = client.service_client.config.target_host
+    return f"{server.server_version} at {address}, namespace {client.namespace}"
+
+
+async def check_payloads(settings: Settings) -> str:
+    """Name the payload keys, without their values."""
+    encryption = build_encryption(settings.payload_keys)
+    if encryption is None:
+        return f"Temporal keeps them in clear: {SETTING} is not set"
+    writes, *others = encryption.key_ids
+    others_note = f"; read with {', '.join(map(repr, others))} too" if others else ""
+    return f"Temporal keeps them encrypted with the key {writes!r}{others_note}"
+
+
+async def check_search_attributes(settings: Settings) -> str:
+    if settings.search_attributes == "off":
+        return "search attributes are switched off"
+    client = await connect()
+    if keys := await missing_attributes(client):
+        raise Invalid(
+            f"The namespace {client.namespace} has no {', '.join(key.name for key in keys)}.",
+            "Run `perdure setup temporal`, or set PERDURE_SEARCH_ATTRIBUTES=off.",
+        )
+    return f"all {len(ATTRIBUTES)} search attributes are registered"
+
+
+async def check_worker(settings: Settings) -> str:
+    client = await connect()
+    kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+    pollers = await asyncio.gather(
+        *(_find_pollers(client, settings.task_queue, kind) for kind in kinds)
+    )
+    if not all(pollers):
+        raise Unreachable(
+            f"No worker takes work from the queue {settings.task_queue!r}.",
+            "Start one with `perdure dev` or `perdure worker`.",
+        )
+    return f"{', '.join(sorted(set.intersection(*pollers)))} on the queue {settings.task_queue!r}"
+
+
+async def _find_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> set[str]:
+    """List the workers of all versions that have lately polled the queue."""
+    return set().union(*(await list_workers(client, queue, kind)).values())
+
+
+async def check_model_rates(settings: Settings) -> str:
+    """Check that a worker polls the queue of each rate-limited model."""
+    client = await connect()
+    kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    for model in settings.model_rates:
+        if not await _find_pollers(client, model_queue_name(settings.task_queue, model), kind):
+            raise Unreachable(
+                f"No worker that runs knows the limit of {model}.",
+                "Start the workers again with the same PERDURE_MODEL_RATES.",
+            )
+    rates = (f"{model} {rate:g} calls a minute" for model, rate in settings.model_rates.items())
+    return f"all workers together: {', '.join(rates)}"
+
+
+async def check_store(settings: Settings) -> str:
+    await probe(open_configured_store(settings))
+    return f"{settings.store} can be listed, read and written, and keeps the first writer's object"
+
+
+async def check_model(settings: Settings) -> str:
+    """Look for the model's key in this environment, as a worker started here would."""
+    name = settings.model
+    if name is None:
+        return "none is set: give `perdure run` a --model, or set PERDURE_MODEL"
+    if name.startswith(SCRIPTED_PREFIX):
+        read_scripts(Path(name.removeprefix(SCRIPTED_PREFIX).partition("#")[0]))
+        return f"{name} needs no key"
+    provider, slash, _ = name.partition("/")
+    if not slash or provider in KEYLESS_PROVIDERS:
+        return f"{name}; whether it needs a key is for its provider to say"
+    variables = KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY").split(" and ")
+    if missing := [name for name in variables if not os.environ.get(name)]:
+        raise Invalid(
+            f"{name} needs a key, and {' and '.join(missing)} is not set.",
+            "Set it in the environment of the worker.",
+        )
+    return f"{name}, its key is set ({', '.join(variables)})"
+
+
+async def check_data_folder(settings: Settings) -> str:
+    folder = settings.data.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise Invalid(f"Nothing can be kept in {folder}.", "Set PERDURE_DATA to another folder.")
+    free = shutil.disk_usage(existing).free
+    if free < MIN_FREE_BYTES:
+        raise Invalid(f"{_format_gigabytes(free)} are free for {folder}.", "Make room on its disk.")
+    return f"{folder}, {_format_gigabytes(free)} free"
+
+
+def _format_gigabytes(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"

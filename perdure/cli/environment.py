@@ -1,0 +1,178 @@
+"""The Temporal server and the store that a command uses."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from perdure.cli.output import note
+from perdure.embedded.record import StackInfo, merge_environment
+from perdure.errors import Invalid, NotFound, Unreachable
+from perdure.settings.settings import Settings, load_settings
+from perdure.storage.batches import BatchFolder, list_batches
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.store import Store
+
+if TYPE_CHECKING:
+    from perdure.client.client import Client
+    from perdure.embedded.stack import Stack
+    from perdure.embedded.temporal import CodecStarter
+
+# Temporal's client, boto3 and web servers are slow to import: functions import them when they are
+# called, so that `--help` does not wait for them.
+
+T = TypeVar("T")
+
+MAX_LISTED_BATCHES = 20
+"""Batches named in the error that another does not exist."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Settings that name a Temporal and a store: the configured ones, or an embedded stack's."""
+
+    settings: Settings
+    stack_info: StackInfo | None = None
+    own_stack: Stack | None = None
+    """The stack that this command started for itself."""
+
+    async def run_with_stack(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await `work`. Raises ProcessFailed if this command's own stack goes down first."""
+        if self.own_stack is None:
+            return await work
+        task, stack_watch = (
+            asyncio.ensure_future(work),
+            asyncio.ensure_future(self.own_stack.wait()),
+        )
+        try:
+            await asyncio.wait({task, stack_watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                await stack_watch
+            return await task
+        finally:
+            task.cancel()
+            stack_watch.cancel()
+
+
+async def find_environment(**flags: Any) -> Environment:
+    """Return the configured environment, else the stack that runs in the data folder.
+
+    Raises Unreachable where there is neither, and SettingsError.
+    """
+    settings = load_settings(**flags)
+    environment = await _find(settings)
+    if environment is None:
+        raise Unreachable(
+            f"No store is set, and no stack runs in {settings.data}.",
+            "Start one with `perdure dev`, or set PERDURE_STORE and TEMPORAL_ADDRESS.",
+        )
+    return environment
+
+
+@asynccontextmanager
+async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
+    """Yield the environment of `find_environment`, or start a stack for as long as it is used."""
+    settings = load_settings(**flags)
+    environment = await _find(settings)
+    if environment is not None:
+        yield environment
+        return
+    note("No stack is set or running: starting one for this command ...")
+    async with start_stack(settings) as stack:
+        yield replace(_use_stack(settings, stack.info), own_stack=stack)
+
+
+async def _find(settings: Settings) -> Environment | None:
+    from perdure.embedded.stack import find_stack
+
+    if settings.store is not None:
+        return Environment(settings)
+    info = await find_stack(settings.data)
+    return None if info is None else _use_stack(settings, info)
+
+
+@asynccontextmanager
+async def start_stack(settings: Settings) -> AsyncIterator[Stack]:
+    """Run a stack in the data folder; its web page can decrypt payloads."""
+    from perdure.embedded.stack import Stack
+
+    async with AsyncExitStack() as exit_stack:
+        stack = await Stack.start(
+            settings.data,
+            report=lambda line: note(line, "yellow"),
+            codec=_make_codec(settings, exit_stack),
+        )
+        exit_stack.push_async_callback(stack.stop)
+        yield stack
+
+
+def _make_codec(settings: Settings, exit_stack: AsyncExitStack) -> CodecStarter | None:
+    """Make the codec server of a stack's web page; None where no payload key is set."""
+    from perdure.temporal.codec import build_encryption
+
+    encryption = build_encryption(settings.payload_keys)
+    if encryption is None:
+        return None
+    from perdure.operations.codec_server import serve_codec
+
+    async def serve(ui: str) -> str:
+        origins = (ui, ui.replace("127.0.0.1", "localhost"))
+        return await exit_stack.enter_async_context(serve_codec(encryption, origins=origins))
+
+    return serve
+
+
+async def connect_client(settings: Settings | None = None) -> Client:
+    """Connect to Temporal and the store, those of `find_environment` by default."""
+    from perdure.client.client import Client
+
+    return await Client.connect(settings or (await find_environment()).settings)
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the store that is set. Raises Invalid where there is none, or of no known kind."""
+    from perdure.client.store import open_configured_store
+
+    return open_configured_store(settings)
+
+
+async def open_log(conversation_id: str) -> EventLog:
+    """Open the log of a conversation, with the store alone. Raises Invalid."""
+    settings = (await find_environment()).settings
+    try:
+        return EventLog(open_store(settings), settings.user, conversation_id)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+
+
+async def open_batch(name: str) -> BatchFolder:
+    """Open the folder of a batch, with the store alone. Raises NotFound and Invalid."""
+    settings = (await find_environment()).settings
+    store = open_store(settings)
+    try:
+        folder = BatchFolder(store, settings.user, name)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    if await folder.load() is None:
+        names = await list_batches(store, settings.user)
+        more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
+        hint = (
+            f"There are {', '.join(names[:MAX_LISTED_BATCHES])}{more}."
+            if names
+            else "There is none yet."
+        )
+        raise NotFound(f"There is no batch {name!r}.", hint)
+    return folder
+
+
+def _use_stack(settings: Settings, info: StackInfo) -> Environment:
+    # boto3, Temporal's client and a worker find their keys and addresses in the environment.
+    variables = merge_environment(os.environ, info.environment)
+    os.environ.clear()
+    os.environ.update(variables)
+    changes = {"store": variables["PERDURE_STORE"], "data": info.folder}
+    return Environment(settings.model_copy(update=changes), info)

@@ -1,0 +1,154 @@
+"""Display of a conversation up to the end of a turn."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from perdure.agent.loop.start import ConversationStatus, PendingCall, build_status
+from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.cli.options import Format
+from perdure.cli.output import note, show, show_json
+from perdure.cli.rendering.events import describe_call, shorten, show_entry
+from perdure.cli.rendering.live_region import show_live_steps
+from perdure.client.conversation import Conversation
+from perdure.errors import TimedOut
+from perdure.events.entry import Entry
+from perdure.events.tools import ActionEvent
+from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
+
+TROUBLE_CHECK_INTERVAL = 2.0
+"""Seconds between two checks of whether the conversation goes on."""
+
+
+async def follow(
+    conversation: Conversation,
+    message_id: str | None,
+    after: int,
+    output: Format,
+    limit: float | None = None,
+    show_event: Callable[[Entry], None] | None = None,
+) -> State:
+    """Show the events after slot `after` until the turn that the message began is over.
+
+    `show_event` replaces the usual printing. Raises TimedOut after `limit` seconds, and what
+    `Conversation.finished` raises.
+    """
+
+    def print_entry(entry: Entry) -> None:
+        if show_event is not None:
+            show_event(entry)
+        elif output is not Format.json:
+            show_entry(entry, output)
+
+    try:
+        async with asyncio.timeout(limit):
+            return await _show_turn(conversation, message_id, after, output, print_entry)
+    except TimeoutError as error:
+        raise TimedOut(
+            f"The turn was not over within {limit:g} s.",
+            f"It goes on; `perdure watch {conversation.id}` shows it.",
+        ) from error
+
+
+async def _show_turn(
+    conversation: Conversation,
+    message_id: str | None,
+    after: int,
+    output: Format,
+    show_event: Callable[[Entry], None],
+) -> State:
+    end = asyncio.ensure_future(conversation.wait_for_turn(message_id, after))
+
+    async def is_over() -> bool:
+        return end.done()
+
+    try:
+        async with (
+            show_live_steps(conversation.watch_running_steps(), output) as finish_step,
+            run_beside(note_trouble(conversation)),
+        ):
+            async for entry in conversation.log.tail(after, is_idle=is_over):
+                finish_step(entry)
+                show_event(entry)
+        return await end
+    finally:
+        end.cancel()
+
+
+@contextlib.asynccontextmanager
+async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` as a task for as long as the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def note_trouble(conversation: Conversation) -> None:
+    """Note, until cancelled, why the conversation does not go on, and when it does again.
+
+    Each reason is noted once.
+    """
+    last_cause: str | None = None
+    while True:
+        await asyncio.sleep(TROUBLE_CHECK_INTERVAL)
+        trouble_now = await conversation.diagnose()
+        if trouble_now is not None and trouble_now.cause != last_cause:
+            note(trouble_now.sentence, "dim" if trouble_now.slow else "yellow")
+        elif trouble_now is None and last_cause is not None:
+            note("It goes on.")
+        last_cause = trouble_now.cause if trouble_now else None
+
+
+def print_result(conversation_id: str, state: State, output: Format) -> int:
+    """Print the conversation's status after a turn, and return the exit code."""
+    if output is Format.text:
+        show(f"\n{state.status} after {_summarize_usage(state)}")
+        note_pending_calls(conversation_id, state)
+    else:
+        show_json({"result": result_fields(conversation_id, state)}, output)
+    return exit_code_of(state)
+
+
+def note_pending_calls(conversation_id: str, state: State) -> None:
+    """Print the command that answers the actions that wait for a person."""
+    if waiting := actions_to_confirm(state):
+        calls = " ".join(f"--call {call.tool_call_id}" for call in waiting)
+        note(f"It waits for you: `perdure approve {conversation_id} {calls}`, or `reject`.")
+
+
+def exit_code_of(state: State) -> int:
+    """Map a turn to 0 (finished), 1 (failed) or 4 (waits for a person)."""
+    if state.status in ("error", "stuck"):
+        return EXIT_FAILED
+    return EXIT_OK if state.status == "finished" else EXIT_CONFLICT
+
+
+def result_fields(conversation_id: str, state: State) -> dict[str, Any]:
+    """Convert a conversation's status to JSON."""
+    return build_status(conversation_id, state).model_dump(mode="json")
+
+
+def _summarize_usage(state: State) -> str:
+    spent = state.usage
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    answers = (
+        f"{state.response_count} answer{'' if state.response_count == 1 else 's'} of the model"
+    )
+    return f"{answers}: {tokens:,} tokens, ${spent.cost:.4f}"
+
+
+def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
+    """List the calls that wait for a person."""
+    return [call for call in status.pending if call.asks]
+
+
+async def describe_pending_call(conversation: Conversation, call: PendingCall) -> str:
+    """Describe a call with its arguments, shortened for a person."""
+    event: Any = (await conversation.log.get(call.seq)).event
+    if not isinstance(event, ActionEvent) or event.action is None:
+        return call.tool_name
+    return shorten(describe_call(event.tool_name, event.action))

@@ -1,0 +1,101 @@
+"""The `perdure` command: its groups of commands, and its errors and exit codes."""
+
+import itertools
+import json
+import sys
+import traceback
+from importlib.metadata import version
+from typing import Annotated, NoReturn
+
+import typer
+from typer.main import get_command
+
+from perdure.cli.declarations import batches, control, conversations, operations
+from perdure.cli.options import USAGE_ERROR
+from perdure.cli.runner import new_group
+from perdure.operations.process_exit import exit_process
+
+INTERNAL_ERROR = 1
+
+app = new_group(
+    epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
+    "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
+    "store unreachable, 130 interrupted.",
+)
+for group in (conversations, control, operations):
+    app.add_typer(group.app)
+app.add_typer(batches.app, name="batch")
+
+
+@app.callback(invoke_without_command=True)
+def perdure(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Agent conversations that cannot be lost."""
+    context.obj = debug
+    if show_version:
+        typer.echo(version("perdure"))
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE_ERROR)
+
+
+def main() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):  # models write characters that no terminal has
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    exit_process(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Run the command line, and return the exit code."""
+    try:
+        return get_command(app).main(arguments, prog_name="perdure", standalone_mode=False) or 0
+    except typer.TyperException as error:
+        return report_usage_error(error, arguments)
+    except SystemExit as error:  # stdout or stderr is a closed pipe
+        return error.code if isinstance(error.code, int) else INTERNAL_ERROR
+    except Exception as error:
+        return report_internal_error(error, arguments)
+
+
+def report_usage_error(error: typer.TyperException, arguments: list[str]) -> int:
+    """Report a mistake in the command line itself."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "perdure")
+    print_error("usage", error.format_message(), f"See `{path} --help`.", arguments)
+    return USAGE_ERROR
+
+
+def report_internal_error(error: Exception, arguments: list[str]) -> int:
+    """Report a bug of perdure."""
+    if "--debug" in arguments:
+        traceback.print_exception(error)
+    message = f"perdure failed in a way that nobody foresaw: {type(error).__name__}: {error}"
+    hint = "Please report it, with what `perdure --debug ...` prints."
+    print_error("internal", message, hint, arguments)
+    return INTERNAL_ERROR
+
+
+def print_error(code: str, message: str, hint: str, arguments: list[str]) -> None:
+    if wants_json(arguments):
+        typer.echo(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
+    else:
+        typer.echo(f"perdure: {message} {hint}", err=True)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """Guess from a command line that may not parse whether JSON output is wanted."""
+    pairs = itertools.pairwise(arguments)
+    separate = any(
+        option in ("-o", "--output") and value in ("json", "jsonl") for option, value in pairs
+    )
+    joined = {"-ojson", "-ojsonl", "--output=json", "--output=jsonl"}
+    return separate or bool(joined & set(arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Output: results to stdout in the chosen format, everything else to stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from perdure.cli.options import Format
+from perdure.operations.error_reports import ErrorReport
+
+T = TypeVar("T")
+
+# Control characters in a model's text could move the cursor, or write to the clipboard.
+CONTROL_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
+
+stdout = Console(highlight=False, markup=False, soft_wrap=True)
+stderr = Console(highlight=False, markup=False, soft_wrap=True, stderr=True)
+
+
+def escape_controls(text: str) -> str:
+    """Replace terminal control characters by visible escapes."""
+    return text.replace("\r\n", "\n").translate(CONTROL_ESCAPES)
+
+
+def show(text: Text | str) -> None:
+    """Print a line of a result."""
+    stdout.print(text if isinstance(text, Text) else escape_controls(text))
+
+
+def show_json(value: Any, output: Format) -> None:
+    """Print a result: over several lines as `json`, on one as `jsonl`."""
+    indent = 2 if output is Format.json else None
+    print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
+
+
+def show_list(
+    items: Iterable[T], fields: Callable[[T], Any], show_item: Callable[[T], None], output: Format
+) -> None:
+    """Print a list of results: an array as `json`, else each for itself."""
+    if output is Format.json:
+        show_json([fields(item) for item in items], output)
+        return
+    for item in items:
+        if output is Format.text:
+            show_item(item)
+        else:
+            show_json(fields(item), output)
+
+
+def confirm(text: str, fields: dict[str, Any], output: Format) -> None:
+    """Confirm what was done: by a note for people, by the fields for programs."""
+    if output is Format.text:
+        note(text)
+    else:
+        show_json(fields, output)
+
+
+def note(text: str, style: str = "dim") -> None:
+    """Print a line to stderr, for what is not a result."""
+    stderr.print(Text(escape_controls(text), style=style))
+
+
+def report_failure(failure: ErrorReport, output: Format) -> None:
+    """Print a failure: on stderr for people, on stdout as JSON for programs."""
+    if output is Format.text:
+        stderr.print(Text(f"perdure: {escape_controls(failure.message)}", style="red"))
+        if failure.hint:
+            stderr.print(escape_controls(failure.hint))
+        return
+    error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+    show_json({"error": error}, output)
+    sys.stdout.flush()

@@ -1,0 +1,107 @@
+"""Live region beneath the events: the output of running steps, while it grows."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+from rich.cells import chop_cells
+from rich.live import Live
+from rich.text import Text
+
+from perdure.cli.options import Format
+from perdure.cli.output import escape_controls, stdout
+from perdure.client.live import RunningStep
+from perdure.events.entry import Entry
+
+SPEAKERS = {"llm.chat": "agent", "llm.condense": "condenser", "tool.call": "output"}
+"""The kinds of steps that have output, and the speaker shown for each."""
+
+MAX_STEP_LINES = 12
+"""Newest lines shown of each step."""
+
+HEAD_COLUMNS = 14
+"""Width of the speaker's column."""
+
+
+@contextlib.asynccontextmanager
+async def show_live_steps(
+    steps: AsyncIterator[tuple[RunningStep, ...]], output: Format
+) -> AsyncIterator[Callable[[Entry], None]]:
+    """Show the output of running steps beneath everything that is printed meanwhile.
+
+    The function that it yields must be called with every entry before that is printed: it removes
+    the step that the event came of. Nothing is shown unless stdout is a terminal.
+    """
+    if output is not Format.text or not stdout.is_terminal:
+        yield lambda _: None
+        return
+    live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
+    region = LiveRegion(live)
+    with live:
+        task = asyncio.create_task(_update_region(steps, region))
+        try:
+            yield region.finish_step
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            region.set_steps(())
+
+
+async def _update_region(
+    steps: AsyncIterator[tuple[RunningStep, ...]], region: "LiveRegion"
+) -> None:
+    async for growing in steps:
+        region.set_steps(growing)
+
+
+class LiveRegion:
+    """The running steps, without those whose events have been printed."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.steps: tuple[RunningStep, ...] = ()
+        self.finished_steps: set[tuple[str, str]] = set()
+
+    def set_steps(self, steps: tuple[RunningStep, ...]) -> None:
+        self.steps = steps
+        self._draw()
+
+    def finish_step(self, entry: Entry) -> None:
+        step = entry.origin.activity.partition(" ")[0]
+        self.finished_steps.add((entry.origin.run, step))
+        self._draw()
+
+    def _draw(self) -> None:
+        unfinished = (
+            step
+            for step in self.steps
+            if (step.run_id, step.activity_id) not in self.finished_steps
+        )
+        max_lines = min(MAX_STEP_LINES, stdout.height - 2)
+        lines = [
+            line
+            for step in unfinished
+            if step.kind in SPEAKERS
+            for line in step_lines(step, max_lines)
+        ]
+        self.live.update(Text("\n").join(lines[-max(1, stdout.height - 2) :]), refresh=True)
+
+
+def step_lines(step: RunningStep, max_lines: int) -> list[Text]:
+    """Render the newest lines of a step, wrapped to the terminal's width, beside its speaker."""
+    width = max(20, stdout.width - HEAD_COLUMNS - 1)
+    text = escape_controls(step.text.strip("\n")).expandtabs()
+    lines = [part for line in text.split("\n") for part in chop_cells(line, width) or [""]]
+    if step.attempt > 1:
+        mark = f"(attempt {step.attempt}{_describe_failure(step)})"
+        lines = [chop_cells(mark, width)[0], *(lines[-max_lines + 1 :] if text else [])]
+    elif not text:
+        lines = ["..."]
+    first, *rest = lines[-max_lines:]
+    head = f"  {SPEAKERS[step.kind]:<{HEAD_COLUMNS - 2}}"
+    return [Text(head + first, "dim"), *(Text(" " * HEAD_COLUMNS + line, "dim") for line in rest)]
+
+
+def _describe_failure(step: RunningStep) -> str:
+    reason = escape_controls(" ".join((step.failure or "").split()))
+    return f": {reason}" if reason else ""

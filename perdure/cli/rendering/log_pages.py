@@ -1,0 +1,64 @@
+"""Reading of logs page by page; unreadable slots come as errors between the entries."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from perdure.errors import NotFound
+from perdure.events.content import join_text
+from perdure.events.entry import Entry
+from perdure.events.messages import MessageEvent
+from perdure.storage.conversations import conversation_exists
+from perdure.storage.errors import Damaged
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.reader import EntryOrError
+
+SLOTS_PER_READ = 100
+
+TITLE_SEARCH_EVENTS = 8
+"""The first message is looked for in so many events."""
+
+MAX_TITLE_CHARS = 60
+"""The rest of the first message is cut off."""
+
+
+async def require_conversation(log: EventLog) -> None:
+    """Raises NotFound where nothing is recorded of the conversation."""
+    if not await conversation_exists(log.store, log.user_id, log.conversation_id):
+        raise NotFound(
+            f"There is no conversation {log.conversation_id}.",
+            "`perdure ls` lists them; one that was started a moment ago has no events before a "
+            "worker takes it up.",
+        )
+
+
+async def read_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
+    """Yield every slot after `after` that exists now."""
+    while page := await log.read_slots(after + 1, SLOTS_PER_READ):
+        for slot in page:
+            yield slot
+        after = page[-1].seq
+
+
+async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
+    """Yield every slot after `after`, and each new one as it is written; without end."""
+    async for slot in read_slots(log, after):
+        yield slot
+        after = slot.seq
+    while True:
+        try:
+            async for entry in log.tail(after):
+                yield entry
+                after = entry.seq
+        except Damaged as error:
+            yield error
+            after = error.seq
+
+
+async def title_from_first_message(log: EventLog) -> str | None:
+    """Derive a title from how the first message begins."""
+    for slot in await log.read_slots(0, TITLE_SEARCH_EVENTS):
+        event: Any = slot.event if isinstance(slot, Entry) else None
+        if isinstance(event, MessageEvent):
+            text = " ".join(join_text(event.llm_message.content).split())
+            return text if len(text) <= MAX_TITLE_CHARS else f"{text[:MAX_TITLE_CHARS]}..."
+    return None

@@ -1,0 +1,1 @@
+"""The client: conversations and batches through signals, updates and the log."""

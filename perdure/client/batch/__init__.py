@@ -1,0 +1,1 @@
+"""The handles by which programs start, control, read and rescore batches."""

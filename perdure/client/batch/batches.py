@@ -1,0 +1,282 @@
+"""The batches of a user, for programs."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+from pydantic import JsonValue
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from perdure.agent.loop.attempt import Allowance
+from perdure.client.batch.changes import (
+    MODE_OPTION,
+    check_scorers,
+    find_differences,
+    refuse_other_agent,
+    refuse_other_mode,
+)
+from perdure.client.batch.handle import BatchHandle
+from perdure.client.batch.samples import (
+    RESCORED_OPTION,
+    SampleHashes,
+    UnchangedSamples,
+    list_sample_sets,
+    load_sample_hashes,
+    samples_match,
+)
+from perdure.client.client import Client
+from perdure.client.workflow import WORKFLOW_TASK_TIMEOUT
+from perdure.datasets.dataset import read_dataset
+from perdure.datasets.rows import BadDataset
+from perdure.errors import Conflict, Invalid, NotFound, Unreachable
+from perdure.evaluation.ledger import Amount, Ledger
+from perdure.evaluation.messages import (
+    MAX_RUNNING_ATTEMPTS,
+    MAX_WORKFLOW_EPOCHS,
+    BatchMode,
+    BatchStart,
+)
+from perdure.evaluation.progress import Progress
+from perdure.evaluation.sample import Sample
+from perdure.evaluation.spec import BatchSpec, InvalidBatch, agent_with_limits, parse_batch
+from perdure.evaluation.timeouts import needs_workspace, scoring_timeout
+from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
+from perdure.storage.store import Store
+from perdure.temporal.search_attributes import BATCH, MODEL, USER
+from perdure.workflows.batch.attempts import priority_of
+
+BATCH_WORKFLOW = "Batch"
+
+MAX_NAMES_LISTED = 20
+"""The number of batch names in the hint of NotFound."""
+
+
+class Batches:
+    """The batches of one user; without a `client` they are read-only."""
+
+    def __init__(
+        self,
+        store: Store,
+        user_id: str = "local",
+        task_queue: str = "perdure",
+        client: Client | None = None,
+    ) -> None:
+        self._store = store
+        self._user_id = user_id
+        self._task_queue = task_queue
+        self._client = client
+
+    @classmethod
+    def from_client(cls, client: Client) -> "Batches":
+        return cls(client.store, client.user_id, client.task_queue, client)
+
+    async def list_names(self) -> list[str]:
+        return await list_batches(self._store, self._user_id)
+
+    def batch(self, name: str) -> BatchHandle:
+        """Return the handle of a batch, existing or not. Raises Invalid for a bad name."""
+        temporal = self._client.temporal if self._client else None
+        try:
+            folder = BatchFolder(self._store, self._user_id, name)
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+        return BatchHandle(temporal, folder, self._task_queue)
+
+    async def get(self, name: str) -> BatchHandle:
+        """Return the handle of an existing batch. Raises NotFound with the other names, Invalid."""
+        batch = self.batch(name)
+        if await batch.folder.load() is None:
+            names = await self.list_names()
+            more = ", and others" if len(names) > MAX_NAMES_LISTED else ""
+            there = (
+                f"There are {', '.join(names[:MAX_NAMES_LISTED])}{more}."
+                if names
+                else "There is none yet."
+            )
+            raise NotFound(f"There is no batch {name!r}.", there)
+        return batch
+
+    async def run(
+        self,
+        batch: BatchSpec | Mapping[str, Any],
+        mode: BatchMode = "missing",
+        options: dict[str, JsonValue] | None = None,
+    ) -> BatchHandle:
+        """Start a batch of one model, or attach to it if it runs already.
+
+        A batch may be given as a table, with the keys that a TOML file of a batch has.
+        Every row of its dataset is validated first. `options` are recorded for people. Raises
+        Invalid, Conflict if an earlier run had another agent or other samples, Unreachable.
+        """
+        if isinstance(batch, Mapping):
+            try:
+                batch = parse_batch(batch)
+            except InvalidBatch as error:
+                raise Invalid(str(error)) from error
+        handle = self.batch(batch.name)
+        check_scorers(batch)
+        try:
+            with await asyncio.to_thread(read_dataset, batch) as samples:
+                before = await handle.folder.load()
+                if await handle.is_running():
+                    return await _attach(handle, before, batch, samples, mode)
+                record = await _prepare(handle, before, batch, samples, mode)
+        except BadDataset as error:
+            raise Invalid(str(error)) from error
+        return await self._start_workflow(handle, record, mode, options or {})
+
+    async def rerun(self, name: str, mode: BatchMode = "failed") -> BatchHandle:
+        """Run the rest of a batch as the store has it.
+
+        Raises NotFound, Conflict, Unreachable, and Invalid for a bad name.
+        """
+        handle = await self.get(name)
+        record = await handle.load_record()
+        if await handle.is_running():
+            refuse_other_mode(name, record, mode)
+            return replace(handle, attached=True)
+        return await self._start_workflow(handle, record, mode, {})
+
+    async def _start_workflow(
+        self,
+        handle: BatchHandle,
+        record: BatchRecord,
+        mode: BatchMode,
+        options: dict[str, JsonValue],
+    ) -> BatchHandle:
+        if self._client is None:
+            raise Unreachable("Temporal does not answer.")
+        start = await self._build_start(handle, record, mode, self._client)
+        record = record.model_copy(
+            update={"options": {**record.options, **options, MODE_OPTION: mode}}
+        )
+        await handle.folder.save(record)
+        try:
+            await self._client.temporal.start_workflow(
+                BATCH_WORKFLOW,
+                start,
+                id=handle.workflow_id,
+                task_queue=handle.task_queue,
+                task_timeout=WORKFLOW_TASK_TIMEOUT,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                search_attributes=_search_attributes(start),
+                priority=priority_of(start),
+                static_summary=f"{start.expected or 0:,} epochs of samples for {start.model}",
+                result_type=Progress,
+            )
+        except WorkflowAlreadyStartedError:
+            return replace(handle, attached=True)
+        except RPCError as error:
+            raise Unreachable(f"Temporal did not take the batch: {error.message}") from error
+        return handle
+
+    async def _build_start(
+        self, handle: BatchHandle, record: BatchRecord, mode: BatchMode, client: Client
+    ) -> BatchStart:
+        spec, limits, shards = record.spec, record.spec.batch_limits, count_shards(record)
+        return BatchStart(
+            name=handle.name,
+            user_id=self._user_id,
+            samples=record.samples,
+            end=record.chunks,
+            expected=record.expected_attempts,
+            mode=mode,
+            fresh=await handle.folder.is_fresh(),
+            concurrency=min(spec.concurrency, shards * MAX_RUNNING_ATTEMPTS),
+            epochs=spec.epochs,
+            retries=spec.retries,
+            priority=spec.priority,
+            time=limits.time,
+            scoring=scoring_timeout(spec),
+            look=needs_workspace(spec),
+            most=_sample_budget(spec),
+            searchable=await client.has_search_attributes(),
+            lanes=client.model_queues or None,
+            model=spec.agent.model.name,
+            parts=shards,
+            ledger=Ledger(limit=Allowance(cost=limits.cost, tokens=limits.tokens)),
+        )
+
+
+def count_shards(record: BatchRecord) -> int:
+    """Count the workflows to run a batch with: at most one for each chunk of samples."""
+    concurrency = record.spec.concurrency
+    needed = max(
+        ceil(record.expected_attempts / MAX_WORKFLOW_EPOCHS),
+        ceil(concurrency / MAX_RUNNING_ATTEMPTS),
+    )
+    return max(1, min(needed, record.chunks))
+
+
+async def _attach(
+    handle: BatchHandle,
+    before: BatchRecord | None,
+    batch: BatchSpec,
+    samples: Iterable[Sample],
+    mode: BatchMode,
+) -> BatchHandle:
+    """Attach to a running batch. Raises Conflict if it differs from the one to run."""
+    if before is None:
+        raise Conflict(
+            f"A batch {batch.name} is running, and this store does not know it.",
+            "Use the store and the user that it was started with, or another name.",
+        )
+    refuse_other_mode(batch.name, before, mode)
+    others = find_differences(before.spec, batch)
+    if not await samples_match(handle.folder, before, samples):
+        others.append("dataset")
+    if others:
+        raise Conflict(
+            f"The batch {batch.name} is running with another {', '.join(others)}.",
+            f"`perdure batch retune {batch.name}` changes its concurrency and its limits; all else "
+            "can be changed once it has finished, or under another name.",
+        )
+    return replace(handle, attached=True)
+
+
+async def _prepare(
+    handle: BatchHandle,
+    before: BatchRecord | None,
+    batch: BatchSpec,
+    samples: Iterable[Sample],
+    mode: BatchMode,
+) -> BatchRecord:
+    """Write the samples. Raises Conflict if they or the agent differ from an earlier run."""
+    folder, options, known = handle.folder, dict[str, JsonValue](), SampleHashes()
+    if before is not None and await _may_have_run(handle):
+        refuse_other_agent(before.spec, batch)
+        known = await load_sample_hashes(folder, before, rescore=mode == "rescore")
+        options = dict(before.options)
+        if mode == "rescore":
+            options[RESCORED_OPTION] = list[JsonValue](await list_sample_sets(folder))
+    name, count, chunks = await folder.write_samples(UnchangedSamples(batch.name, samples, known))
+    return BatchRecord(spec=batch, samples=name, count=count, chunks=chunks, options=options)
+
+
+async def _may_have_run(handle: BatchHandle) -> bool:
+    """Tell whether samples may have run; otherwise the batch may still be rewritten."""
+    return not await handle.folder.is_fresh() or await handle.describe() is not None
+
+
+def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:
+    """Build the search attributes of the batch and its conversations."""
+    if not start.searchable:
+        return None
+    pairs = [
+        SearchAttributePair(USER, start.user_id),
+        SearchAttributePair(BATCH, start.name),
+        SearchAttributePair(MODEL, start.model),
+    ]
+    return TypedSearchAttributes(pairs)
+
+
+def _sample_budget(spec: BatchSpec) -> Amount | None:
+    """Return what a sample may spend by its own limits; None if it has none."""
+    limits = agent_with_limits(spec).limits
+    if limits.max_budget is None and limits.max_tokens is None:
+        return None
+    return Amount(cost=limits.max_budget or 0.0, tokens=limits.max_tokens or 0)

@@ -1,0 +1,1 @@
+"""The reasons why a conversation does not progress."""

@@ -1,0 +1,184 @@
+"""Failures of workflow tasks, steps and workflows, as Temporal records them."""
+
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause
+from temporalio.api.failure.v1 import Failure as TemporalFailure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionResponse as WorkflowDescription,
+)
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryReverseRequest,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+
+from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow
+from perdure.errors import ClientError, Unreachable
+
+MAX_HISTORY_EVENTS = 50
+"""The number of events to search in a history, the newest first."""
+
+MAX_REASON_CHARS = 500
+"""The length at which a reason is truncated."""
+
+
+DECODE_FAILURE_PREFIX = "Failed decoding"
+"""The start of the SDK's message for an undecodable payload; its cause is the reason."""
+
+
+class TaskFailureKind(Enum):
+    """The kind of a failed workflow task; the value is what fixes it."""
+
+    BROKEN = "a mended version of the code"
+    NONDETERMINISTIC = "the version of the code that fits the history"
+    TOO_LARGE = "handing over less"
+
+
+class FailureReason(NamedTuple):
+    """The reason for a failure; `type` is the error's type, `since` a time of day in UTC."""
+
+    message: str
+    type: str = ""
+    since: str = ""
+    worker: str = ""
+    kind: TaskFailureKind = TaskFailureKind.BROKEN
+
+
+_PREFIX = "WORKFLOW_TASK_FAILED_CAUSE_"
+
+_HARMLESS = frozenset(
+    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}")
+    for name in (
+        "UNHANDLED_COMMAND",
+        "FORCE_CLOSE_COMMAND",
+        "RESET_STICKY_TASK_QUEUE",
+        "RESET_WORKFLOW",
+    )
+)
+
+_KINDS = {
+    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}"): kind
+    for name, kind in {
+        "NON_DETERMINISTIC_ERROR": TaskFailureKind.NONDETERMINISTIC,
+        "GRPC_MESSAGE_TOO_LARGE": TaskFailureKind.TOO_LARGE,
+        "PAYLOADS_TOO_LARGE": TaskFailureKind.TOO_LARGE,
+        "REQUEST_TOO_LARGE": TaskFailureKind.TOO_LARGE,
+    }.items()
+}
+
+
+async def load_task_failure(
+    workflow: ConversationWorkflow, description: WorkflowDescription
+) -> FailureReason | None:
+    """Load why the workflow task fails at present. Raises Unreachable."""
+    for event in await _load_newest_events(workflow, description):
+        if event.HasField("workflow_task_completed_event_attributes"):
+            return None
+        failed = event.workflow_task_failed_event_attributes
+        if (
+            event.HasField("workflow_task_failed_event_attributes")
+            and failed.cause not in _HARMLESS
+        ):
+            reason, error_type = await decode_reason(workflow, failed.failure)
+            kind = _KINDS.get(failed.cause, TaskFailureKind.BROKEN)
+            if error_type and error_type != "_NonDeterminismError":
+                reason = f"{error_type}: {reason}"
+            return FailureReason(
+                reason, since=_format_event_time(event), worker=failed.identity, kind=kind
+            )
+    return None
+
+
+async def load_step_failure(
+    workflow: ConversationWorkflow,
+    description: WorkflowDescription,
+    step: PendingActivityInfo,
+) -> FailureReason:
+    """Load why the last attempt of a step failed, and when the step was scheduled.
+
+    Raises Unreachable.
+    """
+    reason, error_type = await decode_reason(workflow, step.last_failure)
+    since = (
+        _format_event_time(event)
+        for event in await _load_newest_events(workflow, description)
+        if event.activity_task_scheduled_event_attributes.activity_id == step.activity_id
+    )
+    return FailureReason(reason, error_type, next(since, "long ago"), step.last_worker_identity)
+
+
+async def load_workflow_failure(
+    workflow: ConversationWorkflow, description: WorkflowDescription
+) -> FailureReason | None:
+    """Load why the workflow has failed. Raises Unreachable."""
+    for event in await _load_newest_events(workflow, description, 1):
+        failed = event.workflow_execution_failed_event_attributes
+        if event.HasField("workflow_execution_failed_event_attributes"):
+            return FailureReason(
+                *await decode_reason(workflow, failed.failure), since=_format_event_time(event)
+            )
+    return None
+
+
+async def load_heartbeat(
+    workflow: ConversationWorkflow, step: PendingActivityInfo
+) -> dict[str, Any]:
+    """Load the last heartbeat of this attempt; Temporal may still hold the previous one's."""
+    if step.last_heartbeat_time.ToDatetime() <= step.last_started_time.ToDatetime():
+        return {}
+    try:
+        details = await workflow.temporal.data_converter.decode(step.heartbeat_details.payloads)
+    except ClientError:  # encrypted, and no key is here
+        return {}
+    return details[0] if details and isinstance(details[0], dict) else {}
+
+
+async def _load_newest_events(
+    workflow: ConversationWorkflow,
+    description: WorkflowDescription,
+    count: int = MAX_HISTORY_EVENTS,
+) -> list[HistoryEvent]:
+    request = GetWorkflowExecutionHistoryReverseRequest(
+        namespace=workflow.temporal.namespace,
+        execution=description.workflow_execution_info.execution,
+        maximum_page_size=count,
+    )
+    service = workflow.temporal.workflow_service
+    try:
+        answer = await service.get_workflow_execution_history_reverse(request, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        raise Unreachable(f"Temporal does not show its history: {error.message}") from error
+    return list(answer.history.events)
+
+
+async def decode_reason(
+    workflow: ConversationWorkflow, failure: TemporalFailure
+) -> tuple[str, str]:
+    """Decode the reason and its type, skipping wrappers by the server and the SDK."""
+    try:
+        error = await workflow.temporal.data_converter.decode_failure(failure)
+    except ClientError as unreadable:
+        return str(unreadable)[:MAX_REASON_CHARS], type(unreadable).__name__
+    while _is_wrapper(failure, error) and error.__cause__ is not None:
+        error, failure = error.__cause__, failure.cause
+    message = str(getattr(error, "message", "") or error).strip()
+    kind = error.type or "" if isinstance(error, ApplicationError) else ""
+    return " ".join(message.split())[:MAX_REASON_CHARS], kind
+
+
+def _is_wrapper(failure: TemporalFailure, error: BaseException) -> bool:
+    """Tell whether the real reason is the cause: the server or the SDK has wrapped it."""
+    is_undecoded = isinstance(error, ApplicationError) and error.message.startswith(
+        DECODE_FAILURE_PREFIX
+    )
+    return failure.HasField("server_failure_info") or is_undecoded
+
+
+def _format_event_time(event: HistoryEvent) -> str:
+    moment: datetime = event.event_time.ToDatetime()
+    return f"{moment:%H:%M:%S} UTC"

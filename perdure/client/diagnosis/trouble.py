@@ -1,0 +1,188 @@
+"""Troubles: reasons why a conversation does not progress, with what to do about each."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
+
+from perdure.client.diagnosis.failures import FailureReason, TaskFailureKind
+from perdure.errors import Unreachable
+
+ENDED_CAUSE, FAILED_CAUSE = "ended", "failed"
+"""The causes for closed workflows; ENDED_CAUSE is no trouble for a conversation at rest."""
+
+STORE_CAUSE = "store"
+"""The cause for a store that steps or clients cannot use."""
+
+STORE_ERRORS = frozenset({"StoreUnavailable", "StoreRefused", "UnsafeStore", "StoreError"})
+
+UNRECOVERABLE_ERRORS = frozenset({"Damaged", "Missing", "Altered"})
+"""Errors that a new workflow would meet again; their messages say what to do."""
+
+STEP_SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+
+
+class Trouble(NamedTuple):
+    """A reason why a conversation does not progress."""
+
+    cause: str
+    """Stays the same as long as the trouble lasts, while the sentence may change."""
+    sentence: str
+    slow: bool = False
+    """The conversation takes long, and may still progress by itself."""
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the workflow is closed, until a signal starts it again."""
+        return self.cause in (ENDED_CAUSE, FAILED_CAUSE)
+
+
+def temporal_unreachable(error: Unreachable) -> Trouble:
+    return Trouble("temporal", f"{_as_sentence(str(error))} It goes on by itself when that does.")
+
+
+def store_unavailable(reason: str, since: str = "") -> Trouble:
+    waiting = f" It has been waiting for the store since {since}." if since else ""
+    return Trouble(
+        STORE_CAUSE, f"{_as_sentence(reason)}{waiting} It goes on by itself when the store does."
+    )
+
+
+def workflow_paused(workflow_id: str) -> Trouble:
+    unpause = f"`temporal workflow unpause -w {workflow_id}` lets it go on"
+    return Trouble("paused", f"An operator has paused its workflow in Temporal: {unpause}.")
+
+
+def step_paused(name: str) -> Trouble:
+    sentence = (
+        f"An operator has paused its step {name} in Temporal: it goes on when they unpause it."
+    )
+    return Trouble(f"{name} paused", sentence)
+
+
+def no_worker(queue: str, seconds: float) -> Trouble:
+    return Trouble(
+        "untaken",
+        f"No worker has taken it up for {seconds:.0f} s: none runs on the queue {queue!r}, or all "
+        "are busy. `perdure worker` starts one.",
+    )
+
+
+def workflow_task_lost(times: int) -> Trouble:
+    return Trouble(
+        "workflow task lost",
+        f"Its workflow task was begun {_format_times(times)} and never ended: a worker dies of it, "
+        "or is too slow. It goes on when a worker can do it within 5 s.",
+    )
+
+
+def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
+    """Describe a failed workflow task: the workers' code has to be fixed, not the conversation."""
+    reason, attempts = _as_sentence(failed.message), f"(tried {_format_times(times)})"
+    match failed.kind:
+        case TaskFailureKind.NONDETERMINISTIC:
+            sentence = (
+                f"The code of its workers does not fit its history {attempts}: {reason} It goes on "
+                "when a worker runs the version that it began with, or one that can replay it; "
+                "where no other was deployed, terminate the workflow in Temporal: `perdure resume` "
+                "then opens the conversation from its log."
+            )
+        case TaskFailureKind.TOO_LARGE:
+            sentence = (
+                f"What its workflow hands to Temporal is too large {attempts}: {reason} Terminate "
+                "the workflow in Temporal; `perdure resume` then opens the conversation from its "
+                "log."
+            )
+        case TaskFailureKind.BROKEN:
+            sentence = (
+                f"Its workflow task failed {_format_times(times)}: {reason} It goes on when a "
+                "worker with a mended version runs."
+            )
+    return Trouble(f"{failed.kind.name}: {failed.message}", sentence)
+
+
+def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:
+    """Describe a step that keeps failing and is retried."""
+    name, reason, times = (
+        step.activity_type.name,
+        _as_sentence(failed.message),
+        _format_times(step.attempt - 1),
+    )
+    if failed.type in STORE_ERRORS:
+        return store_unavailable(failed.message, failed.since)
+    if failed.type == "NotFoundError" and "not registered" in failed.message:
+        return Trouble(
+            f"{name} unknown",
+            f"The worker {failed.worker} does not know its step {name}: it runs another version of "
+            "perdure. It goes on when a worker with the right version takes it; end those with a "
+            "wrong one.",
+        )
+    if name.startswith("llm."):
+        sentence = f"The model does not answer (asked {times}): {reason} {_next_attempt(step)}"
+        return Trouble(f"model: {failed.type}", sentence)
+    sentence = (
+        f"Its step {name} failed {times}, since {failed.since}: {reason} {_next_attempt(step)}"
+    )
+    return Trouble(f"{name}: {failed.message}", sentence)
+
+
+def step_silent(step: PendingActivityInfo, seconds: float, calls: str = "") -> Trouble:
+    """Describe a step without output; `calls` names the running tools."""
+    name, time = step.activity_type.name, f"{seconds:.0f} s"
+    sentence = f"Its step {name} has been at work for {time}: the store may be slow."
+    if name.startswith("llm."):
+        sentence = f"The model has said nothing for {time}; it may take its time. {_INTERRUPT_HINT}"
+    elif name == "tool.call":
+        sentence = (
+            f"A tool has said nothing for {time}{f' ({calls})' if calls else ''}. {_INTERRUPT_HINT}"
+        )
+    elif name == "agent.prepare":
+        sentence = f"The MCP servers of its agent have not started for {time}."
+    return Trouble(f"{name} {step.activity_id} silent", sentence, slow=True)
+
+
+def delegate_trouble(conversation_id: str, trouble: Trouble) -> Trouble:
+    sentence = f"Its delegate {conversation_id}: {trouble.sentence}"
+    return Trouble(f"{conversation_id}: {trouble.cause}", sentence, trouble.slow)
+
+
+def workflow_ended() -> Trouble:
+    return Trouble(ENDED_CAUSE, f"Its workflow has ended in the middle of a turn. {_RESUME_HINT}")
+
+
+def workflow_failed(failed: FailureReason) -> Trouble:
+    again = "" if failed.type in UNRECOVERABLE_ERRORS else f" {_RESUME_HINT}"
+    return Trouble(FAILED_CAUSE, f"Its workflow failed: {_as_sentence(failed.message)}{again}")
+
+
+def _next_attempt(step: PendingActivityInfo) -> str:
+    again = "It is being tried again"
+    if step.state == STEP_SCHEDULED:
+        again = f"It is tried again at {_format_time(step.next_attempt_schedule_time)}"
+    if step.HasField("expiration_time"):
+        return f"{again}; the turn ends with an error at {_format_time(step.expiration_time)}."
+    return f"{again}."
+
+
+def seconds_since(moment: Timestamp) -> float:
+    """Count the seconds since a moment; negative if it lies in the future."""
+    return datetime.now(UTC).timestamp() - moment.ToMicroseconds() / 1e6
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text.rstrip().rstrip('.')}."
+
+
+def _format_times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _format_time(moment: Timestamp) -> str:
+    return f"{moment.ToDatetime():%H:%M:%S} UTC"
+
+
+_RESUME_HINT = "A message or `perdure resume` goes on."
+
+_INTERRUPT_HINT = "`perdure interrupt` stops it."

@@ -1,0 +1,101 @@
+"""Forks: conversations that start from an earlier point of another one."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from perdure.agent.configure import check_changes
+from perdure.agent.loop.state import State
+from perdure.agent.spec import Agent
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id
+from perdure.errors import Invalid, NotFound
+from perdure.events.base import TIMESTAMP_FORMAT, Source
+from perdure.events.control import ConversationStateUpdateEvent
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.fork import fork as start_fork
+from perdure.storage.log.state import read_state_at
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A new conversation that shares its parent's events up to slot `at`.
+
+    Its workflow starts with the first message, or with `resume`.
+    """
+
+    conversation: Conversation
+    at: int
+    state: State
+
+
+async def fork(
+    client: Client, conversation_id: str, at: int | None = None, model: str | None = None
+) -> Fork:
+    """Fork a conversation after slot `at`, by default the last one.
+
+    The conversation may be running, and is not disturbed. The fork uses `model` if it is given. A
+    closed conversation is forked just before it was closed. Raises Invalid and NotFound.
+    """
+    log = client.conversation(conversation_id).log
+    state = await _load_cut_state(log, at)
+    events = [
+        _state_update("forked", {"conversation_id": conversation_id, "at": state.next_seq - 1})
+    ]
+    if model is not None:
+        events.append(_state_update("spec", await _replace_model(log, state, model), "user"))
+    child = client.conversation(new_conversation_id())
+    forked = await start_fork(log, child.id, state, events)
+    return Fork(conversation=child, at=state.next_seq - 1, state=forked)
+
+
+async def _load_cut_state(log: EventLog, at: int | None) -> State:
+    """Load the state after slot `at`, from which a fork can go on."""
+    end = await log.end()
+    if end == 0:
+        raise NotFound.for_conversation(log.conversation_id)
+    if at is not None and not 0 <= at < end:
+        raise Invalid(f"There is no seq {at}: the log has seqs 0 to {end - 1}.")
+    state = await read_state_at(log, end if at is None else at + 1)
+    if state.status == "closed":
+        closed = await _find_close(log, state.next_seq)
+        if at is not None:
+            raise Invalid(
+                f"At seq {at} the conversation is closed.", f"Fork it at {closed - 1} or before."
+            )
+        state = await read_state_at(log, closed)
+    if state.spec is None:
+        raise Invalid(
+            f"At seq {state.next_seq - 1} the conversation has no agent yet.", "Fork it later on."
+        )
+    return state
+
+
+async def _find_close(log: EventLog, end: int) -> int:
+    """Find the slot before `end` that closed the conversation."""
+    for seq in range(end - 1, -1, -1):
+        event = (await log.get(seq)).event
+        update = event if isinstance(event, ConversationStateUpdateEvent) else None
+        if update and (update.key, update.value) == ("status", "closed"):
+            return seq
+    raise AssertionError("a closed conversation was closed")
+
+
+async def _replace_model(log: EventLog, state: State, model: str) -> dict[str, Any]:
+    """Return the recorded spec with another model."""
+    event = (await log.get(state.spec_seq)).event
+    assert isinstance(event, ConversationStateUpdateEvent), "the slot of a spec holds one"
+    spec = Agent.model_validate(event.value)
+    try:
+        changes = check_changes(spec, {"model": model}).changes
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    return spec.model_dump(mode="json", exclude_none=True) | changes
+
+
+def _state_update(
+    key: str, value: dict[str, Any], source: Source = "environment"
+) -> ConversationStateUpdateEvent:
+    now = datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
+    return ConversationStateUpdateEvent(timestamp=now, source=source, key=key, value=value)

@@ -1,0 +1,89 @@
+"""The running steps of a conversation, with their output as it is streamed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.workflow.v1 import PendingActivityInfo
+
+from perdure.agent.loop.model_queues import REROUTED_SUFFIX
+from perdure.client.diagnosis.failures import decode_reason, load_heartbeat
+from perdure.client.diagnosis.trouble import STEP_SCHEDULED
+from perdure.client.workflow import ConversationWorkflow
+from perdure.errors import Unreachable
+
+STEP_POLL_INTERVAL = 0.25
+"""Seconds between two polls of running steps: as often as they heartbeat."""
+
+MAX_STEP_POLL_INTERVAL = 1.0
+"""The longest pause, in seconds, between two polls while no step is running."""
+
+
+class RunningStep(NamedTuple):
+    """A running step, such as `llm.chat` or `tool.call`.
+
+    The events that it appends have `run_id` and `activity_id` as their origin.
+    """
+
+    kind: str
+    activity_id: str
+    attempt: int
+    text: str
+    """The end of this attempt's output so far; a new attempt starts with none."""
+    run_id: str
+    failure: str | None = None
+    """The reason why the attempt before failed."""
+
+
+async def watch_running_steps(
+    workflow: ConversationWorkflow,
+) -> AsyncIterator[tuple[RunningStep, ...]]:
+    """Yield all running steps whenever they change, forever.
+
+    No step counts as running while Temporal is unreachable.
+    """
+    previous: tuple[RunningStep, ...] = ()
+    pause = STEP_POLL_INTERVAL
+    while True:
+        try:
+            current = await list_running_steps(workflow)
+        except Unreachable:
+            current = ()
+        if current != previous:
+            yield current
+        previous, pause = (
+            current,
+            STEP_POLL_INTERVAL if current else min(2 * pause, MAX_STEP_POLL_INTERVAL),
+        )
+        await asyncio.sleep(pause)
+
+
+async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningStep, ...]:
+    """List all running steps. Raises Unreachable."""
+    description = await workflow.describe()
+    if description is None:
+        return ()
+    run_id = description.workflow_execution_info.execution.run_id
+    steps = [
+        RunningStep(
+            kind=step.activity_type.name,
+            activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
+            attempt=step.attempt,
+            text=await _load_text(workflow, step),
+            run_id=run_id,
+            failure=await _decode_failure(workflow, step.last_failure),
+        )
+        for step in description.pending_activities
+    ]
+    return tuple(steps)
+
+
+async def _load_text(workflow: ConversationWorkflow, step: PendingActivityInfo) -> str:
+    if step.state == STEP_SCHEDULED:
+        return ""
+    return str((await load_heartbeat(workflow, step)).get("text", ""))
+
+
+async def _decode_failure(workflow: ConversationWorkflow, failure: Failure) -> str | None:
+    return (await decode_reason(workflow, failure))[0] if failure.message else None

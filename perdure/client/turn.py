@@ -1,0 +1,149 @@
+"""One turn of a conversation: its entries, its text while it grows, and its result."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.state import State
+from perdure.agent.loop.status import Status
+from perdure.client.live import RunningStep
+from perdure.errors import ClientError
+from perdure.events.agent_text import agent_text
+from perdure.events.content import join_text
+from perdure.events.entry import Entry
+from perdure.events.projection import summarize
+from perdure.events.tools import ActionEvent
+from perdure.events.usage import Usage
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state
+
+LIVE_INTERVAL = 0.25
+"""Seconds between two looks at an answer that grows: the interval of its heartbeats."""
+
+CHECK_INTERVAL = 2.0
+"""Seconds between two looks at whether the workflow still runs."""
+
+
+class TurnFailed(ClientError):
+    """The turn of an agent ended with an error; the message is its reason."""
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """The end of a turn.
+
+    `text` is the agent's last message, or its report by `finish`. `usage` sums tokens and US
+    dollars of the whole conversation. `reason` says why a turn ended without an answer.
+    """
+
+    conversation_id: str
+    status: Status
+    reason: str | None
+    text: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The turn that a message began: that of `message_id`, with the events after slot `after`.
+
+    `check` raises where the workflow has ended before the turn has; it is called now and then.
+    """
+
+    log: EventLog
+    message_id: str | None
+    after: int
+    check: Callable[[], Awaitable[None]]
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """Yield each entry of the turn, and end with the turn."""
+        state = await read_state(self.log)
+        if state.next_seq > self.after + 1:
+            for entry in await self.log.read(self.after + 1, state.next_seq - self.after - 1):
+                yield entry
+        if self.is_over(state):
+            return
+        async for entry in self.log.tail(state.next_seq - 1, is_idle=self._check_now_and_then()):
+            state = fold(state, [summarize(entry)])
+            yield entry
+            if self.is_over(state):
+                return
+
+    async def end(self) -> State:
+        """Wait until the turn is over; return the state at its end."""
+        state = await read_state(self.log)
+        if self.is_over(state):
+            return state
+        async for entry in self.log.tail(state.next_seq - 1, is_idle=self._check_now_and_then()):
+            state = fold(state, [summarize(entry)])
+            if self.is_over(state):
+                return state
+        raise AssertionError("a tail has no end")
+
+    async def text(
+        self, live: Callable[[], Awaitable[tuple[RunningStep, ...]]]
+    ) -> AsyncIterator[str]:
+        """Yield the model's text piece by piece as it grows; `live` gives the steps at work.
+
+        The pieces together are what the log holds. Where a model was asked again after a failure
+        and answers in other words, its whole answer follows in a line of its own.
+        """
+        state, seq, sent = await read_state(self.log), self.after + 1, ""
+        check = self._check_now_and_then()
+        while True:
+            entry = await self.log.find(seq)
+            if entry is not None:
+                if said := _text(entry):
+                    yield said.removeprefix(sent) if said.startswith(sent) else f"\n{said}"
+                    yield "\n"
+                    sent = ""
+                seq += 1
+                if seq > state.next_seq:
+                    state = fold(state, [summarize(entry)])
+            elif self.is_over(state):
+                return
+            else:
+                await check()
+                for step in await live():
+                    if step.kind == "llm.chat" and (piece := find_growth(sent, step.text)):
+                        yield piece
+                        sent += piece
+                await asyncio.sleep(LIVE_INTERVAL)
+
+    def is_over(self, state: State) -> bool:
+        """Tell whether this turn has ended."""
+        begun = self.message_id is None or self.message_id in state.message_seqs
+        return begun and state.next_seq > self.after + 1 and is_turn_over(state)
+
+    def _check_now_and_then(self) -> Callable[[], Awaitable[bool]]:
+        checked = asyncio.get_running_loop().time()
+
+        async def check() -> bool:
+            nonlocal checked
+            if (now := asyncio.get_running_loop().time()) - checked >= CHECK_INTERVAL:
+                checked = now
+                await self.check()
+            return False
+
+        return check
+
+
+def find_growth(sent: str, newest: str) -> str:
+    """Return the characters after `sent` in a text of which `newest` is the end."""
+    for start in range(max(0, len(sent) - len(newest)), len(sent) + 1):
+        if newest.startswith(sent[start:]):
+            return newest[len(sent) - start :]
+    return ""
+
+
+def is_turn_over(state: State) -> bool:
+    """Tell whether the agent's turn has ended or waits for a person; a turn must have begun."""
+    asks = state.status == "waiting_for_confirmation"
+    return state.turn > 0 and state.at_rest and (asks or not state.pending)
+
+
+def _text(entry: Entry) -> str:
+    event = entry.event
+    thought = join_text(event.thought) if isinstance(event, ActionEvent) else ""
+    return thought or agent_text(event)

@@ -1,0 +1,168 @@
+"""An embedded S3 store: SeaweedFS in one process."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+from typing import Self
+
+from perdure.embedded.errors import ProcessFailed
+from perdure.embedded.folder import make_folder, write_private
+from perdure.embedded.process import ChildProcess, find_free_ports, find_program, request_status
+
+# The caller's variables would otherwise set the store's keys and address.
+STORE_VARIABLES = re.compile(r"AWS_|WEED_|S3_")
+
+BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+# SeaweedFS always uses the port of its admin server plus this as the one for gRPC.
+ADMIN_GRPC_OFFSET = 10_000
+
+# Its unused admin server delays the exit by 11 s once it is a minute old. All acknowledged writes
+# are in its files by then, so it may be killed.
+SEAWEED_STOP_TIMEOUT = 2.0
+
+
+PORT_FLAGS = (
+    "master.port",
+    "master.port.grpc",
+    "volume.port",
+    "volume.port.grpc",
+    "filer.port",
+    "filer.port.grpc",
+    "s3.port",
+    "s3.port.grpc",
+)
+
+
+class Seaweed:
+    """A running store: `endpoint` is a URL, the keys give access to everything.
+
+    Acknowledged writes survive the death of any process, but not a power cut. The other ports need
+    no key: every user of this machine can read the store.
+    """
+
+    def __init__(self, ports: dict[str, int], keys: tuple[str, str], process: ChildProcess) -> None:
+        self.endpoint = f"http://127.0.0.1:{ports['s3.port']}"
+        self.access_key, self.secret_key = keys
+        self._ports = ports
+        self.process = process
+
+    @classmethod
+    async def start(cls, folder: Path) -> Self:
+        """Start a store on free ports of 127.0.0.1; objects and keys stay in `folder`.
+
+        Returns when an object can be written. Raises ProcessFailed if that never happens.
+        """
+        make_folder(folder)
+        keys = _load_keys(folder / "s3.json")
+        ports = _choose_ports()
+        _remove_stale_files(folder)
+        process = await ChildProcess.start(
+            "weed", _build_command(ports), folder / "weed.log", _build_environment(folder), folder
+        )
+        await process.wait_until(lambda: _is_writable(ports))
+        return cls(ports, keys, process)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def make_bucket(self, name: str) -> None:
+        """Create the bucket `name` if it is missing. Raises ValueError for a bad name."""
+        if not BUCKET_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot name a bucket: 3 to 63 of a-z, 0-9, '.' and '-'.")
+        status = await request_status("POST", self._ports["filer.port"], f"/buckets/{name}/")
+        if status not in (201, 409):  # created, or existing
+            raise ProcessFailed(f"SeaweedFS did not make the bucket {name}: HTTP status {status}.")
+
+    async def stop(self) -> None:
+        """Stop the store; its objects stay in its folder."""
+        await self.process.stop(SEAWEED_STOP_TIMEOUT)
+        _remove_sockets(self._ports)
+
+
+def _load_keys(path: Path) -> tuple[str, str]:
+    """Load the access key and the secret key from `path`; create them at the first start."""
+    if not path.exists():
+        _write_keys(path, secrets.token_hex(10), secrets.token_hex(20))
+    credentials = json.loads(path.read_text())["identities"][0]["credentials"][0]
+    return credentials["accessKey"], credentials["secretKey"]
+
+
+def _write_keys(path: Path, access_key: str, secret_key: str) -> None:
+    identity = {
+        "name": "perdure",
+        "credentials": [{"accessKey": access_key, "secretKey": secret_key}],
+        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+    }
+    write_private(path, json.dumps({"identities": [identity]}))
+
+
+def _choose_ports() -> dict[str, int]:
+    (admin,) = find_free_ports(1, span=ADMIN_GRPC_OFFSET)
+    others = [port for port in find_free_ports(len(PORT_FLAGS) + 1) if port != admin]
+    return {"admin.port": admin, **dict(zip(PORT_FLAGS, others, strict=False))}
+
+
+def _remove_stale_files(folder: Path) -> None:
+    # A master's state is named by its port, and a new master learns everything from the volumes.
+    # The flags in mini.options would be applied again.
+    for state in folder.glob("m[0-9]*"):
+        shutil.rmtree(state)
+    for name in ("mini.options", "weed.log"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove_sockets(ports: dict[str, int]) -> None:
+    # Each gRPC port also has a socket in /tmp, whatever TMPDIR is; SeaweedFS does not remove all.
+    for port in (*ports.values(), ports["admin.port"] + ADMIN_GRPC_OFFSET):
+        for path in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
+            path.unlink(missing_ok=True)
+
+
+def _build_environment(folder: Path) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not STORE_VARIABLES.match(name)}
+    return {**own, "HOME": str(folder)}  # instead of the person's ~/.seaweedfs/*.toml
+
+
+def _build_command(ports: dict[str, int]) -> list[str]:
+    flags = [f"-{name}={port}" for name, port in ports.items()]
+    # By default it writes log files into the folder for temporary files.
+    return [
+        find_program("weed"),
+        "-logtostderr=true",
+        "mini",
+        *flags,
+        *SERVER_FLAGS,
+    ]
+
+
+# `mini` starts its servers in the right order: in 1 s, where `server` sleeps for 8. Paths are
+# relative, as a socket's has at most 108 characters. Telemetry is off.
+SERVER_FLAGS = (
+    "-dir=.",
+    "-ip=127.0.0.1",
+    "-ip.bind=127.0.0.1",
+    "-s3.config=s3.json",
+    "-s3.iam=false",
+    "-s3.port.iceberg=0",
+    "-s3.port.lance=0",
+    "-s3.localSocket=s3.sock",
+    "-filer.localSocket=filer.sock",
+    "-webdav=false",
+    "-admin.ui=false",
+    "-master.telemetry=false",
+    "-master.electionTimeout=1s",
+    "-master.volumeSizeLimitMB=64",
+    "-volume.preStopSeconds=0",
+)
+
+
+async def _is_writable(ports: dict[str, int]) -> bool:
+    return (
+        await request_status("GET", ports["s3.port"], "/healthz") == 200
+        and await request_status("GET", ports["master.port"], "/dir/assign") == 200
+    )

@@ -1,0 +1,190 @@
+"""The embedded stack: Temporal, a store and a supervised worker on one machine."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import platformdirs
+
+from perdure.embedded.folder import FolderLock, is_locked, make_folder
+from perdure.embedded.process import is_listening, request_status
+from perdure.embedded.record import (
+    StackInfo,
+    merge_environment,
+    read_stack_info,
+    remove_stack_info,
+    write_stack_info,
+)
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.supervisor import Supervisor
+from perdure.embedded.temporal import TEMPORAL_NAMESPACE, CodecStarter, TemporalServer
+
+STACK_BUCKET = "perdure"
+
+# Without -P, a module in the current folder would shadow an installed one.
+WORKER_COMMAND = (sys.executable, "-P", "-m", "perdure.worker")
+
+logger = logging.getLogger("perdure.stack")
+
+Server = TemporalServer | Seaweed
+ServerT = TypeVar("ServerT", TemporalServer, Seaweed)
+
+
+class Stack:
+    """A running stack, which ends with the process that started it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        temporal: TemporalServer,
+        store: Seaweed,
+        worker: Sequence[str],
+        report: Callable[[str], None],
+    ) -> None:
+        self._folder = folder
+        self._temporal = temporal
+        self._store = store
+        self._report = report
+        self._exit_stack = AsyncExitStack()
+        env = merge_environment(os.environ, self._environment)
+        self._worker = Supervisor("worker", worker, _worker_log(folder), env, self._on_restart)
+
+    @classmethod
+    async def start(
+        cls,
+        folder: Path | None = None,
+        ui: bool = True,
+        worker: Sequence[str] = WORKER_COMMAND,
+        report: Callable[[str], None] = logger.warning,
+        codec: CodecStarter | None = None,
+    ) -> Self:
+        """Start a stack in `folder`, by default the person's data folder for perdure.
+
+        The data of earlier stacks in the folder is used. `worker` is the worker's command, its
+        first word a path; `report` is called with a line whenever the worker was restarted;
+        `codec` decrypts payloads for Temporal's UI. Raises FolderTaken if another stack has the
+        folder, FolderUnusable, and ProcessFailed if a part does not start; nothing is left running
+        then.
+        """
+        folder = _resolve_folder(folder)
+        make_folder(folder)
+        async with AsyncExitStack() as exit_stack:
+            exit_stack.callback((await FolderLock.acquire(folder)).release)
+            exit_stack.callback(remove_stack_info, folder)
+            _remove_stale_files(folder)
+            temporal, store = await _start_servers(folder, ui, codec, exit_stack)
+            await store.make_bucket(STACK_BUCKET)
+            stack = cls(folder, temporal, store, worker, report)
+            await stack._worker.start()
+            exit_stack.push_async_callback(stack._worker.stop)
+            write_stack_info(stack.info)
+            stack._exit_stack = exit_stack.pop_all()
+        return stack
+
+    @property
+    def info(self) -> StackInfo:
+        """Return the present addresses and processes."""
+        return StackInfo(
+            folder=self._folder,
+            temporal=self._temporal.address,
+            ui=self._temporal.ui_url,
+            codec=self._temporal.codec_url,
+            store=self._store.endpoint,
+            bucket=STACK_BUCKET,
+            pids={
+                "supervisor": os.getpid(),
+                "temporal": self._temporal.pid,
+                "weed": self._store.pid,
+                "worker": self._worker.pid,
+            },
+            environment=self._environment,
+        )
+
+    async def wait(self) -> None:
+        """Wait, and raise ProcessFailed when a server ended or the worker cannot restart."""
+        await asyncio.gather(
+            self._temporal.process.watch(), self._store.process.watch(), self._worker.watch()
+        )
+
+    async def stop(self) -> None:
+        """Stop the worker, then the servers; their data stays in the folder."""
+        await self._exit_stack.aclose()
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PERDURE_DATA": str(self._folder),
+            "PERDURE_STORE": f"s3://{STACK_BUCKET}",
+            "TEMPORAL_ADDRESS": self._temporal.address,
+            "TEMPORAL_NAMESPACE": TEMPORAL_NAMESPACE,
+            "TEMPORAL_CONFIG_FILE": os.devnull,  # it may name keys of another server
+            "AWS_ENDPOINT_URL_S3": self._store.endpoint,
+            "AWS_ACCESS_KEY_ID": self._store.access_key,
+            "AWS_SECRET_ACCESS_KEY": self._store.secret_key,
+            "AWS_REGION": "us-east-1",
+        }
+
+    def _on_restart(self, line: str) -> None:
+        write_stack_info(self.info)
+        self._report(line)
+
+
+async def find_stack(folder: Path | None = None) -> StackInfo | None:
+    """Find the stack that runs in `folder` and answers."""
+    folder = _resolve_folder(folder)
+    info = read_stack_info(folder) if is_locked(folder) else None
+    if info is None:
+        return None
+    temporal, store = await asyncio.gather(
+        is_listening(_parse_port(info.temporal)),
+        request_status("GET", _parse_port(info.store), "/healthz"),
+    )
+    return info if temporal and store == 200 else None
+
+
+def _resolve_folder(folder: Path | None) -> Path:
+    return (folder or platformdirs.user_data_path("perdure")).absolute()
+
+
+def _remove_stale_files(folder: Path) -> None:
+    remove_stack_info(folder)
+    _worker_log(folder).unlink(missing_ok=True)
+
+
+def _worker_log(folder: Path) -> Path:
+    return folder / "worker.log"
+
+
+def _parse_port(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+async def _start_servers(
+    folder: Path, ui: bool, codec: CodecStarter | None, exit_stack: AsyncExitStack
+) -> tuple[TemporalServer, Seaweed]:
+    running: list[Server] = []
+    exit_stack.push_async_callback(_stop_all, running)
+    try:
+        async with asyncio.TaskGroup() as both:
+            temporal = both.create_task(
+                _start_tracked(running, TemporalServer.start(folder / "temporal", ui, codec))
+            )
+            store = both.create_task(_start_tracked(running, Seaweed.start(folder / "seaweed")))
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return temporal.result(), store.result()
+
+
+async def _start_tracked(running: list[Server], start: Coroutine[Any, Any, ServerT]) -> ServerT:
+    server = await start
+    running.append(server)
+    return server
+
+
+async def _stop_all(running: list[Server]) -> None:
+    await asyncio.gather(*(server.stop() for server in running))

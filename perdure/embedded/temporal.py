@@ -1,0 +1,117 @@
+"""Temporal's dev server, tuned for the latency of a single conversation."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from perdure.embedded.folder import make_folder
+from perdure.embedded.process import ChildProcess, find_free_ports, find_program, is_listening
+from perdure.temporal.search_attributes import ATTRIBUTES
+
+TEMPORAL_NAMESPACE = "default"
+
+# With WAL and synchronous=2, acknowledged writes survive a power cut.
+SQLITE_PRAGMAS = ("journal_mode=wal", "synchronous=2")
+
+# By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
+# conversation. The daily version check is off, and operators may pause workflows.
+DYNAMIC_CONFIG = (
+    "history.transferProcessorMaxPollRPS=2000",
+    "frontend.enableServerVersionCheck=false",
+    "frontend.WorkflowPauseEnabled=true",
+)
+
+# Batches share a queue by priority. With the default of four partitions, neither their shares nor
+# the rate limit of a queue would be exact.
+FAIRNESS_CONFIG = (
+    "matching.enableFairness=true",
+    "matching.numTaskqueueReadPartitions=1",
+    "matching.numTaskqueueWritePartitions=1",
+)
+
+
+CodecStarter = Callable[[str], Awaitable[str]]
+"""Start a codec server for the UI at a given URL, and return the codec server's URL."""
+
+
+@dataclass(frozen=True)
+class TemporalServer:
+    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI.
+
+    The UI has its payloads decrypted at `codec_url`, if there is one.
+    """
+
+    address: str
+    ui_url: str | None
+    codec_url: str | None
+    process: ChildProcess
+
+    @classmethod
+    async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
+        """Start a server on free ports of 127.0.0.1; its database stays in `folder`.
+
+        The UI shows payloads as they are, or decrypted by `codec`.
+
+        Returns when the namespace `default` answers. Raises ProcessFailed if it never does.
+        """
+        make_folder(folder)
+        port, ui_port = find_free_ports(2)
+        log = folder / "temporal.log"
+        log.unlink(missing_ok=True)
+        ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
+        codec_url = await codec(ui_url) if ui_url and codec else None
+        command = _build_command(folder, port, ui_port if ui else None, codec_url)
+        process = await ChildProcess.start("temporal", command, log, _build_environment())
+        await process.wait_until(lambda: _is_ready(port))
+        return cls(f"127.0.0.1:{port}", ui_url, codec_url, process)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def stop(self) -> None:
+        """Stop the server; its database stays in its folder."""
+        await self.process.stop()
+
+
+def _build_environment() -> dict[str, str]:
+    # The server reads TEMPORAL_* too, which are about another server.
+    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
+
+
+def _build_command(
+    folder: Path, port: int, ui_port: int | None, codec_url: str | None
+) -> list[str]:
+    command = [find_program("temporal"), "server", "start-dev"]
+    command += ["--ip", "127.0.0.1", "--port", str(port), "--log-level", "warn"]
+    command += ["--db-filename", str(folder / "temporal.sqlite")]
+    for pragma in SQLITE_PRAGMAS:
+        command += ["--sqlite-pragma", pragma]
+    for value in (*DYNAMIC_CONFIG, *FAIRNESS_CONFIG):
+        command += ["--dynamic-config-value", value]
+    for key in ATTRIBUTES:
+        kind = key.indexed_value_type.name.title().replace("_", "")  # KEYWORD_LIST: KeywordList
+        command += ["--search-attribute", f"{key.name}={kind}"]
+    if ui_port is None:
+        return [*command, "--headless"]
+    command += ["--ui-port", str(ui_port), "--ui-disable-news-fetch"]
+    return [*command, "--ui-codec-endpoint", codec_url] if codec_url else command
+
+
+async def _is_ready(port: int) -> bool:
+    if not await is_listening(port):
+        return False
+    try:
+        client = await Client.connect(f"127.0.0.1:{port}", namespace=TEMPORAL_NAMESPACE)
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=TEMPORAL_NAMESPACE), retry=False
+        )
+    except (RuntimeError, RPCError):  # the SDK raises RuntimeError if it cannot connect
+        return False
+    return True

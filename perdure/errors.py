@@ -1,0 +1,46 @@
+"""Errors for programs and people that use conversations and batches."""
+
+from typing import Self
+
+
+class PerdureError(Exception):
+    """The base class of all errors that perdure raises on purpose."""
+
+
+class ClientError(PerdureError):
+    """An error that the caller can act on: `str(error)` says what is wrong, `hint` what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Invalid(ClientError):
+    """The request or a setting makes no sense."""
+
+
+class MissingExtra(Invalid):
+    """An optional dependency is not installed; the message has the command that installs it."""
+
+    def __init__(self, purpose: str, extra: str, alternative: str = "") -> None:
+        super().__init__(f"{purpose} needs `pip install 'perdure[{extra}]'`.", alternative)
+
+
+class NotFound(ClientError):
+    """The conversation or batch does not exist."""
+
+    @classmethod
+    def for_conversation(cls, conversation_id: str) -> Self:
+        return cls(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
+
+
+class Conflict(ClientError):
+    """The state of the conversation or batch forbids the request."""
+
+
+class TimedOut(ClientError):
+    """The answer did not come in time; the work goes on."""
+
+
+class Unreachable(ClientError):
+    """Temporal does not answer."""

@@ -1,0 +1,205 @@
+"""The progress of a running batch, of bounded size."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from perdure.agent.loop.attempt import AttemptSummary
+from perdure.evaluation.result import AttemptResult
+from perdure.evaluation.statistics import error_of_mean
+from perdure.events.base import Tolerant
+from perdure.events.usage import Usage
+
+BatchStatus: TypeAlias = Literal["running", "paused", "finished", "stopped"]
+"""The status of a batch; a `stopped` batch has ended with samples that were never run."""
+
+PROGRESS_MEMO = "progress"
+"""The memo key of the progress at the batch's workflow."""
+
+MAX_SCORES = 50
+"""The most scorers and metrics in a progress."""
+
+
+class RunningMean(Tolerant):
+    """Count, sum and sum of squares of numbers: enough for a running mean and its error."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+    def __add__(self, other: "RunningMean") -> "RunningMean":
+        return RunningMean(
+            count=self.count + other.count,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+        )
+
+
+class Progress(Tolerant):
+    """The progress of a batch, counted in epochs of samples.
+
+    expected = scored + limited + failed + running + missing.
+    """
+
+    name: str
+    status: BatchStatus = "running"
+    reason: str | None = None
+    """The reason for which it is paused or stopped."""
+    expected: int = 0
+    scored: int = 0
+    limited: int = 0
+    failed: int = 0
+    running: int = 0
+    scores: dict[str, RunningMean] = Field(default_factory=dict)
+    """By scorer, or by `scorer/metric`, over scored epochs."""
+    failures: dict[str, int] = Field(default_factory=dict)
+    """By kind."""
+    limits: dict[str, int] = Field(default_factory=dict)
+    """By code."""
+    newest_failure: str | None = None
+    attempts: int = 0
+    """The number of all attempts, which the usage and counts below include."""
+    spent: Usage = Usage()
+    turns: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    stuck: int = 0
+    started: str | None = None
+    seconds: float = 0.0
+    """The time at work, without pauses."""
+    finished: int = 0
+    """The epochs that ended in these `seconds`."""
+    concurrency: int = 0
+    cost: float | None = None
+    """The limit in US dollars; `tokens` is the limit in tokens."""
+    tokens: int | None = None
+    reserved: float = 0.0
+    """US dollars that running samples may still spend."""
+    parts: int = 1
+    """The number of shards."""
+
+    @property
+    def done(self) -> int:
+        return self.scored + self.limited
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.expected - self.done - self.failed - self.running)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The estimated seconds to the end, by the pace so far; None until an epoch has ended."""
+        if not self.finished:
+            return None
+        return (self.running + self.missing) * self.seconds / self.finished
+
+
+def add_spending(progress: Progress, scored: AttemptSummary) -> Progress:
+    """Add the spending of an attempt, whatever its outcome."""
+    return progress.model_copy(
+        update={
+            "attempts": progress.attempts + 1,
+            "spent": progress.spent + scored.usage,
+            "turns": progress.turns + scored.turns,
+            "tool_calls": progress.tool_calls + scored.tool_calls,
+            "tool_errors": progress.tool_errors + scored.tool_errors,
+        }
+    )
+
+
+def count_attempt(progress: Progress, scored: AttemptSummary, sign: int = 1) -> Progress:
+    """Count an attempt as the one for its epoch; with `sign` -1, no longer count it."""
+    changes: dict[str, object] = {
+        scored.status: getattr(progress, scored.status) + sign,
+        "stuck": progress.stuck + sign * scored.stuck,
+    }
+    if scored.status == "failed":
+        kind = scored.failure or "infrastructure"
+        changes["failures"] = _add_counts(progress.failures, {kind: sign})
+        if sign > 0:
+            changes["newest_failure"] = f"{scored.code}: {scored.detail}".rstrip(": ")
+    else:
+        if scored.code is not None:
+            changes["limits"] = _add_counts(progress.limits, {scored.code: sign})
+        scores = dict(progress.scores)
+        for name, number in scored.scores.items():
+            if name in scores or len(scores) < MAX_SCORES:
+                added = RunningMean(count=sign, total=sign * number, squares=sign * number**2)
+                scores[name] = scores.get(name, RunningMean()) + added
+        changes["scores"] = {name: mean for name, mean in scores.items() if mean.count}
+    return progress.model_copy(update=changes)
+
+
+def merge_progress(name: str, parts: list[Progress]) -> Progress:
+    """Add up the progress of a batch's shards."""
+    whole = Progress(name=name)
+    for part in parts:
+        scores = dict(whole.scores)
+        for label, mean in part.scores.items():
+            scores[label] = scores.get(label, RunningMean()) + mean
+        added = {
+            field: getattr(whole, field) + getattr(part, field)
+            for field in (
+                *("expected", "scored", "limited", "failed", "running", "attempts", "turns"),
+                *("tool_calls", "tool_errors", "stuck", "finished", "concurrency", "reserved"),
+            )
+        }
+        whole = whole.model_copy(
+            update={
+                **added,
+                "scores": scores,
+                "spent": whole.spent + part.spent,
+                "failures": _add_counts(whole.failures, part.failures),
+                "limits": _add_counts(whole.limits, part.limits),
+                "newest_failure": part.newest_failure or whole.newest_failure,
+                "reason": whole.reason or part.reason,
+                "seconds": max(whole.seconds, part.seconds),
+                "started": min(filter(None, (whole.started, part.started)), default=None),
+            }
+        )
+    return whole.model_copy(update={"status": _merge_statuses(parts)})
+
+
+def summarize_attempt(attempt: AttemptResult) -> AttemptSummary:
+    """Summarize an attempt for its batch's progress."""
+    numbers: dict[str, float] = {}
+    for scorer, score in attempt.scores.items():
+        for metric, value in score.numbers.items():
+            numbers[f"{scorer}/{metric}" if metric else scorer] = value
+    failure = attempt.failure
+    return AttemptSummary(
+        status=attempt.status,
+        scores=dict(list(numbers.items())[:MAX_SCORES]),
+        failure=failure.kind if failure else None,
+        code=failure.code if failure else attempt.limit,
+        detail=failure.detail[:500] if failure else "",
+        stuck=attempt.stuck,
+        usage=attempt.usage + attempt.grading,
+        seconds=attempt.seconds,
+        turns=attempt.turns,
+        tool_calls=attempt.tool_calls,
+        tool_errors=attempt.tool_errors,
+    )
+
+
+def standard_error(mean: RunningMean) -> float | None:
+    """Compute the standard error over epochs, as if epochs of one sample were independent."""
+    squared_mean = mean.total * mean.total / max(1, mean.count)
+    return error_of_mean(mean.count, max(0.0, mean.squares - squared_mean))
+
+
+def _add_counts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    sums = {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
+    return {name: count for name, count in sums.items() if count}
+
+
+def _merge_statuses(parts: list[Progress]) -> BatchStatus:
+    statuses = {part.status for part in parts}
+    for status in ("running", "paused", "stopped"):
+        if status in statuses:
+            return status
+    return "finished"

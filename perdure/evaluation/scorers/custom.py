@@ -1,0 +1,26 @@
+"""A scorer by a Python function, which an activity loads and calls."""
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from perdure.evaluation.score import Score, Scorer, parse_score
+
+
+class CustomScorer(Scorer):
+    """A scorer that calls `function`, a `module:attribute`, with Sample, Outcome and `options`.
+
+    The function may be a coroutine function; it returns a Score or the value of one.
+    """
+
+    kind: Literal["custom"] = "custom"
+    function: str = Field(pattern=r"^[\w.]+:[\w.]+$")
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def score_name(self) -> str:
+        return self.name or self.function.rpartition(":")[2]
+
+    def read(self, value: Any) -> Score:
+        """Parse the function's result. Raises ScoringError."""
+        return parse_score(value)

@@ -1,0 +1,1 @@
+"""The events of a conversation: frozen facts, distinguished by their `kind`."""

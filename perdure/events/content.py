@@ -1,0 +1,95 @@
+"""The content of messages and tool results. Names and fields follow the OpenHands SDK."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from perdure.events.base import Frozen
+
+
+class TextContent(Frozen):
+    type: Literal["text"] = "text"
+    text: str
+    cache_prompt: bool = False
+
+
+class ImageContent(Frozen):
+    type: Literal["image"] = "image"
+    image_urls: tuple[str, ...]
+    cache_prompt: bool = False
+
+
+Content: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="type")]
+
+
+class ThinkingBlock(Frozen):
+    """Anthropic's extended thinking; the signature must be sent back unchanged."""
+
+    type: Literal["thinking"] = "thinking"
+    thinking: str
+    signature: str | None = None
+
+
+class RedactedThinkingBlock(Frozen):
+    type: Literal["redacted_thinking"] = "redacted_thinking"
+    data: str
+
+
+AnyThinkingBlock: TypeAlias = Annotated[
+    ThinkingBlock | RedactedThinkingBlock, Field(discriminator="type")
+]
+
+
+class MessageToolCall(Frozen):
+    """A tool call exactly as the model made it; `arguments` is the raw JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+    origin: Literal["completion", "responses"] = "completion"
+
+
+class Message(Frozen):
+    """A message of a prompt or a response."""
+
+    role: Literal["user", "system", "assistant", "tool"]
+    content: tuple[Content, ...] = ()
+    tool_calls: tuple[MessageToolCall, ...] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning_content: str | None = None
+    thinking_blocks: tuple[AnyThinkingBlock, ...] = ()
+
+
+class ToolAnnotations(Frozen):
+    """A tool's effects, in the terms of the Model Context Protocol.
+
+    The defaults are the protocol's: without annotations the worst is assumed.
+    """
+
+    title: str | None = None
+    readOnlyHint: bool = False  # noqa: N815 - the protocol's spelling
+    destructiveHint: bool = True  # noqa: N815
+    idempotentHint: bool = False  # noqa: N815
+    openWorldHint: bool = True  # noqa: N815
+
+    @property
+    def repeatable(self) -> bool:
+        return self.readOnlyHint or self.idempotentHint
+
+
+class ToolDefinition(Frozen):
+    """A tool as the model sees it; `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    annotations: ToolAnnotations = ToolAnnotations()
+    waits: bool | None = None
+    """Whether an agent repeats the call, with the same result, in order to wait."""
+
+
+def join_text(content: Iterable[TextContent | ImageContent]) -> str:
+    """Join the text parts by newlines, leaving out images."""
+    return "\n".join(part.text for part in content if isinstance(part, TextContent))

@@ -1,0 +1,123 @@
+"""Events that steer a conversation: requests, limits, ratings, failures."""
+
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from perdure.events.base import EventBase, Source, shorten_name
+from perdure.events.risk import Risk
+
+MAX_DETAIL_CHARS = 500
+"""Characters of an error's detail in its summary."""
+
+
+class PauseEvent(EventBase):
+    """A person paused the conversation."""
+
+    source: Source = "user"
+    kind: Literal["PauseEvent"] = "PauseEvent"
+
+    def describe(self) -> tuple[str, str]:
+        return "user", "paused"
+
+    def export_note(self) -> str:
+        return "The user asked for a pause."
+
+
+class InterruptEvent(EventBase):
+    """A person stopped what was running."""
+
+    source: Source = "user"
+    kind: Literal["InterruptEvent"] = "InterruptEvent"
+
+    def describe(self) -> tuple[str, str]:
+        return "user", "interrupted"
+
+    def export_note(self) -> str:
+        return "The user stopped what was running."
+
+
+class SecurityAnalysisEvent(EventBase):
+    """The ratings of an analyzer; `risks` is keyed by action id."""
+
+    source: Source = "environment"
+    kind: Literal["SecurityAnalysisEvent"] = "SecurityAnalysisEvent"
+    analyzer: str
+    policy: str
+    risks: dict[str, Risk]
+
+    def describe(self) -> tuple[str, str]:
+        return "system", f"risk {', '.join(self.risks.values())}, by {self.analyzer}"
+
+    def export_note(self) -> str:
+        return f"Risk {', '.join(self.risks.values())}, by {self.analyzer}."
+
+    def summary_fields(self) -> dict[str, Any]:
+        return {"value": {shorten_name(action): risk for action, risk in self.risks.items()}}
+
+
+class StuckEvent(EventBase):
+    """The agent is stuck; the events from `first_seq` to `last_seq` show it."""
+
+    source: Source = "environment"
+    kind: Literal["StuckEvent"] = "StuckEvent"
+    pattern: str
+    first_seq: int
+    last_seq: int
+    count: int
+
+    def describe(self) -> tuple[str, str]:
+        return "system", f"stuck: {self._what()}"
+
+    def export_note(self) -> str:
+        return f"The agent went in circles: {self._what()}."
+
+    def summary_fields(self) -> dict[str, Any]:
+        return {"key": shorten_name(self.pattern), "value": self._where()}
+
+    def _what(self) -> str:
+        return f"{self.pattern}, {self.count} times, {self._where()}"
+
+    def _where(self) -> str:
+        return f"events {self.first_seq} to {self.last_seq}"
+
+
+class ConversationStateUpdateEvent(EventBase):
+    """A property of the conversation changed: `key` now has `value`."""
+
+    source: Source = "environment"
+    kind: Literal["ConversationStateUpdateEvent"] = "ConversationStateUpdateEvent"
+    key: str
+    value: Any = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """Check the values that decisions depend on."""
+        match self.key, self.value:
+            case ("opened", {"run_id": str()}) | ("spec", dict()) | ("status", str()):
+                return self
+            case "confirmed", list(seqs) | tuple(seqs) if all(isinstance(n, int) for n in seqs):
+                return self
+            case "opened" | "spec" | "status" | "confirmed", _:
+                raise ValueError(f"this is no value of {self.key!r}")
+        return self
+
+
+class ConversationErrorEvent(EventBase):
+    """The turn cannot go on; `detail` says what to do."""
+
+    source: Source = "environment"
+    kind: Literal["ConversationErrorEvent"] = "ConversationErrorEvent"
+    code: str
+    detail: str
+
+    def describe(self) -> tuple[str, str]:
+        return "error", self.export_note()
+
+    def export_note(self) -> str:
+        return f"{self.code}: {self.detail}"
+
+    def summary_fields(self) -> dict[str, Any]:
+        detail = self.detail
+        cut = detail if len(detail) <= MAX_DETAIL_CHARS else f"{detail[: MAX_DETAIL_CHARS - 1]}…"
+        return {"key": shorten_name(self.code), "value": cut, "is_error": True}

@@ -1,0 +1,145 @@
+"""An event at its place in one conversation's log."""
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from perdure.events.base import Tolerant
+from perdure.events.event import AnyEvent, dump_event, parse_event
+from perdure.events.files import Files
+from perdure.events.nesting import exceeds_depth
+from perdure.events.usage import Usage
+
+ENTRY_PREFIX = b'{"origin":{'
+"""The first bytes of every entry."""
+
+MAX_EVENT_DEPTH = 256
+"""Levels of nested lists and objects; pydantic writes no more than 255."""
+
+
+class Origin(Tolerant):
+    """The writer of an event: the same on every retry, different for everything else.
+
+    `position` counts the events of one activity.
+    """
+
+    run: str
+    activity: str
+    position: int = 0
+
+
+class Entry(BaseModel):
+    """An object of the log: an event, its slot, its origin, and its bytes as stored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    event: AnyEvent
+    origin: Origin
+    usage: Usage | None = None
+    """The usage of a model's response, with the response's first event: the log alone has the bill.
+    """
+    files: Files | None = None
+    """The place of the files, with the result of an action that moved or changed them."""
+    body: bytes
+    previous_sha: str = ""
+    """The `sha` of the entry in the slot before, if the writer knew it."""
+
+    @cached_property
+    def sha(self) -> str:
+        """The SHA-256 of the stored bytes, first 32 hex digits."""
+        return hashlib.sha256(self.body).hexdigest()[:32]
+
+
+def make_entry(
+    seq: int,
+    event: AnyEvent,
+    origin: Origin,
+    usage: Usage | None = None,
+    files: Files | None = None,
+) -> Entry:
+    """Make the entry that puts `event` in slot `seq`.
+
+    Half a surrogate pair, which a model's JSON can hold and UTF-8 cannot, becomes a question mark.
+    """
+    fields: dict[str, Any] = {"origin": origin.model_dump(), **dump_event(event)}
+    if usage is not None:
+        fields["usage"] = usage.model_dump(exclude_defaults=True)
+    if files is not None:
+        fields["files"] = files.model_dump(exclude_defaults=True)
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    try:
+        body = text.encode()
+    except UnicodeEncodeError:
+        return parse_entry(seq, text.encode(errors="replace"))
+    return Entry(seq=seq, event=event, origin=origin, usage=usage, files=files, body=body)
+
+
+def add_checksum(entry: Entry, previous_sha: str = "") -> Entry:
+    """Add a checksum over the slot and all bytes, and the sha of the previous entry.
+
+    Both stand within `origin`, where readers of older versions ignore them.
+    """
+    assert entry.body.startswith(ENTRY_PREFIX), "a stored entry begins with its origin"
+    blank = b'%b"checksum":"","after":"%b",%b' % (
+        ENTRY_PREFIX,
+        previous_sha.encode(),
+        entry.body[len(ENTRY_PREFIX) :],
+    )
+    body = blank.replace(b'"checksum":""', b'"checksum":"%b"' % _checksum(entry.seq, blank), 1)
+    return entry.model_copy(update={"body": body, "previous_sha": previous_sha})
+
+
+def parse_entry(seq: int, body: bytes) -> Entry:
+    """Parse the entry stored in slot `seq` as `body`.
+
+    Raises ValueError if the bytes are not an event object with an origin, or do not match their
+    checksum: the slot is damaged. An entry of an older version has no checksum.
+    """
+    fields = _parse_fields(body)
+    origin_fields = fields.pop("origin", None)
+    origin = Origin.model_validate(origin_fields)
+    if "checksum" in origin_fields or "after" in origin_fields:
+        _verify_checksum(seq, body, origin_fields.get("checksum"))
+    usage = Usage.model_validate(fields.pop("usage")) if "usage" in fields else None
+    files = Files.model_validate(fields.pop("files")) if "files" in fields else None
+    return Entry(
+        seq=seq,
+        event=parse_event(fields),
+        origin=origin,
+        usage=usage,
+        files=files,
+        body=body,
+        previous_sha=origin_fields.get("after", ""),
+    )
+
+
+def _parse_fields(body: bytes) -> dict[str, Any]:
+    text = body.decode()
+    try:
+        fields = json.loads(text, parse_constant=str)
+    except RecursionError as error:
+        raise ValueError("an event must be flatter") from error
+    if not isinstance(fields, dict):
+        raise ValueError("an event must be a JSON object")
+    if text.count("[") + text.count("{") > MAX_EVENT_DEPTH and exceeds_depth(
+        fields, MAX_EVENT_DEPTH
+    ):
+        raise ValueError("an event must be flatter")
+    if "\\ud" in text or "\\uD" in text:
+        json.dumps(fields, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError
+    return fields
+
+
+def _verify_checksum(seq: int, body: bytes, stated: Any) -> None:
+    field = b'"checksum":"%b"' % str(stated).encode(errors="replace")
+    # Quotes within strings are escaped: the first match is the field itself.
+    if _checksum(seq, body.replace(field, b'"checksum":""', 1)).decode() != stated:
+        raise ValueError("the bytes are not those that the checksum was made of")
+
+
+def _checksum(seq: int, blank: bytes) -> bytes:
+    return hashlib.sha256(b"%d\n%b" % (seq, blank)).hexdigest()[:32].encode()

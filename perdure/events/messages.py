@@ -1,0 +1,52 @@
+"""Events of words: system prompts, messages of users and agents, recalled context."""
+
+from typing import Any, Literal
+
+from perdure.events.base import EventBase, Source, shorten_name
+from perdure.events.content import Message, TextContent, ToolDefinition
+
+
+class SystemPromptEvent(EventBase):
+    """The agent's system prompt and its tools."""
+
+    source: Source = "agent"
+    kind: Literal["SystemPromptEvent"] = "SystemPromptEvent"
+    system_prompt: TextContent
+    tools: tuple[ToolDefinition, ...] = ()
+    dynamic_context: TextContent | None = None
+
+
+class MessageEvent(EventBase):
+    """A message of a user, the agent or the system.
+
+    `message_id` is the sender's id for the message: the same id is never recorded twice. A warning
+    of the system to the agent comes from the environment, with its topic as `sender`.
+    """
+
+    kind: Literal["MessageEvent"] = "MessageEvent"
+    llm_message: Message
+    llm_response_id: str | None = None
+    activated_skills: tuple[str, ...] = ()
+    extended_content: tuple[TextContent, ...] = ()
+    sender: str | None = None
+    message_id: str | None = None
+
+
+class RecallEvent(EventBase):
+    """Context that a message recalled: skills, facts about the workspace, memories."""
+
+    source: Source = "environment"
+    kind: Literal["RecallEvent"] = "RecallEvent"
+    recall_type: Literal["WORKSPACE_CONTEXT", "KNOWLEDGE"]
+    query: str
+    skills: tuple[str, ...] = ()
+    content: str = ""
+
+    def model_text(self) -> str:
+        return self.content
+
+    def export_note(self) -> str:
+        return self.content
+
+    def summary_fields(self) -> dict[str, Any]:
+        return {"value": [shorten_name(skill) for skill in self.skills]}

@@ -1,0 +1,54 @@
+"""The summary of an event in a workflow: enough for decisions, and no conversation content but the
+first words of a command, for the operator who sees its step.
+
+The workflow's sandbox loads this module for every conversation: it must not know the events.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from perdure.events.usage import Usage
+
+
+class EventSummary(BaseModel):
+    """A pure projection of an entry: a few hundred bytes of JSON whatever the event holds.
+
+    Only that of a spec may be larger: it is as long as its list of tools.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    seq: int
+    kind: str
+    source: str
+    fingerprint: str
+    """Equal for two events with the same content, whatever their ids and times."""
+    tokens: int
+    """Estimated tokens."""
+    sha: str
+    """The `sha` of the stored bytes."""
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    action_id: str | None = None
+    """The id of the action itself, or of the action that a result answers."""
+    llm_response_id: str | None = None
+    message_id: str | None = None
+    risk: str | None = None
+    is_error: bool | None = None
+    """For an action: whether it could not be validated or read."""
+    preview: str | None = None
+    """For a command or an edit: its first words, for the operator who sees the step."""
+    resources: tuple[str, ...] | None = None
+    """For an action: hashes of what it reads or changes, if that is known."""
+    repeatable: tuple[str, ...] | None = None
+    """For a system prompt: the tools that may run a second time."""
+    read_only: tuple[str, ...] | None = None
+    polling: tuple[str, ...] | None = None
+    """For a system prompt: the tools that an agent calls repeatedly in order to wait."""
+    key: str | None = None
+    value: Any = None
+    """The new value of a state update, or the detail of an error."""
+    usage: Usage | None = None
+    home: str | None = None
+    """For an entry with `files`: the queue of the workers that have them."""

@@ -1,0 +1,39 @@
+"""The usage of a model's response."""
+
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from perdure.events.base import Tolerant
+
+
+class Usage(Tolerant):
+    """Tokens, US dollars, seconds; empty fields are not written.
+
+    `cached_tokens` were read from the provider's cache and `cache_write_tokens` written to it; both
+    are part of `prompt_tokens`, as `reasoning_tokens` are of `completion_tokens`.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float = 0.0
+    latency: float = 0.0
+    model: str = ""
+    purpose: Literal["", "condense", "title", "ask", "delegate", "grade"] = ""
+    """The purpose of the request; empty means the conversation itself."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Add up all amounts; the sum has the model and the purpose of the first."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in AMOUNTS}
+        return self.model_copy(update=sums)
+
+    @model_serializer(mode="wrap")
+    def _omit_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value}
+
+
+AMOUNTS = tuple(name for name in Usage.model_fields if name not in ("model", "purpose"))
+"""The fields of a usage that are numbers."""

@@ -1,0 +1,203 @@
+"""Events in the format of the OpenHands SDK's models, version 1.58.
+
+Each event stays one event, at its place and under its id: what a condensation forgot, and where its
+summary stands, are the same in both. A kind that OpenHands has keeps its fields, without those that
+are ours alone. Any other kind is written as one of theirs:
+
+* `RecallEvent`: a message from the environment, which they join to the user's message before it
+* `StuckEvent`: an update of `stuck`
+* `UnknownEvent`: an update named by its kind, with all its fields
+
+A tool is written as their own of that name, with its parameters, or else as an MCP tool. Their
+models know the tools, actions and observations once `openhands.tools` has been imported.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from perdure.events.condensation import Condensation
+from perdure.events.content import Message, TextContent, ToolDefinition
+from perdure.events.control import ConversationErrorEvent, StuckEvent
+from perdure.events.entry import Entry
+from perdure.events.event import AnyEvent, UnknownEvent
+from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
+from perdure.events.tools import AgentErrorEvent
+from perdure.exports.format import ExportMetadata, Format, Part
+from perdure.exports.json_text import compact_json
+from perdure.exports.totals import Totals
+
+OWN_FIELDS = {"touches", "message_id", "forgotten_seqs", "forgotten_size", "summary_size"}
+"""Fields that no OpenHands event has."""
+
+CLASS_PREFIXES = {
+    "terminal": "Terminal",
+    "file_editor": "FileEditor",
+    "task_tracker": "TaskTracker",
+    "think": "Think",
+    "finish": "Finish",
+}
+"""Beginning of the names of a tool's classes, by the name of the tool."""
+
+FAILURE_KINDS = {
+    "auth": ("auth",),
+    "quota": ("quota", "max_iterations", "max_budget", "max_tokens", "max_events", "deadline"),
+    "rate_limit": ("rate_limit",),
+    "config": ("model_not_found", "bad_request", "tool_not_found"),
+    "transient": ("overloaded", "timeout", "connection", "malformed"),
+    "agent_action": ("unknown_tool", "bad_arguments", "interrupted", "context_overflow"),
+    "internal": ("internal", "tool_raised"),
+}
+"""OpenHands' kinds of failure, each with our codes for it."""
+
+SETTINGS_FAILURES = ("auth", "quota", "config")
+"""Kinds of failure that the user mends in the settings."""
+
+RETRYABLE_FAILURES = ("rate_limit", "transient", "agent_action")
+"""Kinds of failure that may be gone the next time."""
+
+
+def openhands_event(event: AnyEvent) -> dict[str, Any]:
+    """Convert an event to the JSON object that `Event.model_validate` of openhands-sdk reads."""
+    match event:
+        case UnknownEvent():
+            return _update(event, event.kind, event.raw)
+        case StuckEvent():
+            pattern = event.model_dump(include={"pattern", "first_seq", "last_seq", "count"})
+            return _update(event, "stuck", pattern)
+        case RecallEvent():
+            return openhands_event(_message(event))
+        case SystemPromptEvent():
+            return _fields(event) | {"tools": [_tool(tool) for tool in event.tools]}
+        case AgentErrorEvent():
+            failure = _failure(event.classification)
+            return _fields(event, "action_id") | {"classification": failure}
+        case ConversationErrorEvent():
+            return _fields(event) | {"classification": _failure(event.code)}
+        case Condensation():
+            # No model response is behind a plain cut, and their field is required.
+            return _fields(event) | {"llm_response_id": event.llm_response_id or ""}
+        case _:
+            return _fields(event)
+
+
+def _fields(event: AnyEvent, *ours: str) -> dict[str, Any]:
+    """Return all fields, also absent ones: some of theirs are required, if only as null."""
+    return event.model_dump(mode="json", exclude={*OWN_FIELDS, *ours})
+
+
+def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str, Any]:
+    return {
+        "id": event.id,
+        "timestamp": event.timestamp,
+        "source": "environment",
+        "kind": "ConversationStateUpdateEvent",
+        "key": key,
+        "value": value,
+    }
+
+
+def _message(event: RecallEvent) -> MessageEvent:
+    content = (TextContent(text=event.content),) if event.content else ()
+    return MessageEvent(
+        id=event.id,
+        timestamp=event.timestamp,
+        source=event.source,
+        llm_message=Message(role="user", content=content),
+        activated_skills=event.skills,
+        sender="recall",
+    )
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    hints = tool.annotations.model_dump()
+    head = {"description": tool.description, "annotations": hints}
+    if name := CLASS_PREFIXES.get(tool.name):
+        return head | _classes(f"{name}Tool", name)
+    schema = {"name": tool.name, "inputSchema": tool.parameters}
+    return head | _classes("MCPToolDefinition", "MCPTool") | {"mcp_tool": head | schema}
+
+
+def _classes(kind: str, name: str) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "action_type": f"{name}Action",
+        "observation_type": f"{name}Observation",
+    }
+
+
+def _failure(code: str) -> dict[str, Any]:
+    kind = next((kind for kind, codes in FAILURE_KINDS.items() if code in codes), "unknown")
+    retried = kind in RETRYABLE_FAILURES
+    action = "retry" if retried else "settings" if kind in SETTINGS_FAILURES else "none"
+    return {"kind": kind, "retryable": retried, "user_action": action}
+
+
+_ID = re.compile(r"[0-9a-fA-F-]{8,}")
+"""Ids that OpenHands accepts for an event."""
+
+STATUSES = {"closed": "finished"}
+"""OpenHands' nearest status for the one that it lacks."""
+
+BUILT_IN_TOOLS = ("finish", "think")
+"""Tools that OpenHands' agents have by default."""
+
+
+def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
+    """Yield the files of the folder in which the OpenHands SDK stores a conversation.
+
+    `Conversation(persistence_dir=FOLDER, conversation_id=ID)` finds it below FOLDER under the id's
+    hex digits. The agent has the tools that OpenHands has too; of the others it has the recorded
+    calls. Events are numbered without a gap even if the log has one: reading stops at a gap.
+    """
+    folder, totals = about.conversation_id.replace("-", ""), Totals()
+    for index, entry in enumerate(totals.count(entries)):
+        event = _with_valid_id(entry)
+        name = f"events/event-{index:05d}-{event['id']}.json"
+        yield Part(f"{folder}/{name}", compact_json(event))
+    yield Part(f"{folder}/base_state.json", compact_json(_state(about, totals)))
+
+
+def _with_valid_id(entry: Entry) -> dict[str, Any]:
+    """Convert the event; replace an id from another kind of log that OpenHands refuses."""
+    event = openhands_event(entry.event)
+    if _ID.fullmatch(event["id"]):
+        return event
+    return event | {"id": f"00000000-0000-0000-0000-{entry.seq:012d}"}
+
+
+def _state(about: ExportMetadata, totals: Totals) -> dict[str, Any]:
+    model = about.model or "unknown"
+    names = [name for name in totals.tools if name in CLASS_PREFIXES and name not in BUILT_IN_TOOLS]
+    return {
+        "id": about.conversation_id,
+        "agent": {
+            "kind": "Agent",
+            "llm": {"model": model, "usage_id": "agent"},
+            "tools": [{"name": name, "params": {}} for name in names],
+        },
+        "workspace": {"kind": "LocalWorkspace", "working_dir": about.workspace or "workspace"},
+        "persistence_dir": about.conversation_id.replace("-", ""),
+        "execution_status": STATUSES.get(about.status, about.status),
+        "stats": {"usage_to_metrics": {"agent": _metrics(model, totals)}},
+        "tags": {"title": about.title[:256]} if about.title else {},
+    }
+
+
+def _metrics(model: str, totals: Totals) -> dict[str, Any]:
+    usage = totals.total
+    return {
+        "model_name": model,
+        "accumulated_cost": usage.cost,
+        "accumulated_token_usage": {
+            "model": model,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cache_read_tokens": usage.cached_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+        },
+    }
+
+
+OPENHANDS = Format("openhands", "", "a folder that the OpenHands SDK opens", parts)

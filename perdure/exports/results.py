@@ -1,0 +1,63 @@
+"""The results format, written beside a log when its conversation closes.
+
+An assistant message with tool calls has no text, even if the model wrote some: the format has it
+so. Images are named in the text, for content is always a string.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from perdure.events.entry import Entry
+from perdure.exports.chat import ChatMessage, dialogue_messages
+from perdure.exports.format import ExportMetadata, single_file_format
+from perdure.exports.json_text import json_document as json_document
+from perdure.exports.turns import plain_text, turns
+
+
+def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
+    return json_document({}, "messages", messages(entries))
+
+
+def messages(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    return map(_format_message, dialogue_messages(turns(entries)))
+
+
+def _format_message(message: ChatMessage) -> dict[str, Any]:
+    content = plain_text(message["content"])
+    match message["role"]:
+        case "assistant":
+            return _assistant(message, content)
+        case "tool":
+            head = {key: message[key] for key in ("role", "tool_call_id", "name")}
+            return head | {"content": content}
+        case role:
+            return {"role": role, "content": content}
+
+
+def _assistant(message: ChatMessage, content: str) -> dict[str, Any]:
+    calls = [_call(call) for call in message.get("tool_calls", ())] or None
+    fields = {
+        "content": None if calls else content,
+        "refusal": None,
+        "role": "assistant",
+        "annotations": None,
+        "audio": None,
+        "function_call": None,
+        "tool_calls": calls,
+    }
+    return fields | ({"reasoning_content": message["reasoning"]} if message["reasoning"] else {})
+
+
+def _call(call: dict[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    return {
+        "id": call["id"],
+        "function": {"arguments": function["arguments"], "name": function["name"]},
+        "type": "function",
+        "index": -1,
+    }
+
+
+RESULTS = single_file_format(
+    "results", ".json", "messages, as in llm_messages.json", write, is_one_line=True
+)

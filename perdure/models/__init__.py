@@ -1,0 +1,1 @@
+"""Language models: litellm for real providers, and scripted and recorded models for tests."""

@@ -1,0 +1,280 @@
+"""The model that calls any provider through litellm."""
+
+import asyncio
+import copy
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from perdure.agent.calls.completion import Completion
+from perdure.agent.spec import ModelSpec
+from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.models.litellm.capabilities import Capabilities
+from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
+from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
+from perdure.models.litellm.route import (
+    Route,
+    find_route,
+    is_sent_unchanged,
+    perdure_headers,
+    tool_call_ids,
+    without_nulls,
+)
+from perdure.models.litellm.stream_accumulator import Json, StreamAccumulator, parse_usage
+from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
+from perdure.models.prompt_tools import complete_with_prompt_tools
+from perdure.models.sse import parse_events
+
+PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
+"""A placeholder for messages that are sent in `extra_body`."""
+
+LITELLM_ENVIRONMENT = {
+    # Use the price list of the package: otherwise litellm downloads a newer one, and waits for it.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # In its "DEV" mode litellm reads whatever .env file it finds above the working directory.
+    "LITELLM_MODE": "PRODUCTION",
+}
+
+
+class LiteLLM:
+    """The model with the spec's `name` at litellm.
+
+    Retries are left to the caller: litellm's own are off. Keys are read from the environment
+    variables that litellm documents for each provider.
+    """
+
+    def __init__(self) -> None:
+        self._loading = asyncio.Lock()
+        self._library: Any = None
+        self.routes: dict[ModelSpec, Route] = {}
+        self._unstreamed: set[ModelSpec] = set()
+
+    async def complete(self, request: Request, on_text: OnText) -> Completion:
+        spec, before = request.model, sys.exception()
+        try:
+            route = await self._route(spec)
+            if route.capabilities.native_tools:
+                return await self._complete(request, on_text)
+            return await complete_with_prompt_tools(self._complete, request, on_text)
+        except ModelError:
+            raise
+        except TimeoutError:
+            detail = f"{spec.name} gave no answer in {spec.timeout:g} s: raise its timeout."
+            raise ModelUnavailable("timeout", detail) from None
+        except Exception as error:  # litellm's adapters raise whatever their providers provoke
+            # Without the cause: its text may hold a key, and the new error has all that matters.
+            raise convert_exception(error, spec, self._key_variable(spec), before) from None
+
+    def context_window(self, name: str) -> int | None:
+        """Return the maximum prompt tokens, if litellm is loaded and lists the model."""
+        models = self._library.model_cost if self._library is not None else {}
+        listed = models.get(name) or models.get(name.partition("/")[2]) or {}
+        window: int | None = listed.get("max_input_tokens")
+        return window
+
+    async def _complete(self, request: Request, on_text: OnText) -> Completion:
+        litellm, started = await self._load(), time.monotonic()
+        async with asyncio.timeout(request.model.timeout):
+            answer = await self._answer(litellm, request, on_text)
+        return self._completion(litellm, request, answer, time.monotonic() - started)
+
+    async def _route(self, spec: ModelSpec) -> Route:
+        """Return the cached route of the model: for some, litellm has to query their server."""
+        if spec not in self.routes:
+            self.routes[spec] = await asyncio.to_thread(find_route, await self._load(), spec)
+        return self.routes[spec]
+
+    async def _load(self) -> Any:
+        async with self._loading:
+            if self._library is None:
+                self._library = await asyncio.to_thread(_import_litellm)
+            return self._library
+
+    async def _answer(self, litellm: Any, request: Request, on_text: OnText) -> StreamAccumulator:
+        if request.model not in self._unstreamed:
+            try:
+                return await self._stream(litellm, request, on_text)
+            except Exception as error:
+                if not cannot_stream(error):
+                    raise
+        answer = await self._complete_unstreamed(litellm, request)
+        self._unstreamed.add(request.model)
+        if answer.text:
+            on_text(answer.text)
+        return answer
+
+    async def _stream(self, litellm: Any, request: Request, on_text: OnText) -> StreamAccumulator:
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        stream = await litellm.acompletion(**self._arguments(request), **options)
+        answer = StreamAccumulator()
+        response = _raw_response(stream)
+        try:
+            chunks = _litellm_chunks(stream) if response is None else _raw_chunks(response)
+            async with aclosing(chunks):
+                async for chunk in chunks:
+                    length = len(answer.text)
+                    self._add(answer, chunk, request.model)
+                    if len(answer.text) > length:
+                        on_text(answer.text)
+        finally:
+            await stream.aclose()
+        if response is None and answer.is_empty and stream.received_finish_reason is None:
+            # litellm's wrapper takes a body that is no stream for an empty answer.
+            answer.has_choice = False
+        return _check_complete(answer, request.model)
+
+    async def _complete_unstreamed(self, litellm: Any, request: Request) -> StreamAccumulator:
+        response = await litellm.acompletion(**self._arguments(request))
+        answer = StreamAccumulator()
+        self._add(answer, response.model_dump(exclude_none=True), request.model)
+        return _check_complete(answer, request.model)
+
+    def _add(self, answer: StreamAccumulator, chunk: Any, spec: ModelSpec) -> None:
+        if not isinstance(chunk, dict):
+            detail = f"{spec.name} answered with no JSON object: try again later."
+            raise ModelUnavailable("malformed", detail)
+        if chunk.get("error"):
+            raise convert_error_object(chunk["error"], spec, self._key_variable(spec))
+        answer.add(chunk)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        spec, route = request.model, self.routes[request.model]
+        messages = adapt_messages(request.messages, route.capabilities)
+        effort = _reasoning_effort(request, route.capabilities)
+        # For Claude with thinking, litellm's default is 4,096 tokens beside the thinking.
+        default_max_tokens = (
+            route.max_output_tokens if effort and route.capabilities.reasoning == "blocks" else None
+        )
+        arguments: dict[str, Any] = {
+            "model": spec.name,
+            "api_base": spec.api_base,
+            "api_key": route.api_key,
+            "temperature": spec.temperature,
+            "max_tokens": spec.max_output_tokens or default_max_tokens,
+            "tools": [dict(tool) for tool in request.tools] or None,
+            "stop": (list(request.stop) or None) if route.capabilities.stop else None,
+            "reasoning_effort": effort,
+            "extra_headers": perdure_headers(request) or None,
+            # The timeout of the whole answer fires first: litellm's is between two chunks.
+            "timeout": spec.timeout + 60.0,
+            "num_retries": 0,
+            "max_retries": 0,
+            # Otherwise a request with tools imports litellm's proxy, which needs the mcp package.
+            "_skip_mcp_handler": True,
+        }
+        # litellm drops null fields, such as the content beside tool calls.
+        plain = [without_nulls(message) for message in messages] if route.direct else []
+        if route.direct and is_sent_unchanged(plain):
+            # The openai client walks all messages of a request, but not its extra body.
+            arguments |= {"messages": PLACEHOLDER_MESSAGES, "extra_body": {"messages": plain}}
+        else:
+            # litellm modifies the messages it is given.
+            arguments["messages"] = [copy.deepcopy(dict(message)) for message in messages]
+        return {name: value for name, value in arguments.items() if value is not None}
+
+    def _completion(
+        self, litellm: Any, request: Request, answer: StreamAccumulator, latency: float
+    ) -> Completion:
+        return Completion(
+            id=answer.id or str(uuid4()),
+            model=request.model.name,
+            message=answer.message(tool_call_ids(request.messages)),
+            finish_reason=answer.finish_reason,
+            usage=parse_usage(
+                answer.usage, self._cost(litellm, request.model, answer.usage), latency
+            ),
+            received=datetime.now(UTC).strftime(TIMESTAMP_FORMAT),
+        )
+
+    def _key_variable(self, spec: ModelSpec) -> str:
+        return self.routes.get(spec, Route()).key_variable
+
+    def _cost(self, litellm: Any, spec: ModelSpec, usage: Json) -> float:
+        """Compute the cost in US dollars by litellm's price list; 0 if it lacks the model."""
+        if not usage or not self.routes[spec].priced:
+            return 0.0
+        costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**usage))
+        return float(sum(costs))
+
+
+def _reasoning_effort(request: Request, features: Capabilities) -> str | None:
+    """Return the reasoning effort, if the model takes one and the prompt allows thinking."""
+    if not features.effort or (features.reasoning == "blocks" and lacks_thinking(request.messages)):
+        return None
+    return request.model.reasoning_effort
+
+
+def _import_litellm() -> Any:
+    """Import litellm, without its log messages and network calls.
+
+    The import is delayed to the first request: it takes seconds and about 130 MB.
+    """
+    for name, value in LITELLM_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    package = importlib.util.find_spec("litellm")
+    if package is not None and package.origin is not None:
+        tokenizers = Path(package.origin).parent / "litellm_core_utils" / "tokenizers"
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tokenizers))
+    # pydantic warns once about litellm's own types, at the first answer.
+    warnings.filterwarnings("ignore", message="Item .* is using the `ReadOnly` qualifier")
+    litellm: Any = importlib.import_module("litellm")
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    # An answer may repeat the same word a hundred times.
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+def _raw_response(stream: Any) -> Any:
+    """Return the HTTP response behind a stream of the openai client; None for other providers.
+
+    It is read directly because litellm's own wrapper costs 0.7 ms a chunk, and takes an
+    interrupted stream for a finished answer.
+    """
+    inner: Any = getattr(stream, "completion_stream", None)
+    openai_stream: Any = importlib.import_module("openai").AsyncStream
+    return inner.response if isinstance(inner, openai_stream) else None
+
+
+async def _raw_chunks(response: Any) -> AsyncGenerator[Any]:
+    """Yield the chunks of a response; a response that was not streamed is a single chunk."""
+    if "json" in response.headers.get("content-type", ""):
+        yield json.loads(await response.aread())
+        return
+    async for chunk in parse_events(response.aiter_bytes()):
+        yield chunk
+
+
+async def _litellm_chunks(stream: Any) -> AsyncGenerator[Any]:
+    """Yield the chunks that litellm translated from another provider's protocol."""
+    async for chunk in stream:
+        yield chunk.model_dump(exclude_none=True)
+
+
+def _check_complete(answer: StreamAccumulator, spec: ModelSpec) -> StreamAccumulator:
+    """Return the answer; raises ModelError if it is empty, interrupted or filtered."""
+    if not answer.has_choice:
+        detail = f"{spec.name} answered with no choices: try again later."
+        raise ModelUnavailable("malformed", detail)
+    if answer.finish_reason is None:
+        detail = f"The answer of {spec.name} broke off: try again later."
+        raise ModelUnavailable("connection", detail)
+    if answer.finish_reason == "content_filter" and answer.is_empty:
+        detail = (
+            f"The provider of {spec.name} filtered the whole answer: rephrase the last message."
+        )
+        raise ModelRefused("content", detail)
+    return answer

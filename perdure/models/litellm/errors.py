@@ -1,0 +1,185 @@
+"""Conversion of litellm's exceptions to model errors.
+
+litellm keeps different parts of a provider's response on different classes of exception (the body
+on one, the headers on another, the network's message on the cause of a cause), so each part is
+searched for in the whole chain of causes.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from socket import gaierror
+from typing import Any
+
+from perdure.agent.spec import ModelSpec
+from perdure.models.model import ModelError, ModelRefused, ModelUnavailable
+from perdure.models.provider_errors import ProviderError, one_line, to_model_error
+
+STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+"""The status of an error inside a stream, whose own status was 200, by the error's type."""
+
+CODE_OF_CLASS = {
+    "ContextWindowExceededError": "context_length_exceeded",
+    "ContentPolicyViolationError": "content_policy_violation",
+}
+"""The code of an error by litellm's exception class, where litellm knows more providers' texts."""
+
+NETWORK_ERROR_CLASSES = frozenset(
+    {
+        "TransportError",  # httpx
+        "ClientConnectionError",  # aiohttp
+        "ClientPayloadError",
+        "HTTPClientError",  # botocore
+    }
+)
+"""The base classes of what HTTP clients raise when there is no complete response."""
+
+LABEL_PREFIX = re.compile(r"^((litellm\.)?\w+Error: |\w+Exception -? ?)+")
+"""The labels that litellm puts before a provider's message."""
+
+
+def convert_exception(
+    error: Exception, spec: ModelSpec, key_variable: str, before: BaseException | None
+) -> ModelError:
+    """Convert an exception of litellm to a model error.
+
+    `before` is the exception being handled when litellm was called; it is no cause of this one.
+    """
+    # For an error in the middle of a stream, the inner exception has more of the response.
+    inner = getattr(error, "original_exception", None) or error
+    chain = [*_exception_chain(inner, before), *_exception_chain(error, before)]
+    message = _plain_message(chain)
+    body = _find_body(chain) or _parse_body(message)
+    text = str(body.get("message") or message)
+    provider_error = ProviderError(
+        model=spec.name,
+        text=text,
+        status=_status(inner),
+        code=CODE_OF_CLASS.get(type(inner).__name__) or _error_code(body),
+        headers=_headers(chain),
+        key_variable=key_variable,
+    )
+    model_error = to_model_error(provider_error)
+    if isinstance(model_error, ModelUnavailable):
+        return _error_without_response(spec, chain, provider_error) or model_error
+    return model_error
+
+
+def _error_without_response(
+    spec: ModelSpec, chain: list[BaseException], error: ProviderError
+) -> ModelError | None:
+    """Return the error if no usable response came (network, JSON, litellm itself), else None."""
+    network = _network_message(chain)
+    if network is not None:
+        where = f" at {spec.api_base}" if spec.api_base else ""
+        detail = (
+            f"The connection to {spec.name}{where} failed ({one_line(network)}): check both ends."
+        )
+        return ModelUnavailable("connection", detail)
+    garbled = any(isinstance(exception, json.JSONDecodeError) for exception in chain)
+    if garbled and error.status in (None, 500):
+        text = one_line(error.text)
+        detail = f"{spec.name} answered with malformed JSON ({text}): try again later."
+        return ModelUnavailable("malformed", detail)
+    # litellm reports its own bugs as connection errors, without a response.
+    if error.status is None or (
+        type(chain[0]).__name__ == "APIConnectionError" and not error.headers
+    ):
+        detail = f"litellm failed on {spec.name} ({_root_cause(chain, error)}): report it as a bug."
+        return ModelRefused("internal", detail)
+    return None
+
+
+def _root_cause(chain: list[BaseException], error: ProviderError) -> str:
+    """Format the type of the first cause and the error's text."""
+    first = chain[0]
+    while (cause := first.__cause__ or first.__context__) in chain and cause is not None:
+        first = cause
+    return f"{type(first).__name__}: {one_line(error.text)}"
+
+
+def convert_error_object(error: Any, spec: ModelSpec, key_variable: str) -> ModelError:
+    """Convert an error object in the middle of a stream, or in a body of status 200."""
+    body = error if isinstance(error, Mapping) else {"message": str(error)}
+    code = _error_code(body)
+    status = int(code) if code.isdecimal() else STATUS_OF_TYPE.get(str(body.get("type")), 500)
+    text = str(body.get("message") or code or "no reason given")
+    return to_model_error(ProviderError(spec.name, text, status, code, key_variable=key_variable))
+
+
+def cannot_stream(error: Exception) -> bool:
+    """Tell whether a request was refused only because it asked for a stream."""
+    return getattr(error, "status_code", None) in (400, 422) and "stream" in str(error).lower()
+
+
+def _exception_chain(error: BaseException, before: BaseException | None) -> Iterator[BaseException]:
+    """Yield the exception and its causes, the first cause last."""
+    current: BaseException | None = error
+    while current is not None and current is not before:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _find_body(chain: list[BaseException]) -> Mapping[str, Any]:
+    """Find the error object of the response, if any exception still has it."""
+    for exception in reversed(chain):
+        body = getattr(exception, "body", None)
+        if isinstance(body, Mapping):
+            inner = body.get("error")
+            return inner if isinstance(inner, Mapping) else body
+    return {}
+
+
+def _error_code(body: Mapping[str, Any]) -> str:
+    return str(body.get("code") or body.get("type") or "")
+
+
+def _parse_body(text: str) -> Mapping[str, Any]:
+    """Parse the error object in a text that quotes the whole response."""
+    try:
+        body = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    except ValueError:
+        return {}
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _plain_message(chain: list[BaseException]) -> str:
+    """Return the exception's message without litellm's labels and traceback."""
+    text = str(chain[0]).partition("\nTraceback")[0]
+    return LABEL_PREFIX.sub("", text) or type(chain[0]).__name__
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _headers(chain: list[BaseException]) -> dict[str, str]:
+    for exception in chain:
+        response = getattr(exception, "response", None)
+        for holder in (
+            getattr(exception, "litellm_response_headers", None),
+            getattr(response, "headers", None),
+        ):
+            if holder:
+                return {str(name): str(value) for name, value in holder.items()}
+    return {}
+
+
+def _network_message(chain: list[BaseException]) -> str | None:
+    """Return the message of a network error in the chain; None if there is none."""
+    for exception in reversed(chain):
+        ancestors = {kind.__name__ for kind in type(exception).__mro__}
+        if (
+            isinstance(exception, ConnectionError | TimeoutError | gaierror)
+            or ancestors & NETWORK_ERROR_CLASSES
+        ):
+            return str(exception) or type(exception).__name__
+    return None

@@ -1,0 +1,173 @@
+"""Errors of providers, and their classification as model errors."""
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from perdure.models.model import (
+    ContextOverflow,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    UnavailableCode,
+)
+
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
+"""The client errors worth a retry, besides every server error."""
+
+OVERFLOW_TEXT = re.compile(
+    r"context[ _]length|context window|context limit|context size|prompt is too long"
+    r"|maximum (context|input|number of tokens)|too many (input )?tokens|reduce the length"
+    r"|exceeds the (maximum|limit).*tokens|input tokens exceed|request too large",
+    re.IGNORECASE,
+)
+CONTENT_FILTER_TEXT = re.compile(
+    r"content[ _](policy|filter|management)|safety system|responsibleaipolicy|usage policy",
+    re.IGNORECASE,
+)
+QUOTA_TEXT = re.compile(r"insufficient_quota|credit balance is too low", re.IGNORECASE)
+MISSING_KEY_TEXT = re.compile(
+    r"missing (\w+ )?(credentials|api key)|unable to locate credentials|api_key .*must be set",
+    re.IGNORECASE,
+)
+INVALID_KEY_TEXT = re.compile(
+    r"incorrect api key|invalid api key|api key not valid|invalid x-api-key", re.IGNORECASE
+)
+UNKNOWN_PROVIDER_TEXT = re.compile("llm provider not provided", re.IGNORECASE)
+SECRET_TEXT = re.compile(
+    r"\b(sk|pk|rk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9*_-]{8,}"
+    r"|(?<=Bearer )\S+|(?<=key=)[^\s&'\"]+"
+)
+SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+@dataclass(frozen=True)
+class ProviderError:
+    """An error response of a provider, or of the network on the way to it."""
+
+    model: str
+    """The model's name as requested, for the error message."""
+    text: str
+    status: int | None = None
+    code: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    key_variable: str = ""
+    """The environment variable with the provider's key, for the error message."""
+
+
+def to_model_error(error: ProviderError) -> ModelError:
+    """Classify a provider's error, with a sentence that says what to do."""
+    if error.code == "script_exhausted":
+        return ModelRefused("script_exhausted", error.text)
+    return _permanent_error(error) or _transient_error(error)
+
+
+def _permanent_error(error: ProviderError) -> ModelError | None:
+    """Return the error if no retry will help, else None."""
+    text, status, model = f"{error.code} {error.text}", error.status or 500, error.model
+    because = f"({one_line(error.text)})"
+    if CONTENT_FILTER_TEXT.search(text) and status < 500:
+        detail = (
+            f"The provider of {model} refused the content {because}: rephrase the last message."
+        )
+        return ModelRefused("content", detail)
+    if OVERFLOW_TEXT.search(text) and (status in (400, 413, 422) or "too large" in text.lower()):
+        detail = f"The prompt is too long for {model} {because}: condense the conversation."
+        return ContextOverflow(detail)
+    if QUOTA_TEXT.search(text) or status == 402:
+        detail = f"The account for {model} has no quota left {because}: add credit, then resume."
+        return ModelRefused("quota", detail)
+    if MISSING_KEY_TEXT.search(text) or INVALID_KEY_TEXT.search(text) or status in (401, 403):
+        return ModelRefused("auth", _key_sentence(error))
+    if UNKNOWN_PROVIDER_TEXT.search(text):
+        detail = f"No provider is known for {model}: write PROVIDER/MODEL, such as openai/gpt-4o."
+        return ModelRefused("model_not_found", detail)
+    if "model_not_found" in text or status == 404:
+        detail = f"The model {model} was not found {because}: correct its name or its api_base."
+        return ModelRefused("model_not_found", detail)
+    if status < 500 and status not in RETRYABLE_STATUSES:
+        detail = (
+            f"{model} refused the request {because}: correct the model's settings or its prompt."
+        )
+        return ModelRefused("bad_request", detail)
+    return None
+
+
+def _key_sentence(error: ProviderError) -> str:
+    variable = error.key_variable or "the provider's API key"
+    problem = "found no key" if MISSING_KEY_TEXT.search(error.text) else "refused the key"
+    return (
+        f"{error.model} {problem} ({one_line(error.text)}): set {variable} in the worker's "
+        "environment to a key that may use this model."
+    )
+
+
+def _transient_error(error: ProviderError) -> ModelUnavailable:
+    wait = retry_after(error.headers, datetime.now(UTC))
+    text = one_line(error.text)
+    if error.status == 429:
+        detail = f"{error.model} is rate limited ({text}): wait, or ask its provider for more."
+        return ModelUnavailable("rate_limit", detail, wait)
+    detail = f"{error.model} failed with status {error.status} ({text}): try again later."
+    code: UnavailableCode = "timeout" if error.status in (408, 504) else "overloaded"
+    return ModelUnavailable(code, detail, wait)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read the provider's retry delay in seconds from its headers; None without one.
+
+    `retry-after-ms` is the most exact, `Retry-After` is seconds or an HTTP date (RFC 9110, 10.2.3),
+    and `x-ratelimit-reset` is seconds from now, or an epoch in seconds or milliseconds.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    wait = _parse_number(lower.get("retry-after-ms"))
+    if wait is not None:
+        return max(0.0, wait / 1000)
+    wait = _parse_number(lower.get("retry-after"))
+    if wait is None:
+        wait = _seconds_until(lower.get("retry-after"), now)
+    if wait is None:
+        wait = _seconds_to_reset(_parse_number(lower.get("x-ratelimit-reset")), now)
+    return None if wait is None else max(0.0, wait)
+
+
+def one_line(text: str) -> str:
+    """Shorten a text to one line of 300 characters, without secrets and the final full stop."""
+    line = " ".join(mask_secrets(text).split())
+    return (line if len(line) <= 300 else f"{line[:297]}...").rstrip(".:")
+
+
+def mask_secrets(text: str) -> str:
+    """Mask the secrets of the environment, and text that looks like an API key."""
+    for name, value in os.environ.items():
+        if SECRET_NAME.search(name) and len(value) >= 8:
+            text = text.replace(value, "***")
+    return SECRET_TEXT.sub("***", text)
+
+
+def _parse_number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _seconds_until(date: str | None, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date or "")
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - now).total_seconds()
+
+
+def _seconds_to_reset(reset: float | None, now: datetime) -> float | None:
+    """Convert a reset time to seconds from now; from 1e9 (30 years) on it is an epoch."""
+    if reset is None or reset < 1e9:
+        return reset
+    return (reset / 1000 if reset > 1e12 else reset) - now.timestamp()

@@ -1,0 +1,1 @@
+"""The tools of operators: deploy, reopen, purge, the watchdog and the codec server."""

@@ -1,0 +1,194 @@
+"""The recovery of conversations whose workflows Temporal has lost."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from perdure.agent.loop.decide import decide
+from perdure.agent.loop.state import State
+from perdure.agent.loop.status import Status
+from perdure.agent.loop.steps import GenerateTitle, Parent
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.errors import Invalid, NotFound
+from perdure.events.control import ConversationStateUpdateEvent
+from perdure.events.event import AnyEvent
+from perdure.storage.errors import Altered, Damaged, Missing
+from perdure.storage.keys import conversations_prefix, is_conversation_id
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state
+
+MAX_CONCURRENT_REOPENS = 8
+"""The number of concurrent reopenings: each may hold a log in memory."""
+
+LIST_PAGE_SIZE = 1000
+
+TURN_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmation")
+"""The statuses within a turn, in which a workflow is expected in Temporal."""
+
+MAX_EVENTS_BEFORE_OPENING = 3
+"""The number of a fork's own first events among which its first opening is."""
+
+UNSTARTED_FORK = "a fork that nobody has begun"
+
+MISSING_AGENT = "its log ends before it says which agent it is: start another one"
+
+ReopenOutcome: TypeAlias = Literal[
+    "reopened", "running", "at_rest", "closed", "delegated", "damaged"
+]
+"""The outcome of reopening a conversation.
+
+* reopened: its workflow was started
+* running: its workflow runs already
+* at_rest: nothing is to be done until a message opens it
+* closed: it has ended for good
+* delegated: its parent conversation, or its batch, goes on with it
+* damaged: its log cannot be read, so it was left alone
+"""
+
+
+@dataclass(frozen=True)
+class ReopenResult:
+    """The outcome of reopening a conversation; `status` is from the log, `reason` explains."""
+
+    conversation_id: str
+    outcome: ReopenOutcome
+    status: Status | None = None
+    reason: str | None = None
+
+
+async def reopen(client: Client, conversation_id: str) -> ReopenResult:
+    """Start a conversation's workflow from its log, unless one runs.
+
+    Raises Invalid, NotFound, Unreachable, StoreError.
+    """
+    conversation = client.conversation(conversation_id)
+    try:
+        state = await read_state(conversation.log)
+        if state.next_seq == 0:
+            raise NotFound.for_conversation(conversation_id)
+        outcome, reason = await _reopen_workflow(client, conversation, state)
+    except (Altered, Damaged, Missing) as error:
+        return ReopenResult(conversation_id, "damaged", reason=str(error))
+    return ReopenResult(conversation_id, outcome, state.status, reason)
+
+
+async def reopen_all(client: Client) -> AsyncGenerator[ReopenResult, None]:
+    """Reopen every conversation of the user, and yield each result as it is done."""
+    working: set[asyncio.Task[ReopenResult | None]] = set()
+    try:
+        async for conversation_id in _list_ids(client):
+            working.add(asyncio.create_task(_reopen_if_present(client, conversation_id)))
+            if len(working) == MAX_CONCURRENT_REOPENS:
+                done, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+                for result in _collect_results(done):
+                    yield result
+        while working:
+            done, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+            for result in _collect_results(done):
+                yield result
+    finally:
+        for task in working:
+            task.cancel()
+
+
+def _collect_results(tasks: set[asyncio.Task[ReopenResult | None]]) -> list[ReopenResult]:
+    return [result for task in tasks if (result := task.result()) is not None]
+
+
+async def _list_ids(client: Client) -> AsyncIterator[str]:
+    """List the ids of the user's conversations, also purged ones that the store still lists."""
+    try:
+        prefix = conversations_prefix(client.user_id)
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    page = await client.store.folders(prefix, limit=LIST_PAGE_SIZE)
+    while page:
+        for name in filter(is_conversation_id, page):
+            yield name
+        page = await client.store.folders(prefix, after=page[-1], limit=LIST_PAGE_SIZE)
+
+
+async def _reopen_if_present(client: Client, conversation_id: str) -> ReopenResult | None:
+    try:
+        return await reopen(client, conversation_id)
+    except NotFound:
+        return None
+
+
+async def _reopen_workflow(
+    client: Client, conversation: Conversation, state: State
+) -> tuple[ReopenOutcome, str | None]:
+    if state.spec is None:
+        return "damaged", MISSING_AGENT
+    if state.status == "closed":
+        return "closed", None
+    if not needs_workflow(state):
+        return "at_rest", None
+    if await _is_unstarted_fork(conversation.log):
+        return "at_rest", UNSTARTED_FORK
+    if (batch := await _find_batch(conversation.log)) is not None:
+        return "delegated", f"its batch goes on with it: perdure batch retry {batch}"
+    if (parent := await _find_waiting_parent(client, conversation.log)) is not None:
+        return "delegated", f"{parent} goes on with it"
+    return "reopened" if await conversation.workflow.start(state.title) else "running", None
+
+
+def needs_workflow(state: State) -> bool:
+    """Tell whether the conversation needs a workflow before the next message.
+
+    A missing title alone is no reason for one.
+    """
+    steps = decide(state, ())
+    return state.status in TURN_STATUSES or any(
+        not isinstance(step, GenerateTitle) for step in steps
+    )
+
+
+async def _is_unstarted_fork(log: EventLog) -> bool:
+    """Tell whether this is a fork that was never opened."""
+    first = (await log.lineage())[0].first
+    if first == 0:
+        return False
+    return not any(
+        _as_opening(entry.event) for entry in await log.read(first, MAX_EVENTS_BEFORE_OPENING)
+    )
+
+
+async def _find_waiting_parent(client: Client, log: EventLog) -> str | None:
+    """Find the parent that waits for this conversation and will go on with it."""
+    parent = await _find_parent(log)
+    if parent is None:
+        return None
+    try:
+        state = await read_state(client.conversation(parent.conversation_id).log)
+    except (Altered, Damaged, Missing):
+        return None
+    is_waiting = any(action.seq == parent.action_seq for action in state.pending)
+    return parent.conversation_id if is_waiting and needs_workflow(state) else None
+
+
+async def _find_parent(log: EventLog) -> Parent | None:
+    if len(await log.lineage()) > 1:  # a fork is not its parent's delegate
+        return None
+    opening = _as_opening((await log.get(0)).event)
+    fields = opening.value.get("parent") if opening else None
+    if not fields:
+        return None
+    return Parent(conversation_id=fields["conversation_id"], action_seq=fields["action"])
+
+
+async def _find_batch(log: EventLog) -> str | None:
+    """Find the batch of which this is a sample; a fork belongs to none."""
+    if len(await log.lineage()) > 1:
+        return None
+    opening = _as_opening((await log.get(0)).event)
+    fields = opening.value.get("trial") if opening else None
+    return str(fields["batch"]) if fields else None
+
+
+def _as_opening(event: AnyEvent) -> ConversationStateUpdateEvent | None:
+    if isinstance(event, ConversationStateUpdateEvent) and event.key == "opened":
+        return event
+    return None

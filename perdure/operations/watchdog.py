@@ -1,0 +1,250 @@
+"""The watchdog of a worker: it reports the conversations on its queue that do not progress.
+
+A conversation in which an attempt failed here is checked next, and again until it progresses. All
+others are checked in turn, a bounded number a round.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import (
+    GetWorkflowExecutionHistoryRequest,
+    ListWorkflowExecutionsRequest,
+)
+from temporalio.service import RPCError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from perdure.client.client import Client
+from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_store, diagnose_workflow
+from perdure.client.diagnosis.trouble import STORE_CAUSE, Trouble
+from perdure.client.ids import NIL_CONVERSATION_ID
+from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow
+from perdure.errors import ClientError, Unreachable
+from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.storage.errors import StoreError
+from perdure.storage.keys import is_conversation_id
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.trouble import save_trouble
+from perdure.temporal.names import conversation_id_of
+
+logger = logging.getLogger("perdure.worker.watchdog")
+
+ROUND_INTERVAL = 5.0
+"""Seconds between two rounds."""
+
+MAX_CHECKS_PER_QUERY = 100
+"""The number of conversations of each query to check in one round."""
+
+MAX_CONCURRENT_CHECKS = 8
+"""The number of concurrent checks: the server has other work."""
+
+
+class Watchdog(Interceptor):
+    """An interceptor for a worker; failed workflow tasks are reported to `suspect`."""
+
+    def __init__(self, client: Client, interval: float = ROUND_INTERVAL) -> None:
+        self.client = client
+        self.interval = interval
+        self._suspects: dict[str, None] = {}
+        self._reported: dict[str, Trouble] = {}
+        self._recorded: dict[str, str] = {}
+        self._page_tokens: dict[str, bytes] = {}
+        self._unreachable = False
+        self._store_trouble: Trouble | None = None
+
+    def suspect(self, workflow_id: str) -> None:
+        """Check the workflow in the next round. May be called from any thread."""
+        self._suspects[workflow_id] = None
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _FailureInterceptor(next, self)
+
+    @contextlib.asynccontextmanager
+    async def watch(self) -> AsyncIterator[None]:
+        """Run one round after the other while inside."""
+        rounds = asyncio.create_task(self._run_rounds())
+        try:
+            yield
+        finally:
+            rounds.cancel()
+            await asyncio.wait({rounds})
+
+    async def _run_rounds(self) -> None:
+        while True:
+            await asyncio.sleep(self.interval)
+            try:
+                await self.check_conversations()
+                if self._unreachable:
+                    logger.info("Temporal answers again")
+                self._unreachable = False
+            except Unreachable as error:
+                if not self._unreachable:
+                    logger.warning("%s All goes on when it answers again.", error)
+                self._unreachable = True
+            except Exception:  # a fault of the watchdog must not stop the worker
+                logger.exception("the watchdog failed, and looks again in %g s", self.interval)
+
+    async def check_conversations(self) -> None:
+        """Run one round. Raises Unreachable."""
+        await self._check_store()
+        names = {name: None for name in self._take_suspects() if _conversation_id(name)}
+        for query in await self._build_queries():
+            names |= {name: None for name in await self._list_page(query) if _conversation_id(name)}
+        waiting = iter(names)
+        checkers = (self._check_each(waiting) for _ in range(MAX_CONCURRENT_CHECKS))
+        for failure in await asyncio.gather(*checkers, return_exceptions=True):
+            if failure is not None:
+                raise failure
+
+    async def _check_store(self) -> None:
+        """Check the store once a round: a step may wait for it inside, and never fail."""
+        trouble = await diagnose_store(
+            EventLog(self.client.store, self.client.user_id, NIL_CONVERSATION_ID)
+        )
+        if trouble is not None and self._store_trouble is None:
+            logger.warning("%s", trouble.sentence)
+        elif trouble is None and self._store_trouble is not None:
+            logger.info("the store answers again")
+        self._store_trouble = trouble
+
+    def _take_suspects(self) -> list[str]:
+        names = list(self._suspects)[:MAX_CHECKS_PER_QUERY]
+        for name in names:
+            del self._suspects[name]
+        return names
+
+    async def _build_queries(self) -> list[str]:
+        """Build the queries, one for running turns alone if Temporal can search for them."""
+        queue = self.client.task_queue.replace("'", "''")
+        ours = f"TaskQueue='{queue}' AND WorkflowType='Conversation' AND ExecutionStatus='Running'"
+        if await self.client.has_search_attributes():
+            return [f"{ours} AND PerdureStatus='running'", ours]
+        return [ours]
+
+    async def _list_page(self, query: str) -> list[str]:
+        """List the next page of workflow ids of a query."""
+        service = self.client.temporal.workflow_service
+        request = ListWorkflowExecutionsRequest(
+            namespace=self.client.temporal.namespace,
+            query=query,
+            page_size=MAX_CHECKS_PER_QUERY,
+            next_page_token=self._page_tokens.pop(query, b""),
+        )
+        try:
+            answer = await service.list_workflow_executions(request, timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            raise Unreachable(f"Temporal does not list its workflows: {error.message}") from error
+        if answer.next_page_token:
+            self._page_tokens[query] = answer.next_page_token
+        return [execution.execution.workflow_id for execution in answer.executions]
+
+    async def _check_each(self, names: Iterator[str]) -> None:
+        for name in names:
+            try:
+                await self._check(name)
+            except Unreachable:
+                raise
+            except (StoreError, ClientError, ValueError) as error:
+                logger.info(
+                    "conversation %s cannot be looked at: %s", _conversation_id(name), error
+                )
+
+    async def _check(self, name: str) -> None:
+        workflow = self._workflow(name, self.client.user_id)
+        description = await workflow.describe()
+        trouble = (
+            await diagnose_workflow(workflow, description, DiagnosisOptions(check_store=False))
+            if description
+            else None
+        )
+        if trouble is not None and trouble.is_over:
+            trouble = None
+        if trouble is not None or name in self._recorded:
+            self.suspect(name)
+        self._report(name, trouble)
+        await self._record(name, trouble)
+
+    def _report(self, name: str, trouble: Trouble | None) -> None:
+        """Log each trouble, each change of its cause, and its end."""
+        previous = self._reported.pop(name, None)
+        if trouble is not None:
+            self._reported[name] = trouble
+        if trouble is None and previous is not None:
+            logger.info("conversation %s goes on", _conversation_id(name))
+        elif trouble is not None and (previous is None or previous.cause != trouble.cause):
+            level = logging.INFO if trouble.slow else logging.WARNING
+            what = "takes long" if trouble.slow else "does not go on"
+            logger.log(
+                level, "conversation %s %s: %s", _conversation_id(name), what, trouble.sentence
+            )
+
+    async def _record(self, name: str, trouble: Trouble | None) -> None:
+        """Record the trouble in the store for its readers, if the store can be written."""
+        severe = trouble if trouble is not None and not trouble.slow else None
+        if (severe and severe.cause) == self._recorded.get(name) or (
+            severe and severe.cause == STORE_CAUSE
+        ):
+            return
+        log = self._workflow(name, await self._load_user(name)).log
+        now = datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
+        await save_trouble(log, severe and severe.sentence, now)
+        if severe is not None:
+            self._recorded[name] = severe.cause
+        else:
+            del self._recorded[name]
+
+    def _workflow(self, name: str, user_id: str) -> ConversationWorkflow:
+        client = self.client
+        log = EventLog(client.store, user_id, _conversation_id(name) or name)
+        return ConversationWorkflow(
+            client.temporal,
+            log,
+            client.task_queue,
+            client.has_search_attributes,
+            client.store_address,
+        )
+
+    async def _load_user(self, name: str) -> str:
+        """Load the user from the workflow's input. Raises Unreachable."""
+        temporal = self.client.temporal
+        request = GetWorkflowExecutionHistoryRequest(
+            namespace=temporal.namespace,
+            execution=WorkflowExecution(workflow_id=name),
+            maximum_page_size=1,
+        )
+        service = temporal.workflow_service
+        try:
+            answer = await service.get_workflow_execution_history(request, timeout=RPC_TIMEOUT)
+        except RPCError as error:
+            raise Unreachable(f"Temporal does not show its history: {error.message}") from error
+        started = answer.history.events[0].workflow_execution_started_event_attributes
+        [start, *_] = await temporal.data_converter.decode(started.input.payloads)
+        return str(start["user_id"]) if isinstance(start, dict) else self.client.user_id
+
+
+class _FailureInterceptor(ActivityInboundInterceptor):
+    """Report each failed attempt to the watchdog."""
+
+    def __init__(self, next: ActivityInboundInterceptor, watchdog: Watchdog) -> None:
+        super().__init__(next)
+        self.watchdog = watchdog
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        try:
+            return await super().execute_activity(input)
+        except Exception:
+            if (name := activity.info().workflow_id) is not None:
+                self.watchdog.suspect(name)
+            raise
+
+
+def _conversation_id(name: str) -> str | None:
+    """Return the conversation id of a workflow; None if it is not a conversation's."""
+    conversation_id = conversation_id_of(name)
+    return conversation_id if is_conversation_id(conversation_id) else None

@@ -1,0 +1,153 @@
+"""The process of a worker: its logs, store, sandbox, queue, version, bytecode cache and exit."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.worker import WorkerDeploymentConfig
+
+from perdure.errors import Invalid
+from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
+from perdure.operations.process_exit import exit_process
+from perdure.sandbox import choice
+from perdure.sandbox.sandbox import Sandbox, SandboxUnusable
+from perdure.secrets.masking import MaskingFilter
+from perdure.secrets.registry import Secrets
+from perdure.settings.settings import Settings, load_settings
+from perdure.storage.errors import UnsafeStore
+from perdure.storage.probe import probe_again
+from perdure.storage.store import Store
+
+logger = logging.getLogger("perdure.worker")
+
+MAX_CONCURRENT_WORKFLOW_TASKS = 4
+"""The number of concurrent workflow tasks. They are Python and share one core: more of them slow
+each other down until all time out and start again."""
+
+STICKY_TIMEOUT = timedelta(seconds=2)
+"""The time that a workflow waits for the worker that has it in its cache."""
+
+HEARTBEAT_INTERVAL = timedelta(seconds=0.25)
+"""The interval at which heartbeats are sent, which is also the latency of an interrupt."""
+
+SHUTDOWN_TIMEOUT = timedelta(seconds=5)
+"""The time for running steps to finish when the worker shuts down."""
+
+WORKER_OPTIONS: dict[str, Any] = {
+    "max_heartbeat_throttle_interval": HEARTBEAT_INTERVAL,
+    "default_heartbeat_throttle_interval": HEARTBEAT_INTERVAL,
+    "graceful_shutdown_timeout": SHUTDOWN_TIMEOUT,
+}
+"""The options of every Temporal worker."""
+
+
+def run_process(run: Callable[[Settings], Coroutine[Any, Any, None]]) -> None:
+    """Run a worker by the settings of the environment, and exit the process."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    logger.setLevel(logging.INFO)
+    try:
+        asyncio.run(run(load_settings()))
+    except EXPECTED_ERRORS as error:
+        failure = report_error(error)
+        print(f"perdure worker: {failure.message} {failure.hint}".rstrip(), file=sys.stderr)
+        exit_process(failure.exit_code)
+    exit_process(EXIT_OK)
+
+
+def cache_bytecode(folder: Path) -> None:
+    """Cache bytecode even if Python is told not to, as in many containers.
+
+    Temporal's sandbox loads our code anew for every workflow; half of that would be compiling.
+    """
+    if sys.dont_write_bytecode:
+        sys.pycache_prefix = str(folder)
+        sys.dont_write_bytecode = False
+
+
+def log_start(settings: Settings) -> None:
+    """Log the polled queue and the worker version."""
+    version = f", as version {settings.build_id!r}" if settings.build_id else ""
+    logger.info("worker %d polls %r%s", os.getpid(), settings.task_queue, version)
+
+
+async def check_store(store: Store, settings: Settings) -> None:
+    """Check that the store has conditional writes. Raises UnsafeStore unless allowed."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    try:
+        await probe_again(store, f"{settings.store} {endpoint}", settings.data / "probed")
+    except UnsafeStore as error:
+        if not settings.unsafe_store:
+            raise
+        logger.warning("UNSAFE STORE, used because PERDURE_UNSAFE_STORE is set: %s", error)
+
+
+def choose_configured_sandbox(settings: Settings) -> choice.Choice:
+    """Choose the configured sandbox, tried in the workspaces' folder. Raises Invalid, OSError."""
+    reads = [path.expanduser().absolute() for path in settings.sandbox_reads]
+    if missing := [path for path in reads if not path.exists()]:
+        raise Invalid(f"There is no {missing[0]}.", "Mend PERDURE_SANDBOX_READS.")
+    try:
+        return choice.choose_sandbox(
+            settings.sandbox, settings.data.absolute() / "workspaces", reads
+        )
+    except SandboxUnusable as error:
+        raise Invalid(str(error)) from error
+
+
+def choose_sandbox(settings: Settings) -> Sandbox:
+    """Choose the sandbox of commands, and log the choice. Raises Invalid."""
+    chosen = choose_configured_sandbox(settings)
+    for sentence in chosen.rejections:
+        logger.warning(sentence)
+    logger.info("commands run in the sandbox %s", chosen.description)
+    return chosen.sandbox
+
+
+def mask_logs(secrets: Secrets) -> None:
+    """Mask the values of secrets in all later log lines of this process."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(MaskingFilter(secrets))
+
+
+def workflow_options(task_queue: str, build_id: str | None) -> dict[str, Any]:
+    """Build the options of a worker that runs workflows, as the version `build_id` if it is set."""
+    version = build_id and WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(deployment_name=task_queue, build_id=build_id),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.PINNED,
+    )
+    return {
+        "deployment_config": version or None,
+        "max_concurrent_workflow_tasks": MAX_CONCURRENT_WORKFLOW_TASKS,
+        "sticky_queue_schedule_to_start_timeout": STICKY_TIMEOUT,
+    }
+
+
+def workspace_queue(workspaces: Path, task_queue: str) -> str:
+    """Return the task queue of the workers that share this folder."""
+    workspaces.mkdir(parents=True, exist_ok=True)
+    name = workspaces / ".home"
+    draft = workspaces / f".home.{uuid4().hex}"
+    draft.write_text(uuid4().hex)
+    with suppress(FileExistsError):
+        name.hardlink_to(draft)
+    draft.unlink()
+    return f"{task_queue}@{name.read_text()}"
+
+
+def stop_signal() -> asyncio.Event:
+    """Return an event that SIGINT and SIGTERM set from now on."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    return stop

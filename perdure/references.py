@@ -1,0 +1,135 @@
+"""References to code outside of perdure: `module:attribute`, and entry points of packages."""
+
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module, metadata
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from perdure.errors import PerdureError
+
+MAX_LISTED_NAMES = 20
+"""Names of a module that are listed in the error that another does not exist."""
+
+
+class BadReference(PerdureError, ValueError):
+    """A reference that leads to nothing; the text is a clause without a full stop."""
+
+
+def import_reference(reference: str) -> Any:
+    """Import the module of a `module:attribute` and return its attribute, which may have dots.
+
+    A module in the user's own folders comes before an installed one of that name; every other
+    import finds these folders last, so that they never hide a library. Raises BadReference.
+    """
+    name, _, attribute = reference.partition(":")
+    if not name or not attribute:
+        raise BadReference("it is not written as module:attribute")
+    add_user_folder(Path.cwd())
+    _FINDER.claim(name)
+    value: Any = _import_module(name)
+    for part in attribute.split("."):
+        if not hasattr(value, part):
+            available = ", ".join(_public_names(value)) or "nothing of its own"
+            raise BadReference(
+                f"module {name!r} has no attribute {attribute!r}: it has {available}"
+            )
+        value = getattr(value, part)
+    return value
+
+
+def add_user_folder(folder: Path) -> None:
+    """Have references find modules in `folder`, and other imports as well, behind all else."""
+    path = str(folder.absolute())
+    if path not in _FINDER.folders:
+        _FINDER.folders.append(path)
+    if path not in sys.path:
+        sys.path.append(path)
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+def is_reference(text: str) -> bool:
+    """Check whether a text has the form of a `module:attribute`."""
+    name, _, attribute = text.partition(":")
+    return bool(name and attribute)
+
+
+@cache
+def find_entry_points(group: str) -> Mapping[str, str]:
+    """Return the `module:attribute` of each entry point that installed packages have in a group."""
+    found = metadata.entry_points(group=group)
+    return {point.name: point.value.partition("[")[0].strip() for point in found}
+
+
+def load_entry_point(group: str, name: str) -> Any:
+    """Import what packages have under `name`. Raises BadReference, also if there is none."""
+    found = find_entry_points(group)
+    if name not in found:
+        available = ", ".join(found) or "none"
+        raise BadReference(f"no package has {name!r} among its {group!r}: there is {available}")
+    return import_reference(found[name])
+
+
+def load_named(group: str, name: str) -> Any:
+    """Import a `module:attribute`, or else the entry point of that name. Raises BadReference."""
+    return import_reference(name) if is_reference(name) else load_entry_point(group, name)
+
+
+class _UserModules:
+    """A finder of the modules that references name and that lie in the user's folders."""
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+        self._claimed: dict[str, str] = {}
+
+    def claim(self, name: str) -> None:
+        """Have the top package of a module come from the folder that has the module."""
+        parts = name.split(".")
+        for folder in self.folders:
+            path = Path(folder, *parts)
+            if path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file():
+                self._claimed.setdefault(parts[0], folder)
+                return
+
+    def find_spec(
+        self, name: str, path: object = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        folder = self._claimed.get(name) if path is None else None
+        return None if folder is None else PathFinder.find_spec(name, [folder], target)
+
+
+_FINDER = _UserModules()
+
+
+def _import_module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as error:
+        # A user's module may raise anything; whoever named it gets one sentence.
+        if isinstance(error, ModuleNotFoundError) and _is_within(name, error.name):
+            places = ", ".join(_FINDER.folders)
+            raise BadReference(
+                f"module {name!r} cannot be found: it is not installed, and not in {places}"
+            ) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise BadReference(f"module {name!r} cannot be imported: {reason}") from error
+
+
+def _is_within(name: str, missing: str | None) -> bool:
+    return missing is not None and f"{name}.".startswith(f"{missing}.")
+
+
+def _public_names(value: Any) -> list[str]:
+    """List what a module has of its own, not what it imports."""
+    own = getattr(value, "__name__", None)
+    return [
+        name
+        for name, item in vars(value).items()
+        if not name.startswith("_")
+        and not isinstance(item, ModuleType)
+        and (not callable(item) or getattr(item, "__module__", own) == own)
+    ][:MAX_LISTED_NAMES]

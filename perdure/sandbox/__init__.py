@@ -1,0 +1,1 @@
+"""The sandboxes that confine an agent's commands on the worker's machine."""

@@ -1,0 +1,1 @@
+"""Secrets: values that only commands see, and that are masked everywhere else."""

@@ -1,0 +1,217 @@
+"""The secrets of a worker, read from a folder or from its environment."""
+
+import logging
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perdure.secrets.masker import Masker, mask_bytes
+from perdure.secrets.patterns import MIN_SECRET_BYTES, Patterns
+
+logger = logging.getLogger(__name__)
+
+ENVIRONMENT_PREFIX = "PERDURE_SECRET_"
+"""Prefix of a secret's name in the worker's environment."""
+
+MAX_SECRET_BYTES = 64 * 1024
+"""Size limit of a value; an environment variable holds at most twice as much."""
+
+REREAD_INTERVAL = 1.0
+"""Seconds between two reads of the values for masking."""
+
+_CREDENTIAL = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEYS?|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT)$", re.IGNORECASE
+)
+
+
+class SecretUnavailable(Exception):
+    """A secret cannot be given to a command; the text says why and what to do."""
+
+
+class Secrets:
+    """The secrets of this worker. No value is ever in a `repr`.
+
+    `folder` has a file for each secret, named as the secret (as Docker and Kubernetes mount them; a
+    newline at its end is ignored). Other secrets are read from the environment, as
+    PERDURE_SECRET_{NAME}. Values are read when they are needed, so that new ones count at once;
+    old ones stay masked. The worker's own keys and passwords are masked too, and lent to nobody.
+    """
+
+    def __init__(
+        self, folder: Path | None = None, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        self.folder = folder
+        self._environment = environment
+        self._names: dict[str, str] = {}
+        self._patterns = Patterns({})
+        self._read_at = -REREAD_INTERVAL
+        self._warned: set[str] = set()
+
+    def value(self, name: str) -> str:
+        """Read the current value of a secret. Raises SecretUnavailable."""
+        try:
+            value = self._read(name)
+        except SecretUnavailable as error:
+            self._warn(str(error))
+            raise
+        self._learn({value: name})
+        return value
+
+    def lend(self, names: Iterable[str]) -> "LentSecrets":
+        """Return the secrets that an agent may use."""
+        return LentSecrets(self, tuple(names))
+
+    def mask(self, text: str) -> str:
+        """Replace each value in the text by `<secret:NAME>`."""
+        raw = text.encode(errors="surrogatepass")
+        masked_text = self.mask_bytes(raw)
+        return text if masked_text is raw else masked_text.decode(errors="surrogatepass")
+
+    def mask_partial(self, text: str) -> str:
+        """Mask a text that grows, and cut an end that may be the beginning of a value."""
+        raw = text.encode(errors="surrogatepass")
+        return self.masker().feed(raw).decode(errors="ignore")
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """Mask the values in arbitrary data."""
+        return mask_bytes(data, self.patterns())
+
+    def names_in(self, data: bytes) -> set[str]:
+        """Return the names of the secrets whose values are in the data, in any form."""
+        return {name for _, _, name in self.patterns().spans(data)}
+
+    def masker(self) -> Masker:
+        """Return a masker for a stream."""
+        return Masker(self.patterns)
+
+    def patterns(self) -> Patterns:
+        """Return the patterns of all values, former ones included."""
+        now = time.monotonic()
+        if now - self._read_at >= REREAD_INTERVAL:
+            self._read_at = now
+            self._learn(dict(self._read_all()))
+        return self._patterns
+
+    def _learn(self, values: Mapping[str, str]) -> None:
+        if values.keys() - self._names.keys():
+            self._names |= {
+                value: name for value, name in values.items() if value not in self._names
+            }
+            self._patterns = Patterns(self._names)
+
+    def _read_all(self) -> Iterator[tuple[str, str]]:
+        for name in self._list_names():
+            try:
+                yield self._read(name), name
+            except SecretUnavailable as error:
+                self._warn(str(error))
+        for name, value in self._environment.items():
+            if _is_credential(name, value):
+                yield value, name
+
+    def _list_names(self) -> set[str]:
+        prefixed = (name for name in self._environment if name.startswith(ENVIRONMENT_PREFIX))
+        names = {name.removeprefix(ENVIRONMENT_PREFIX) for name in prefixed}
+        if self.folder is not None:
+            try:
+                files = (file for file in self.folder.iterdir() if file.is_file())
+                names |= {file.name for file in files if not file.name.startswith(".")}
+            except OSError as error:
+                self._warn(f"The folder PERDURE_SECRETS cannot be read: {error}.")
+        return names
+
+    def _read(self, name: str) -> str:
+        raw = self._read_file(name)
+        if (
+            raw is None
+            and (value := self._environment.get(f"{ENVIRONMENT_PREFIX}{name}")) is not None
+        ):
+            raw = os.fsencode(value)
+        if raw is None:
+            raise SecretUnavailable(
+                f"The secret {name} has no value on this worker: its operator sets one, as a file "
+                f"{name} in the folder PERDURE_SECRETS or as {ENVIRONMENT_PREFIX}{name}."
+            )
+        return _check_value(name, raw)
+
+    def _read_file(self, name: str) -> bytes | None:
+        if self.folder is None:
+            return None
+        try:
+            return (self.folder / name).read_bytes().rstrip(b"\r\n")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SecretUnavailable(
+                f"The secret {name} cannot be read ({error.strerror}): its operator mends that."
+            ) from None
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self._warned:
+            self._warned.add(warning)
+            logger.warning("%s", warning)
+
+
+@dataclass(frozen=True)
+class LentSecrets:
+    """The secrets that an agent may use, by name."""
+
+    secrets: Secrets
+    names: tuple[str, ...] = ()
+
+    def values_named_in(self, command: str) -> dict[str, str]:
+        """Return the secrets whose names are words of the command. Raises SecretUnavailable."""
+        return {
+            name: self.secrets.value(name)
+            for name in self.names
+            if re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", command)
+        }
+
+    def resolve_input(self, text: str) -> str:
+        """Return the value for an input that is just `$NAME`, else the input itself.
+
+        Raises SecretUnavailable.
+        """
+        match = re.fullmatch(r"\$(?:(\w+)|\{(\w+)\})\n?", text)
+        name = match and (match[1] or match[2])
+        return self.secrets.value(name) if name in self.names else text
+
+    def masker(self) -> Masker:
+        """Return a masker for a stream; it masks all secrets, lent or not."""
+        return self.secrets.masker()
+
+
+def _check_value(name: str, raw: bytes) -> str:
+    if not MIN_SECRET_BYTES <= len(raw) <= MAX_SECRET_BYTES:
+        raise SecretUnavailable(
+            f"The secret {name} has a value of {len(raw):,} bytes, and {MIN_SECRET_BYTES} to "
+            f"{MAX_SECRET_BYTES:,} can be kept secret: its operator sets another."
+        )
+    try:
+        value = raw.decode()
+    except ValueError:
+        value = "\0"
+    if "\0" in value:
+        raise SecretUnavailable(
+            f"The secret {name} is no text in UTF-8 without NULs, as an environment takes: its "
+            "operator stores it in base64."
+        )
+    return value
+
+
+def _is_credential(name: str, value: str) -> bool:
+    """Tell whether a variable of the worker is a key or a password, not the path of one."""
+    if name.startswith(ENVIRONMENT_PREFIX) or not _CREDENTIAL.search(name):
+        return False
+    try:
+        _check_value(name, os.fsencode(value))
+    except SecretUnavailable:
+        return False
+    return not (value.startswith("/") and Path(value).exists())
+
+
+NO_LENT_SECRETS = LentSecrets(Secrets())
+"""The secrets of an agent that has none."""

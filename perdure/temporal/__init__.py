@@ -1,0 +1,1 @@
+"""Names, connection, converter and errors that every user of Temporal here shares."""

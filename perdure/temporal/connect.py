@@ -1,0 +1,59 @@
+"""Connecting to Temporal as TEMPORAL_* and `temporal.toml` say."""
+
+import asyncio
+from functools import lru_cache
+
+import temporalio.client
+from pydantic import SecretStr
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.service import RPCError
+
+from perdure.errors import Invalid, Unreachable
+from perdure.temporal.codec import build_encryption
+from perdure.temporal.converter import build_converter
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for the first answer of a server."""
+
+START_SERVER_HINT = "Start one with `perdure dev`, or set TEMPORAL_ADDRESS."
+
+
+@lru_cache(maxsize=1)
+def _quiet_runtime() -> Runtime:
+    """Return a runtime that logs errors only, for programs that print results."""
+    only = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only)))
+
+
+async def connect(
+    address: str | None = None, payload_keys: SecretStr | None = None, *, quiet: bool = False
+) -> temporalio.client.Client:
+    """Connect to the Temporal server at `address`, by default to the one of TEMPORAL_*.
+
+    With an `address`, nothing else of TEMPORAL_* and `temporal.toml` is used.
+    Payloads are encrypted if `payload_keys` are given, and only then. The SDK prints warnings
+    unless `quiet`. Raises Unreachable, and Invalid if the configuration cannot be used.
+    """
+    converter = build_converter(build_encryption(payload_keys))
+    config = _load_config() if address is None else ClientConnectConfig(target_host=address)
+    target = config.setdefault("target_host", "localhost:7233")
+    runtime = _quiet_runtime() if quiet else None
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            return await temporalio.client.Client.connect(
+                **config, data_converter=converter, runtime=runtime
+            )
+    except TimeoutError as error:
+        raise Unreachable(
+            f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s.", START_SERVER_HINT
+        ) from error
+    except (RuntimeError, RPCError) as error:
+        raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
+
+
+def _load_config() -> ClientConnectConfig:
+    try:
+        return ClientConfig.load_client_connect_config(config_file_strict=True)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise Invalid(f"The Temporal configuration cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""Scripted and recorded models, for the tests of users and of perdure itself."""

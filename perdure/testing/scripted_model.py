@@ -1,0 +1,115 @@
+"""A scripted model in process: `scripted:FILE`, or `scripted:FILE#NAME`."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from uuid import uuid4
+
+from perdure.agent.calls.completion import Completion
+from perdure.models.litellm.stream_accumulator import StreamAccumulator
+from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
+from perdure.models.prompt_tools import complete_with_prompt_tools
+from perdure.models.provider_errors import ProviderError, to_model_error
+from perdure.testing.openai_format import chunks, failure_message
+from perdure.testing.script import (
+    DEFAULT_NAME,
+    Script,
+    ScriptedFailure,
+    ScriptError,
+    file_version,
+    read_scripts,
+)
+from perdure.testing.script_player import ScriptedReply, ScriptPlayer
+
+SCRIPTED_PREFIX = "scripted:"
+
+
+class ScriptedModel:
+    """A model that answers from a script, at once unless the script has delays."""
+
+    def __init__(self, script: Script) -> None:
+        self.player = ScriptPlayer(script)
+
+    async def complete(self, request: Request, on_text: OnText) -> Completion:
+        if request.model.native_tool_calling is False:
+            return await complete_with_prompt_tools(self._complete, request, on_text)
+        return await self._complete(request, on_text)
+
+    async def _complete(self, request: Request, on_text: OnText) -> Completion:
+        started = time.monotonic()
+        reply = self.player.next_reply(request.messages, request.purpose, request.number)
+        try:
+            async with asyncio.timeout(request.model.timeout):
+                answer = await _play(reply, request, on_text)
+        except TimeoutError:
+            seconds = request.model.timeout
+            detail = f"{request.model.name} gave no answer in {seconds:g} s: raise its timeout."
+            raise ModelUnavailable("timeout", detail) from None
+        latency = time.monotonic() - started
+        return Completion(
+            id=answer.id,
+            model=request.model.name,
+            message=answer.message(),
+            finish_reason=answer.finish_reason,
+            usage=reply.answer.usage.model_copy(update={"latency": latency}),
+            received=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f"),
+        )
+
+
+def load(name: str) -> ScriptedModel:
+    """Load the model of a `scripted:` name; it is cached until its file changes.
+
+    Raises ModelRefused if there is no such file or script.
+    """
+    file, _, script = name.removeprefix(SCRIPTED_PREFIX).partition("#")
+    path = Path(file)
+    try:
+        return _load(path, script or DEFAULT_NAME, file_version(path))
+    except ScriptError as error:
+        raise ModelRefused("model_not_found", str(error)) from None
+
+
+@lru_cache(maxsize=256)
+def _load(path: Path, name: str, _: tuple[int, int]) -> ScriptedModel:
+    scripts = read_scripts(path)
+    if name not in scripts:
+        raise ScriptError(f"{path} has no script {name}; it has: {', '.join(scripts)}.")
+    return ScriptedModel(scripts[name])
+
+
+async def _play(reply: ScriptedReply, request: Request, on_text: OnText) -> StreamAccumulator:
+    """Stream the answer, or the failure in its place, in the chunks that the server sends.
+
+    Without a `chunk_delay` the watcher gets the text at once.
+    """
+    answer, failure = StreamAccumulator(), reply.failure
+    parts = list(chunks(reply, f"chatcmpl-{uuid4().hex}", created=0, include_usage=False))
+    await asyncio.sleep(reply.answer.delay if failure is None else failure.delay)
+    if failure is not None:
+        if failure.hang:
+            await asyncio.Event().wait()
+        parts = parts[: len(parts) // 2] if failure.disconnect or failure.partial else []
+    shown, delay = "", reply.answer.chunk_delay
+    for position, chunk in enumerate(parts, 1):
+        answer.add(chunk)
+        if answer.text != shown and (delay or position == len(parts)):
+            shown = answer.text
+            on_text(shown)
+            await asyncio.sleep(delay)
+    if failure is not None:
+        raise _to_error(failure, request.model.name)
+    return answer
+
+
+def _to_error(failure: ScriptedFailure, name: str) -> ModelError:
+    """Make the same error that the failure would cause over HTTP."""
+    if failure.disconnect:
+        return ModelUnavailable("connection", f"The answer of {name} broke off: try again later.")
+    if failure.malformed:
+        detail = f"{name} answered with malformed JSON: try again later."
+        return ModelUnavailable("malformed", detail)
+    wait = {} if failure.retry_after is None else {"retry-after": str(failure.retry_after)}
+    message, code = failure_message(failure), failure.code or ""
+    return to_model_error(ProviderError(name, message, failure.status, code, wait))

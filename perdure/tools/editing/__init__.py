@@ -1,0 +1,1 @@
+"""Edits of files in a workspace."""

@@ -1,0 +1,123 @@
+"""Text files that keep their newlines and encoding when they are edited."""
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+
+from perdure.sandbox.safe_path import SafePath
+from perdure.tools.tool import ToolFailed
+from perdure.tools.workspace import printable
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+"""The largest file that is read as a whole."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LEGACY_ENCODINGS = ("cp1252", "latin-1")
+"""Encodings tried where a file is not UTF-8; the bytes of unedited parts survive either."""
+
+# Control characters, but for tab, newlines and escape, occur in no one-byte encoded text.
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of a file, with `\\n` as newline if every line of the file ends in `\\r\\n`.
+
+    A file that mixes both stays as it is, so that unedited lines do not change.
+    """
+
+    body: str
+    newline: str = "\n"
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    """The byte order mark at the file's beginning, which is no part of `body`."""
+
+    @classmethod
+    def from_raw(cls, raw: str) -> "Text":
+        ends = raw.count("\n")
+        if ends and raw.count("\r\n") == ends:
+            return cls(raw.replace("\r\n", "\n"), "\r\n")
+        return cls(raw)
+
+    @property
+    def raw(self) -> str:
+        return self.body.replace("\n", self.newline)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without newlines; only `\\n` ends a line, no other Unicode line break does."""
+        return split_lines(self.body)
+
+    def encode(self, name: str) -> bytes:
+        """Encode the text as in the file. Raises ToolFailed for a character the encoding lacks."""
+        try:
+            return self.bom + self.raw.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise ToolFailed(
+                f"`{printable(name)}` is in {self.encoding}, which has no "
+                f"{error.object[error.start]!r}: use characters that it has, or convert the file "
+                "to UTF-8 first."
+            ) from error
+
+    def with_own_newlines(self, text: str) -> str:
+        """Convert the model's text to the newlines that `body` has."""
+        return text.replace("\r\n", "\n") if self.newline == "\r\n" else text
+
+    def with_body(self, body: str) -> "Text":
+        return replace(self, body=body)
+
+
+def split_lines(body: str) -> list[str]:
+    lines = body.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def load_file(path: SafePath, name: str) -> bytes:
+    """Load the bytes of the file that the model calls `name`. Raises ToolFailed, OSError."""
+    if not path.is_file():
+        raise ToolFailed(f"`{printable(name)}` is not a regular file.")
+    size, data = path.read(MAX_FILE_BYTES)
+    if size > MAX_FILE_BYTES:
+        raise ToolFailed(
+            f"`{printable(name)}` has {size:,} bytes, and at most {MAX_FILE_BYTES:,} can be "
+            "opened: use commands that read a part of it."
+        )
+    return data
+
+
+def load_text(path: SafePath, name: str) -> Text:
+    """Load the text of the file that the model calls `name`. Raises ToolFailed, OSError."""
+    return decode_text(load_file(path, name), name)
+
+
+def decode_text(data: bytes, name: str) -> Text:
+    """Decode UTF-8, UTF-16 with a byte order mark, or else Windows-1252 or Latin-1.
+
+    Raises ToolFailed for a binary file.
+    """
+    bom, encoding = next((pair for pair in _BOMS if data.startswith(pair[0])), (b"", "utf-8"))
+    try:
+        raw = data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        bom, (raw, encoding) = b"", _decode_legacy(data, name, error)
+    if "\0" in raw:
+        raise ToolFailed(f"`{printable(name)}` is a binary file: it holds NUL bytes.")
+    return replace(Text.from_raw(raw), encoding=encoding, bom=bom)
+
+
+def _decode_legacy(data: bytes, name: str, error: UnicodeDecodeError) -> tuple[str, str]:
+    if _BINARY.search(data):
+        raise ToolFailed(
+            f"`{printable(name)}` is a binary file: byte {error.start:,} is not UTF-8, and it "
+            "holds control characters."
+        ) from error
+    for encoding in _LEGACY_ENCODINGS:
+        try:
+            return data.decode(encoding), encoding
+        except UnicodeDecodeError:
+            continue
+    raise AssertionError("Latin-1 has a character for every byte")

@@ -1,0 +1,243 @@
+"""The `file_editor` tool: viewing, creating and editing text files in the workspace."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from perdure.events.actions import EditorCommand, FileEditorAction
+from perdure.events.content import Content, TextContent, ToolAnnotations, ToolDefinition
+from perdure.events.observations import FileEditorObservation
+from perdure.sandbox.safe_path import SafePath
+from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.editing import image
+from perdure.tools.editing.edits import (
+    Edit,
+    apply_edits,
+    encode_content,
+    find_last_edit,
+    load_content,
+)
+from perdure.tools.editing.rewrite import Rewrite, compare_texts, insert_lines, replace_text
+from perdure.tools.editing.text_file import Text, decode_text, load_file, load_text
+from perdure.tools.listing import around, numbered, tree
+from perdure.tools.tool import Context, Tool, ToolFailed
+from perdure.tools.workspace import file_resource, printable, relative_name, resolve_in_workspace
+
+DESCRIPTION = """\
+View, create and edit text files in the workspace.
+
+* `view` shows a file with numbered lines, or those of `view_range`; of a directory it lists what \
+is in it, two levels deep, without hidden files; an image it shows.
+* `create` writes a new file with `file_text`, and the directories it needs. It never overwrites.
+* `str_replace` replaces `old_str` by `new_str`. `old_str` must be exactly what the file says, \
+whitespace and indentation included but without the line numbers, and must occur only once: take \
+some lines around the change into it.
+* `insert` puts `new_str` as whole lines after line `insert_line`; 0 puts them first.
+* `undo_edit` takes back the last edit that this tool made to the file; again, the one before it. \
+A file that it created is removed.
+
+View a file before you edit it. Paths are relative to the workspace; nothing outside of it can be \
+reached.
+"""
+
+_REQUIRED_ARGUMENTS: dict[EditorCommand, tuple[str, ...]] = {
+    "view": (),
+    "create": ("file_text",),
+    "str_replace": ("old_str",),
+    "insert": ("insert_line", "new_str"),
+    "undo_edit": (),
+}
+
+
+class FileEditorArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    command: EditorCommand
+    path: str = Field(description="A file or directory, relative to the workspace.")
+    file_text: str | None = Field(default=None, description="For `create`: the whole content.")
+    old_str: str | None = Field(
+        default=None, description="For `str_replace`: the text to replace; occurs exactly once."
+    )
+    new_str: str | None = Field(
+        default=None,
+        description="For `str_replace`: what to put there, nothing if left out. For `insert`: the "
+        "lines to insert.",
+    )
+    insert_line: int | None = Field(
+        default=None, ge=0, description="For `insert`: the line after which to insert."
+    )
+    view_range: Annotated[list[int], Field(min_length=2, max_length=2)] | None = Field(
+        default=None,
+        description="For `view` of a file: first and last line, from 1; -1 as last means the end.",
+    )
+
+
+def parse(arguments: dict[str, Any]) -> FileEditorAction:
+    values = validate_arguments(FileEditorArguments, arguments)
+    for name in _REQUIRED_ARGUMENTS[values.command]:
+        if getattr(values, name) is None:
+            raise ValueError(f"`{name}` is missing: `{values.command}` needs it.")
+    return FileEditorAction.model_validate(values.model_dump())
+
+
+def resources(action: FileEditorAction) -> tuple[str, ...] | None:
+    resource = file_resource(action.path)
+    return (resource,) if resource else None
+
+
+async def run(action: FileEditorAction, context: Context) -> FileEditorObservation:
+    """Execute the action; a failure is an observation with `is_error`."""
+    exists = True
+    try:
+        path = await asyncio.to_thread(resolve_in_workspace, context.workspace, action.path)
+        exists = await asyncio.to_thread(path.exists)
+        if not exists and action.command != "create":
+            raise ToolFailed(f"`{action.path}` does not exist.")
+        if action.command == "view":
+            return _observation(action, path, await asyncio.to_thread(_view, action, path))
+        if action.command == "undo_edit":
+            return await _apply_edit(action, context, *await _plan_undo(action, context, path))
+        return await _apply_edit(
+            action, context, *await asyncio.to_thread(_plan_edit, action, path)
+        )
+    except ToolFailed as failure:
+        reason = str(failure)
+    except OSError as error:
+        reason = f"`{action.path}`: {error.strerror or error}."
+    return FileEditorObservation(
+        command=action.command,
+        path=action.path,
+        prev_exist=exists,
+        is_error=True,
+        content=(TextContent(text=reason),),
+    )
+
+
+def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
+    if path.is_dir():
+        if action.view_range:
+            raise ToolFailed(f"`{action.path}` is a directory, so leave out `view_range`.")
+        return (TextContent(text=tree(path)),)
+    if path.is_file() and (kind := image.read_image_type(path)):
+        return image.render_image(path, action.path, kind)
+    lines = load_text(path, action.path).lines
+    first, last = _line_range(action, len(lines))
+    return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
+
+
+def _line_range(action: FileEditorAction, count: int) -> tuple[int, int]:
+    first, last = action.view_range or (1, -1)
+    last = count if last == -1 else min(last, count)
+    if action.view_range and not 1 <= first <= last:
+        raise ToolFailed(
+            f"`view_range` {list(action.view_range)} names no lines: `{action.path}` has {count}, "
+            "counted from 1, and the first must not be after the last."
+        )
+    return first, last
+
+
+def _plan_edit(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
+    """Return the edit that the action asks for, and its summary for the model."""
+    if action.command == "create":
+        return _plan_creation(action, path)
+    before = load_file(path, action.path)
+    rewrite = _rewrite(action, decode_text(before, action.path))
+    edit = Edit(path, action.path, before, rewrite.text.encode(action.path))
+    return edit, f"Edited `{action.path}`; {_describe_rewrite(rewrite)}"
+
+
+def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
+    assert action.file_text is not None
+    if path.exists():
+        raise ToolFailed(
+            f"`{action.path}` exists and `create` never overwrites: edit it with `str_replace` or "
+            "`insert`, or choose another path."
+        )
+    text = Text(action.file_text)
+    summary = f"Created `{action.path}` with {len(text.lines)} lines."
+    return Edit(path, action.path, None, text.encode(action.path)), summary
+
+
+def _rewrite(action: FileEditorAction, text: Text) -> Rewrite:
+    if action.command == "str_replace":
+        return replace_text(text, action.old_str or "", action.new_str or "", action.path)
+    assert action.insert_line is not None
+    return insert_lines(text, action.insert_line, action.new_str or "", action.path)
+
+
+def _describe_rewrite(rewrite: Rewrite) -> str:
+    snippet = around(rewrite.text.lines, rewrite.first, rewrite.last) or "(the file is empty)"
+    return f"around the change it now reads:\n{snippet}"
+
+
+async def _plan_undo(
+    action: FileEditorAction, context: Context, path: SafePath
+) -> tuple[Edit, str]:
+    """Return the edit that undoes the last one, and its summary for the model."""
+    name, root = printable(path.path), path.root
+    last = await find_last_edit(
+        context.log, context.seq + 1, lambda file_name: printable(root / file_name) == name
+    )
+    if last is None:
+        raise ToolFailed(f"There is no edit of `{action.path}` by this tool that could be undone.")
+    current = await asyncio.to_thread(load_file, path, action.path)
+    if last.new_content is None or await load_content(context.log, last.new_content) != current:
+        raise ToolFailed(
+            f"`{action.path}` has changed since its last edit by this tool, so that cannot be "
+            "undone: view it, and edit it instead."
+        )
+    if not last.prev_exist:
+        summary = f"Took back the creation of `{action.path}`: it is gone."
+        return Edit(path, action.path, current, None), summary
+    if last.old_content is None:
+        raise ToolFailed(f"What `{action.path}` said before its last edit is not on record.")
+    previous = await load_content(context.log, last.old_content)
+    rewrite = compare_texts(decode_text(current, action.path), decode_text(previous, action.path))
+    summary = f"Took back the last edit of `{action.path}` (`{last.command}`)"
+    return Edit(path, action.path, current, previous), f"{summary}; {_describe_rewrite(rewrite)}"
+
+
+async def _apply_edit(
+    action: FileEditorAction, context: Context, edit: Edit, summary: str
+) -> FileEditorObservation:
+    # Stored before the edit: if the store is unavailable, nothing is edited.
+    old = await encode_content(edit.before, context.keep)
+    new = await encode_content(edit.after, context.keep)
+    await asyncio.to_thread(apply_edits, (edit,))
+    observation = _observation(action, edit.path, (TextContent(text=summary),))
+    return observation.model_copy(
+        update={
+            "prev_exist": edit.before is not None,
+            "old_content": old,
+            "new_content": new,
+        }
+    )
+
+
+def _observation(
+    action: FileEditorAction, path: SafePath, content: Sequence[Content]
+) -> FileEditorObservation:
+    return FileEditorObservation(
+        command=action.command, path=relative_name(path), content=tuple(content)
+    )
+
+
+FILE_EDITOR = Tool(
+    definition=ToolDefinition(
+        name="file_editor",
+        description=DESCRIPTION,
+        parameters=json_schema(FileEditorArguments),
+        annotations=ToolAnnotations(
+            title="File editor",
+            readOnlyHint=False,
+            destructiveHint=True,
+            idempotentHint=False,
+            openWorldHint=False,
+        ),
+    ),
+    parse=parse,
+    run=run,
+    resources=resources,
+)

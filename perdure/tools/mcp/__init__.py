@@ -1,0 +1,1 @@
+"""Tools from servers of the Model Context Protocol (MCP)."""

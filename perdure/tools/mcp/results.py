@@ -1,0 +1,94 @@
+"""Conversion of an MCP tool's result to an observation."""
+
+import base64
+import json
+from typing import Any
+
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    ResourceLink,
+    TextResourceContents,
+)
+from mcp_types import ImageContent as McpImage
+from mcp_types import TextContent as McpText
+
+from perdure.events.content import Content, ImageContent, TextContent
+from perdure.events.observations import MCPToolObservation
+from perdure.tools.editing import image
+from perdure.tools.output import Output
+from perdure.tools.tool import Context
+
+MAX_IMAGE_BYTES = 3_750_000
+"""The largest image that the model gets: 5 MB in base64, the limit of providers."""
+
+
+async def to_observation(name: str, result: CallToolResult, context: Context) -> MCPToolObservation:
+    """Convert `result`: joined texts, then images, with a note for any other content."""
+    parts = [await _convert_block(block, context) for block in result.content]
+    texts = [part for part in parts if isinstance(part, str)]
+    if result.structured_content is not None and not _repeats(texts, result.structured_content):
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    with Output() as output:
+        output.write("\n".join(texts).encode(errors="replace"))
+        text, _ = await output.render(context)
+    content: list[Content] = [TextContent(text=text)] if text else []
+    content += [part for part in parts if isinstance(part, ImageContent)]
+    return MCPToolObservation(tool_name=name, content=tuple(content), is_error=result.is_error)
+
+
+async def _convert_block(block: ContentBlock, context: Context) -> str | ImageContent:
+    match block:
+        case McpText():
+            return block.text
+        case McpImage():
+            return await _convert_bytes("image", block.mime_type, block.data, context)
+        case AudioContent():
+            return await _convert_bytes("audio", block.mime_type, block.data, context)
+        case ResourceLink():
+            description = f": {block.description}" if block.description else ""
+            return f"[resource {block.name}, at {block.uri}{description}]"
+    match block.resource:
+        case TextResourceContents() as resource:
+            return f"[resource {resource.uri}]\n{resource.text}"
+        case BlobResourceContents() as resource:
+            label = f"resource {resource.uri}"
+            return await _convert_bytes(label, resource.mime_type, resource.blob, context)
+
+
+async def _convert_bytes(
+    label: str, media_type: str | None, data: str, context: Context
+) -> str | ImageContent:
+    """Return an image that the model can see, or a note with the key of the stored bytes."""
+    label = f"{label} of type {media_type or 'unknown'}"
+    try:
+        body = base64.b64decode("".join(data.split()), validate=True)
+    except ValueError:
+        return f"[{label}, which cannot be read: it is not base64]"
+    if (media_type := image.detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
+        return ImageContent(
+            image_urls=(f"data:{media_type};base64,{base64.b64encode(body).decode()}",)
+        )
+    return f"[{label}, {len(body):,} bytes, kept as {await context.keep(body)}]"
+
+
+def _repeats(texts: list[str], structured: Any) -> bool:
+    """Return whether the texts repeat the structured content, as servers do for older clients."""
+    decoded_texts = [_decode(text) for text in texts]
+    whole = structured.get("result") if _is_wrapped(structured) else structured
+    return any(
+        value in (structured, whole) for value in (*decoded_texts, *texts, decoded_texts, texts)
+    )
+
+
+def _is_wrapped(structured: Any) -> bool:
+    return isinstance(structured, dict) and structured.keys() == {"result"}
+
+
+def _decode(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

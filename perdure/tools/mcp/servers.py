@@ -1,0 +1,223 @@
+"""Tools of MCP servers as tools of an agent."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from perdure.agent.spec import McpServer
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import ToolDefinition
+from perdure.events.observations import MCPToolObservation
+from perdure.tools.catalog import CatalogError, ToolNotFound
+from perdure.tools.mcp.definitions import make_definition, make_parser, name_prefix
+from perdure.tools.mcp.failures import McpFailure, ProtocolViolation, SessionLost
+from perdure.tools.mcp.pool import SessionPool, SessionTarget
+from perdure.tools.tool import Context, Tool, ToolFailed
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+    from mcp_types import Tool as McpTool
+
+MAX_SESSIONS = 64
+"""Sessions of a worker; beyond it, the least recently used one is closed."""
+
+IDLE_TIMEOUT = 900.0
+"""Seconds without a call after which a session is closed."""
+
+Offers: TypeAlias = "dict[str, tuple[McpTool, ToolDefinition]]"
+"""A server's tools with their definitions, by the names that the model knows."""
+
+
+class McpUnavailable(CatalogError):
+    """A server cannot be used; the text says why."""
+
+
+class OutcomeUnknown(ToolFailed):
+    """A called tool gave no answer: it may have taken effect or not."""
+
+
+class McpSessions:
+    """The sessions with MCP servers, opened on demand and kept while in use.
+
+    Each conversation has its own session with each server: a server's state (a page, a
+    transaction, a login) is not shared. The next call reopens a session that was lost.
+    """
+
+    def __init__(self, limit: int = MAX_SESSIONS, idle: float = IDLE_TIMEOUT) -> None:
+        self._pool = SessionPool(limit, idle)
+
+    @property
+    def open_count(self) -> int:
+        """The number of open sessions."""
+        return self._pool.open_count
+
+    async def list_tools(
+        self, conversation_id: str, servers: tuple[McpServer, ...], workspace: Path
+    ) -> list[Tool]:
+        """List the tools that the servers offer now, server by server. Raises CatalogError."""
+        _check_servers(servers)
+        targets = [SessionTarget(conversation_id, workspace, server) for server in servers]
+        result: list[Tool] = []
+        for server, tools in zip(
+            servers, await asyncio.gather(*map(self._list_tools, targets)), strict=True
+        ):
+            _check_included(server, tools)
+            for _, definition in _select_tools(server, tools).values():
+                result.append(self.make_tool(conversation_id, servers, workspace, definition))
+        return result
+
+    def make_tool(
+        self,
+        conversation_id: str,
+        servers: tuple[McpServer, ...],
+        workspace: Path,
+        definition: ToolDefinition,
+    ) -> Tool:
+        """Make the tool of a recorded definition; only running it contacts the server."""
+
+        async def run(action: MCPToolAction, context: Context) -> MCPToolObservation:
+            target = SessionTarget(
+                conversation_id, workspace, _find_server(servers, definition.name)
+            )
+            return await self._run(target, definition, action, context)
+
+        return Tool(definition, make_parser(definition), run)
+
+    async def find_changes(
+        self,
+        conversation_id: str,
+        servers: tuple[McpServer, ...],
+        workspace: Path,
+        recorded: Sequence[ToolDefinition],
+    ) -> list[ToolDefinition] | None:
+        """Return the servers' current definitions if they differ from `recorded`, else None.
+
+        A server without an open session is not contacted and counts as unchanged. Raises
+        CatalogError.
+        """
+        current: list[ToolDefinition] = []
+        for server in servers:
+            target = SessionTarget(conversation_id, workspace, server)
+            if self._pool.is_open(target):
+                current += [
+                    definition for _, definition in (await self._load_offers(target)).values()
+                ]
+            else:
+                prefix = name_prefix(server.name)
+                current += [
+                    definition for definition in recorded if definition.name.startswith(prefix)
+                ]
+        return current if current != list(recorded) else None
+
+    def close_conversation(self, conversation_id: str) -> None:
+        """Close the sessions of a conversation."""
+        self._pool.close_conversation(conversation_id)
+
+    async def close(self) -> None:
+        """Close every session, and wait until the servers that were started are gone."""
+        await self._pool.close()
+
+    async def _load_offers(self, target: SessionTarget) -> Offers:
+        return _select_tools(target.server, await self._list_tools(target))
+
+    async def _list_tools(self, target: SessionTarget) -> "list[McpTool]":
+        try:
+            return await self._pool.request(target, lambda session: session.list_tools())
+        except McpFailure as error:
+            name = target.server.name
+            raise McpUnavailable(f"MCP server {name!r} cannot be used: {error}.") from error
+
+    async def _run(
+        self,
+        target: SessionTarget,
+        definition: ToolDefinition,
+        action: MCPToolAction,
+        context: Context,
+    ) -> MCPToolObservation:
+        try:
+            offers = await self._load_offers(target)
+        except McpUnavailable as error:
+            raise ToolFailed(str(error)) from error
+        if definition.name not in offers:
+            raise ToolFailed(
+                f"MCP server {target.server.name!r} does not offer {definition.name} any more. It "
+                f"has {', '.join(offers) or 'no tools at all'}."
+            )
+        tool, current = offers[definition.name]
+        repeatable = definition.annotations.repeatable and current.annotations.repeatable
+        result = await self._call_tool(target, tool.name, action.data, context, repeatable)
+        from perdure.tools.mcp.results import (
+            to_observation,  # late, like every module that imports the MCP library
+        )
+
+        return await to_observation(definition.name, result, context)
+
+    async def _call_tool(
+        self,
+        target: SessionTarget,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context,
+        repeatable: bool,
+    ) -> "CallToolResult":
+        error: McpFailure
+        try:
+            async with asyncio.timeout(target.server.call_timeout):
+                return await self._pool.request(
+                    target,
+                    lambda session: session.call(name, arguments, context.progress),
+                    repeatable,
+                )
+        except TimeoutError:
+            error = SessionLost(f"it gave no answer within {target.server.call_timeout:g} s")
+        except McpFailure as failure:
+            error = failure
+        message = f"MCP server {target.server.name!r} gave no result: {error}."
+        if isinstance(error, SessionLost | ProtocolViolation) and not repeatable:
+            raise OutcomeUnknown(
+                f"{message} The outcome of this call is unknown. It may have taken effect, in "
+                "whole or in part: check before repeating it."
+            ) from error
+        raise ToolFailed(message) from error
+
+
+def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:
+    offers = [
+        (tool, make_definition(server, tool))
+        for tool in tools
+        if tool.name in server.include or not server.include
+    ]
+    return {definition.name: (tool, definition) for tool, definition in offers}
+
+
+def _find_server(servers: Sequence[McpServer], name: str) -> McpServer:
+    for server in servers:
+        if name.startswith(name_prefix(server.name)):
+            return server
+    raise ToolFailed(f"{name} is gone: its MCP server does not belong to this conversation.")
+
+
+def _check_servers(servers: Sequence[McpServer]) -> None:
+    for server in servers:
+        if bool(server.command) == bool(server.url):
+            raise McpUnavailable(
+                f"MCP server {server.name!r} needs either a `command` to start or a `url` to ask."
+            )
+    for one, other in itertools.permutations(servers, 2):
+        if name_prefix(one.name).startswith(name_prefix(other.name)):
+            raise McpUnavailable(
+                f"MCP servers {one.name!r} and {other.name!r} would have tools of the same name: "
+                "rename one of them."
+            )
+
+
+def _check_included(server: McpServer, tools: "Sequence[McpTool]") -> None:
+    names = [tool.name for tool in tools]
+    for name in server.include:
+        if name not in names:
+            raise ToolNotFound(
+                f"MCP server {server.name!r} has no tool {name!r} to include. It has "
+                f"{', '.join(names) or 'none at all'}."
+            )

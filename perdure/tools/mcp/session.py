@@ -1,0 +1,274 @@
+"""A session with an MCP server, from its start to its end."""
+
+import asyncio
+import contextlib
+import contextvars
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+from mcp.client import Client, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
+    CallToolResult,
+    Implementation,
+    Tool,
+    ToolListChangedNotification,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from perdure.tools.mcp.failures import (
+    ProtocolViolation,
+    RequestUndelivered,
+    ServerError,
+    SessionLost,
+    SessionNotStarted,
+)
+from perdure.tools.mcp.http import UNDELIVERED_CODE
+
+MAX_PAGES = 100
+"""Pages of a list of tools that are read at most."""
+
+RESUBSCRIBE_DELAY = 1.0
+"""Seconds before a subscription to changes is renewed."""
+
+Result = TypeVar("Result")
+
+
+class McpSession:
+    """A session in a task of its own, as the MCP client requires.
+
+    It closes after `idle` seconds without a request, and when the server is gone.
+    """
+
+    def __init__(
+        self, transport: AbstractAsyncContextManager[tuple[Any, Any]], start: float, idle: float
+    ) -> None:
+        self._transport = transport
+        self._start_timeout, self._idle_timeout = start, idle
+        self._activity = asyncio.Event()
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._listing = asyncio.Lock()
+        self._tools: list[Tool] = []
+        self._is_list_current = False
+        self._open_requests = 0
+        self.lost = False
+        self._scope = anyio.CancelScope(deadline=anyio.current_time() + start)
+        # A context of its own: the session outlives the activity that opens it.
+        self.task = asyncio.create_task(self._run(), context=contextvars.Context())
+
+    @property
+    def busy(self) -> bool:
+        return self._open_requests > 0 or not self._ready.done()
+
+    async def wait_until_open(self) -> Client:
+        """Wait until the session is open. Raises SessionNotStarted."""
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                return await asyncio.shield(self._ready)
+        except TimeoutError:
+            raise SessionNotStarted(f"it did not answer within {self._start_timeout:g} s") from None
+
+    def close(self) -> None:
+        """Start closing; `task` is done when the server is gone."""
+        self._lose()
+        self._scope.cancel()
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the server's current tools. Raises McpFailure."""
+        async with self._listing:
+            if not self._is_list_current:
+                self._is_list_current = True  # a change notification during the request resets it
+                try:
+                    async with asyncio.timeout(self._start_timeout):
+                        self._tools = await self._request(_list_all_tools)
+                except BaseException as error:
+                    self._is_list_current = False
+                    if isinstance(error, TimeoutError):
+                        raise ServerError(
+                            f"it lists no tools within {self._start_timeout:g} s"
+                        ) from None
+                    raise
+            return self._tools
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], report: Callable[[str], None]
+    ) -> CallToolResult:
+        """Call the tool, passing its progress to `report`. Raises McpFailure.
+
+        Cancelling this cancels the call on the server.
+        """
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            amount = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
+            report(f"{message} ({amount})" if message else amount)
+
+        return await self._request(
+            lambda client: client.call_tool(name, arguments, progress_callback=on_progress)
+        )
+
+    async def _request(self, operation: Callable[[Client], Awaitable[Result]]) -> Result:
+        client = await self.wait_until_open()
+        if self.lost:
+            raise RequestUndelivered("it is gone")
+        self._open_requests += 1
+        try:
+            return await operation(client)
+        except MCPError as error:
+            raise self._to_failure(error) from error
+        except (RuntimeError, ValidationError) as error:
+            raise ProtocolViolation(
+                f"its answer breaks the protocol: {_first_line(error)}"
+            ) from error
+        finally:
+            self._open_requests -= 1
+            self._activity.set()
+
+    def _to_failure(self, error: MCPError) -> Exception:
+        if error.code not in (UNDELIVERED_CODE, CONNECTION_CLOSED):
+            return ServerError(error.message)
+        self._lose()
+        if error.code == UNDELIVERED_CODE:
+            return RequestUndelivered(error.message)
+        return SessionLost("the session was lost before it answered")
+
+    def _lose(self) -> None:
+        self.lost = True
+        self._activity.set()
+
+    async def _run(self) -> None:
+        try:
+            with self._scope:
+                async with Client(
+                    self._watch_transport(),
+                    message_handler=self._on_message,
+                    client_info=Implementation(name="perdure", version=version("perdure")),
+                    cache=None,
+                ) as client:
+                    self._is_list_current = True
+                    self._tools = await _list_all_tools(client)
+                    self._scope.deadline = math.inf
+                    self._ready.set_result(client)
+                    await self._wait_until_idle(client)
+        except Exception as error:
+            self._fail_start(_explain(error))
+        finally:
+            self._lose()
+            self._fail_start(f"it did not answer within {self._start_timeout:g} s")
+
+    def _fail_start(self, reason: str) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(SessionNotStarted(reason))
+            self._ready.exception()  # marks it as retrieved: no waiter may be left
+
+    @asynccontextmanager
+    async def _watch_transport(self) -> AsyncIterator[tuple[Any, Any]]:
+        async with self._transport as (reading, writing):
+            yield _WatchedStream(reading, self._lose), writing
+
+    async def _on_message(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._is_list_current = False
+
+    async def _wait_until_idle(self, client: Client) -> None:
+        """Wait until the session is lost and no request is open, or until it is idle."""
+        async with anyio.create_task_group() as group:
+            if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                group.start_soon(self._listen, client)
+            idle = False
+            while self._open_requests or not (self.lost or idle):
+                self._activity.clear()
+                with anyio.move_on_after(self._idle_timeout) as waiting:
+                    await self._activity.wait()
+                idle = waiting.cancelled_caught
+            self._lose()
+            group.cancel_scope.cancel()
+
+    async def _listen(self, client: Client) -> None:
+        """Subscribe to changes, which the protocol requires from version 2026-07-28 on."""
+        tools = client.server_capabilities.tools
+        while tools and tools.list_changed:
+            with contextlib.suppress(MCPError, SubscriptionLost):
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _ in changes:
+                        self._is_list_current = False
+            await asyncio.sleep(RESUBSCRIBE_DELAY)
+            self._is_list_current = False  # changes may have been missed meanwhile
+
+
+class _WatchedStream:
+    """A stream of messages that calls back at its end."""
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._on_end = on_end
+
+    @property
+    def last_context(self) -> contextvars.Context | None:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        try:
+            return await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            self._on_end()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+async def _list_all_tools(client: Client) -> list[Tool]:
+    tools: list[Tool] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        try:
+            page = await client.list_tools(cursor=cursor)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:  # a server without tools
+                break
+            raise
+        tools += page.tools
+        if (cursor := page.next_cursor) is None:
+            break
+    return tools
+
+
+def _explain(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, MCPError):
+        return "it ended at once" if error.code == CONNECTION_CLOSED else error.message
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__

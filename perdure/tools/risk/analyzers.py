@@ -1,0 +1,59 @@
+"""Who tells an action's risk."""
+
+import logging
+from collections.abc import Collection
+from functools import partial
+from pathlib import PurePath
+from typing import get_args
+
+from perdure.agent.calls.assessment import Analyze, model_risk
+from perdure.events.risk import Risk
+from perdure.events.tools import ActionEvent
+from perdure.references import import_reference, is_reference
+from perdure.tools.risk.rules import assess_by_rules
+
+logger = logging.getLogger(__name__)
+
+
+def load_analyzers(
+    names: tuple[str, ...], workspace: PurePath, read_only_names: Collection[str]
+) -> list[tuple[str, Analyze]]:
+    """The analyzers by name: `model`, `rules`, or `module:attribute` for one of your own.
+
+    One that cannot be found takes every action for HIGH. What an analyzer raises is the caller's
+    to take for HIGH as well.
+    """
+    return [(name, _analyzer(name, workspace, read_only_names)) for name in names]
+
+
+def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Analyze:
+    match name:
+        case "model":
+            return model_risk
+        case "rules":
+            return lambda event: assess_by_rules(event, workspace, event.tool_name in read_only)
+    try:
+        return partial(_checked, name, _found(name))
+    except (Exception, SystemExit) as error:
+        # Another's code may raise anything; whatever it is, no action goes by unjudged.
+        logger.error(
+            "Security analyzer %r cannot be used, so every action counts as HIGH: %s: %s",
+            *(name, type(error).__name__, error),
+        )
+        return lambda _: "HIGH"
+
+
+def _found(name: str) -> Analyze:
+    if not is_reference(name):
+        raise ValueError("name it `model`, `rules` or `module:attribute`")
+    found = import_reference(name)
+    if not callable(found):
+        raise TypeError(f"it is a {type(found).__name__}, not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _checked(name: str, analyze: Analyze, event: ActionEvent) -> Risk:
+    risk = analyze(event)
+    if risk not in get_args(Risk):
+        raise ValueError(f"Analyzer {name!r} must give one of {get_args(Risk)}, not {risk!r}.")
+    return risk

@@ -1,0 +1,1 @@
+"""The persistent shell behind the terminal tool."""

@@ -1,0 +1,143 @@
+"""The shells of the conversations on this worker."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from perdure.events.actions import TerminalAction
+from perdure.events.tools import AgentErrorEvent, ObservationEvent
+from perdure.sandbox.sandbox import SandboxUnusable
+from perdure.storage.errors import StoreError
+from perdure.tools.shell.session import ShellSession
+from perdure.tools.shell.words import RESET, RESTARTED
+from perdure.tools.tool import Context, ToolFailed
+
+MAX_SESSIONS = 64
+"""Beyond it, the least recently used shell is closed."""
+
+IDLE_TIMEOUT = 3600.0
+"""Seconds without a call after which a shell is closed."""
+
+MAX_ENTRIES_SEARCHED = 256
+"""Older uses of a shell do not matter: the model no longer relies on its state."""
+
+_ENTRIES_PER_READ = 32
+"""Few, because the newest entries mostly suffice."""
+
+
+@dataclass
+class SessionSlot:
+    """A conversation's slot, held by one call at a time, with its session if there is one."""
+
+    session: ShellSession | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    idle_timer: asyncio.TimerHandle | None = None
+
+    def stop_idle_timer(self) -> None:
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+
+
+class ShellSessions:
+    """At most one session per conversation; evicts idle ones, and the least recently used."""
+
+    def __init__(self, limit: int = MAX_SESSIONS, idle: float = IDLE_TIMEOUT) -> None:
+        self._limit = limit
+        self._idle = idle
+        self._slots: dict[str, SessionSlot] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def slot(self, conversation_id: str) -> AsyncIterator[SessionSlot]:
+        """Hold the conversation's slot exclusively."""
+        slot = self._slots.pop(conversation_id, None) or SessionSlot()
+        self._slots[conversation_id] = slot  # least recently used first
+        slot.users += 1
+        slot.stop_idle_timer()
+        self._make_room()
+        try:
+            async with slot.lock:
+                yield slot
+        finally:
+            slot.users -= 1
+            if not slot.users:
+                loop = asyncio.get_running_loop()
+                slot.idle_timer = loop.call_later(self._idle, self._evict, conversation_id)
+
+    async def close_session(self, conversation_id: str) -> None:
+        """Close the shell of a conversation, and wait until all its processes are gone."""
+        self._evict(conversation_id)
+        await asyncio.gather(*self._closing)
+
+    async def close(self) -> None:
+        """Close every shell, and wait until all their processes are gone."""
+        for conversation_id in list(self._slots):
+            self._evict(conversation_id)
+        await asyncio.gather(*self._closing)
+
+    def _make_room(self) -> None:
+        unused = [name for name, seat in self._slots.items() if not seat.users]
+        for name in unused[: max(0, len(self._slots) - self._limit)]:
+            self._evict(name)
+
+    def _evict(self, conversation_id: str) -> None:
+        slot = self._slots.pop(conversation_id, None)
+        if slot is None:
+            return
+        slot.stop_idle_timer()
+        if slot.session is not None:
+            closing = asyncio.create_task(slot.session.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+
+async def acquire_session(
+    action: TerminalAction, slot: SessionSlot, context: Context, environment: Mapping[str, str]
+) -> tuple[ShellSession, str]:
+    """Return the session to use, and a note for the model if a new shell replaces another."""
+    previous = slot.session
+    if previous is not None:
+        await previous.wait_for_interrupt()
+        # The model may not have seen yet that a command ended together with its shell.
+        usable = not previous.closed or (action.is_input and previous.command is not None)
+        if usable and not action.reset and previous.network == context.network:
+            return previous, ""
+        await previous.close()
+    is_lost = previous is not None or await had_earlier_shell(context)
+    slot.session = None
+    await asyncio.to_thread(_prepare_workspace, context)
+    confinement = (context.sandbox, context.network)
+    masker = context.secrets.masker()
+    slot.session = session = ShellSession(context.workspace, environment, masker, *confinement)
+    return session, RESET if action.reset else RESTARTED if is_lost else ""
+
+
+def _prepare_workspace(context: Context) -> None:
+    """Make the workspace writable for the tools' user. Raises ToolFailed."""
+    try:
+        context.sandbox.prepare(context.workspace)
+    except SandboxUnusable as error:
+        raise ToolFailed(f"The shell could not be started: {error}") from error
+
+
+async def had_earlier_shell(context: Context) -> bool:
+    """Return whether the log shows a shell of this conversation, lost with another worker."""
+    end, last = context.seq, max(0, context.seq - MAX_ENTRIES_SEARCHED)
+    with suppress(StoreError):  # the note is not worth failing the command
+        while end > last:
+            first = max(last, end - _ENTRIES_PER_READ)
+            if any(
+                _used_shell(entry.event) for entry in await context.log.read(first, end - first)
+            ):
+                return True
+            end = first
+    return False
+
+
+def _used_shell(event: object) -> bool:
+    if isinstance(event, AgentErrorEvent):
+        ran = event.classification not in ("unknown_tool", "bad_arguments")
+        return ran and event.tool_name == "terminal"
+    return isinstance(event, ObservationEvent) and event.tool_name == "terminal"

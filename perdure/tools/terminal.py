@@ -1,0 +1,227 @@
+"""The `terminal` tool: shell commands in the workspace, in one shell that persists."""
+
+import asyncio
+import os
+from functools import partial
+
+from perdure.events.actions import TerminalAction
+from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
+from perdure.events.observations import CmdOutputMetadata, TerminalObservation
+from perdure.secrets.registry import SecretUnavailable
+from perdure.tools.arguments import json_schema
+from perdure.tools.shell.arguments import (
+    MAX_INPUT_LINE_BYTES,
+    TerminalArguments,
+    encode_keys,
+    parse,
+)
+from perdure.tools.shell.session import CommandResult, ShellCommand, ShellSession
+from perdure.tools.shell.sessions import ShellSessions, acquire_session
+from perdure.tools.shell.waiting import SilenceTimeouts, report_progress, wait_for_command
+from perdure.tools.shell.words import (
+    BUSY,
+    GOING_ON,
+    NOT_RUN,
+    NOTHING_RUNS,
+    TOO_LATE,
+    command_ended,
+    command_ended_meanwhile,
+    command_still_runs,
+)
+from perdure.tools.tool import Context, Tool
+
+DESCRIPTION = f"""\
+Run a command in a bash shell that lasts, and get its output and exit code.
+
+* It is one shell for the whole conversation, and starts in the workspace directory: the working \
+directory, variables, functions and background jobs are still there in the next call.
+* One command runs at a time. Join what belongs together with `&&`, `;` or newlines. Do not use \
+`exit` or `set -e` outside a script or subshell: they end the shell.
+* A command that prints nothing for {SilenceTimeouts.silence:.0f} seconds, or is not done after \
+`timeout` seconds, keeps running: you get what it printed so far, with exit code -1. {GOING_ON} \
+Give a `timeout` to a command that you know to be long and silent.
+* Start a server in the background, with its output in a file: `server > server.log 2>&1 &`.
+* Programs may ask, and you can answer; prefer flags such as `-y`. There is no screen: full-screen \
+programs (editors, pagers) are of no use.
+* The middle of a long output is left out: send it to a file and look at it with `grep`, `head` or \
+`tail`.
+"""
+
+# An allow-list: no deny-list could name every variable that may hold a secret.
+INHERITED_VARIABLES = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+PAGERS = ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER")
+
+
+async def run(
+    sessions: ShellSessions, timeouts: SilenceTimeouts, action: TerminalAction, context: Context
+) -> TerminalObservation:
+    """Run a command in the conversation's shell, or continue the one that runs there.
+
+    An exit code other than 0 is an ordinary result, and so is a command that still runs. If the
+    caller is cancelled, the command is killed with all that it started, and the shell stays.
+
+    The sandbox decides which files and network the command sees. The command never gets the
+    worker's environment.
+    """
+    async with sessions.slot(context.conversation_id) as slot:
+        session, note = await acquire_session(action, slot, context, _environment(context))
+        if action.reset and not action.command:
+            return _observation(action, session, note, 0)
+        if (refusal := _explain_refusal(action, session)) is not None:
+            return _observation(action, session, _join_lines(note, refusal), -1, is_error=True)
+        try:
+            command, late_note = _begin_call(action, session, context)
+        except SecretUnavailable as error:
+            text = f"This was not run. {error}"
+            return _observation(action, session, _join_lines(note, text), -1, is_error=True)
+        try:
+            finished = await wait_for_command(command, session, action, timeouts, context)
+            text = command_still_runs(
+                command, _current_time(), action.timeout, timeouts.select(action)
+            )
+            notes = (late_note, text if finished is None else command_ended(command, finished))
+            return await _render_result(action, session, context, finished, note, *notes)
+        except asyncio.CancelledError:
+            await _interrupt(session, context)
+            raise
+
+
+def _explain_refusal(action: TerminalAction, session: ShellSession) -> str | None:
+    if action.is_input:
+        return NOTHING_RUNS if session.command is None else None
+    return BUSY if session.busy else None
+
+
+def _begin_call(
+    action: TerminalAction, session: ShellSession, context: Context
+) -> tuple[ShellCommand, str]:
+    """Start the command, or type the input; return a note where the input came too late."""
+    if action.is_input:
+        assert session.command is not None
+        return session.command, _type_keys(_encode_keys(action, context), session)
+    if session.command is not None:
+        session.append_note("")
+        newline = "" if session.output.tail(1) in ("", "\n") else "\n"
+        session.append_note(
+            f"{newline}{command_ended_meanwhile(session.command.result.result())}\n"
+        )
+    return session.start(action.command, context.secrets.values_named_in(action.command)), ""
+
+
+def _encode_keys(action: TerminalAction, context: Context) -> bytes:
+    keys = encode_keys(context.secrets.resolve_input(action.command))
+    if max(map(len, keys.split(b"\n"))) > MAX_INPUT_LINE_BYTES:
+        raise SecretUnavailable(
+            f"{action.command} is too long to be typed: name it in a command instead."
+        )
+    return keys
+
+
+def _type_keys(keys: bytes, session: ShellSession) -> str:
+    if keys and not session.busy:
+        return TOO_LATE
+    if keys == b"\x03":
+        session.press_interrupt()
+    else:
+        session.type(keys)
+    return ""
+
+
+async def _render_result(
+    action: TerminalAction,
+    session: ShellSession,
+    context: Context,
+    finished: CommandResult | None,
+    before: str,
+    *after: str,
+) -> TerminalObservation:
+    if finished is not None:
+        session.clear_command()
+    with session.take_output() as output:
+        text, key = await output.render(context)
+    has_moved = not session.closed and session.directory != str(context.workspace)
+    directory_note = f"[Current working directory: {session.directory}]" if has_moved else ""
+    observation = _observation(
+        action,
+        session,
+        _join_lines(before, text.removesuffix("\n"), *after, directory_note),
+        -1 if finished is None else finished.exit_code,
+        is_error=TOO_LATE in after or NOT_RUN in after,
+    )
+    changes = {"timeout": finished is None, "full_output_save_dir": key}
+    return observation.model_copy(update=changes)
+
+
+def _observation(
+    action: TerminalAction, session: ShellSession, text: str, exit_code: int, is_error: bool = False
+) -> TerminalObservation:
+    return TerminalObservation(
+        content=(TextContent(text=text),),
+        is_error=is_error,
+        command=action.command,
+        exit_code=exit_code,
+        metadata=CmdOutputMetadata(
+            exit_code=exit_code, pid=session.pid, working_dir=session.directory
+        ),
+    )
+
+
+async def _interrupt(session: ShellSession, context: Context) -> None:
+    try:
+        await session.interrupt()
+    finally:
+        if session.output.bytes:
+            report_progress(session, context)
+        session.drop_output()
+
+
+def _current_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _join_lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def inherited_environment() -> dict[str, str]:
+    """Return the part of the worker's environment that its processes may see."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED_VARIABLES or name.startswith("LC_")
+    }
+
+
+def _environment(context: Context) -> dict[str, str]:
+    pagers = dict.fromkeys(PAGERS, "cat")
+    return {**inherited_environment(), **pagers, "TERM": "dumb", "PWD": str(context.workspace)}
+
+
+def terminal_tool(sessions: ShellSessions, timeouts: SilenceTimeouts = SilenceTimeouts()) -> Tool:  # noqa: B008 - frozen
+    """Make the tool with its shells in `sessions`, which the caller closes."""
+    return Tool(
+        definition=ToolDefinition(
+            name="terminal",
+            description=DESCRIPTION,
+            parameters=json_schema(TerminalArguments),
+            annotations=ToolAnnotations(
+                title="Terminal",
+                readOnlyHint=False,
+                destructiveHint=True,
+                idempotentHint=False,
+                openWorldHint=True,
+            ),
+        ),
+        parse=parse,
+        run=partial(run, sessions, timeouts),
+    )
+
+
+SESSIONS = ShellSessions()
+"""The shells of this worker's conversations; the worker closes them when it ends."""
+
+TERMINAL = terminal_tool(SESSIONS)

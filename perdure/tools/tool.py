@@ -1,0 +1,65 @@
+"""The interface of a tool: its definition, its parser and its function."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perdure.events.content import ToolDefinition
+from perdure.events.custom import AnyAction, AnyObservation
+from perdure.sandbox.sandbox import UNCONFINED, Sandbox
+from perdure.secrets.registry import NO_LENT_SECRETS, LentSecrets
+from perdure.storage.log.reader import LogReader
+
+
+class ToolFailed(Exception):
+    """A failure with a text for the model: the reason, and what to do instead.
+
+    Any other exception that a tool raises is a failure of the call as well, with its own text.
+    """
+
+
+@dataclass(frozen=True)
+class Context:
+    """The environment of one tool call.
+
+    A tool that is cancelled (`asyncio.CancelledError`) ends every process it started.
+    """
+
+    conversation_id: str
+    action_id: str
+    seq: int
+    """The slot of the action in `log`."""
+    workspace: Path
+    log: LogReader
+    progress: Callable[[str], None]
+    """Reports the newest output to watchers."""
+    keep: Callable[[bytes], Awaitable[str]]
+    """Stores bytes too long for an event, and returns the key to mention."""
+    secrets: LentSecrets = NO_LENT_SECRETS
+    """The secrets that a command may use by naming them."""
+    sandbox: Sandbox = UNCONFINED
+    """The sandbox for every process that the tool starts, with network access or without."""
+    network: bool = True
+
+
+def unknown_resources(action: Any) -> None:
+    """Return None: the action may read or change anything."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A capability of an agent."""
+
+    definition: ToolDefinition
+    parse: Callable[[dict[str, Any]], AnyAction]
+    """Turns the model's decoded arguments into an action. Raises ValueError for the model."""
+    run: Callable[[Any, Context], Awaitable[AnyObservation]]
+    """Executes an action; an exception is a failure of this call, which the model sees."""
+    resources: Callable[[Any], tuple[str, ...] | None] = unknown_resources
+    """Names the resources that an action reads or changes, such as `file:src/main.py`: actions
+    with different resources may run side by side. None stands for unknown."""
+
+    @property
+    def name(self) -> str:
+        return self.definition.name

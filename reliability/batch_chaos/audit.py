@@ -1,0 +1,205 @@
+"""The audit of a batch: results, conversations and effects against the plan."""
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from examples.bfcl.objects import Objects, StoredEvent, fetch_objects, parse_objects
+from perdure.evaluation.result import AttemptResult, SampleResult
+from perdure.evaluation.score import Score
+from perdure.events.usage import Usage
+from perdure.storage.batches import BatchFolder
+from perdure.storage.errors import StoreError
+from perdure.storage.keys import RESULTS, batch_prefix, conversation_prefix
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.verify import verify
+from perdure.storage.store import Store
+from reliability.batch_chaos.plan import FAILED, USER, PlannedSample, expected_result
+from reliability.chaos.audit import OUTCOME_UNKNOWN_TEXT, Acknowledgements, audit
+from reliability.chaos.tools import Effect
+
+CONCURRENCY = 16
+"""Conversations that are read side by side."""
+
+NO_ACKNOWLEDGEMENTS = Acknowledgements({}, {})
+"""The acknowledgements of a batch, in which nobody sends messages."""
+
+
+@dataclass
+class AuditResult:
+    """`answers` are the ids of the model's answers on record, `unknown` counts calls of tools whose
+    outcome nobody knew, by conversation."""
+
+    violations: list[str] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    events: int = 0
+    unknown_outcomes: Counter[str] = field(default_factory=Counter)
+    results: dict[str, SampleResult] = field(default_factory=dict)
+
+
+@dataclass
+class ResultMonitor:
+    """Records every result when it is first seen."""
+
+    store: Store
+    batch: str
+    seen: dict[str, str] = field(default_factory=dict)
+
+    async def observe(self) -> None:
+        for key in await self._keys():
+            if key not in self.seen:
+                self.seen[key] = checksum(await self.store.read(key))
+
+    async def changed_results(self) -> list[str]:
+        """List the results that disappeared or changed."""
+        now = {key: checksum(await self.store.read(key)) for key in self.seen}
+        return [
+            f"{key} is not what it was once" for key, was in self.seen.items() if now[key] != was
+        ]
+
+    async def _keys(self) -> list[str]:
+        prefix, found = batch_prefix(USER, self.batch) + RESULTS, list[str]()
+        while page := await self.store.list(prefix, after=found[-1] if found else ""):
+            found += page
+        return found
+
+
+async def audit_batch(
+    store: Store, batch: str, samples: Sequence[PlannedSample], effects: Sequence[Effect]
+) -> AuditResult:
+    """Audit the stored objects of a batch."""
+    found = AuditResult()
+    by_conversation: dict[str, list[Effect]] = {}
+    for effect in effects:
+        by_conversation.setdefault(effect.conversation_id, []).append(effect)
+    names = {expected_result(one, batch).attempts[0].conversation_id: one for one in samples}
+    for stranger in sorted(by_conversation.keys() - names.keys()):
+        found.violations.append(f"{stranger} has effects, and nobody knows it")
+    room = asyncio.Semaphore(CONCURRENCY)
+
+    async def one(name: str, sample: PlannedSample) -> None:
+        async with room:
+            await audit_conversation(store, name, sample, by_conversation.get(name, []), found)
+
+    await asyncio.gather(*(one(name, sample) for name, sample in names.items()))
+    async for result in BatchFolder(store, USER, batch).read_results():
+        found.results[result.id] = result
+    for sample in samples:
+        found.violations += check_result(sample, batch, found)
+    for name in sorted(found.results.keys() - {sample.id for sample in samples}):
+        found.violations.append(f"{name} has a result, and is no sample")
+    found.answers += await grading_ids(store, batch)
+    return found
+
+
+async def audit_conversation(
+    store: Store, name: str, sample: PlannedSample, effects: Sequence[Effect], found: AuditResult
+) -> None:
+    objects = await fetch_objects(store, conversation_prefix(USER, name))
+    events = parse_objects(objects)
+    found.events += len(events)
+    found.answers += response_ids(objects)
+    found.unknown_outcomes[name] = sum(
+        one.fields.get("classification") in OUTCOME_UNKNOWN_TEXT for one in events
+    )
+    foreseen = {f"slot {one.seq}:" for one in events if is_expected_error(one, sample)}
+    wrong = [
+        f"{one.kind.value}: {one.description}"
+        for one in audit(events, NO_ACKNOWLEDGEMENTS, effects)
+        if not any(one.description.startswith(slot) for slot in foreseen)
+    ]
+    wrong += check_starts(events, sample)
+    wrong += await verify_log(EventLog(store, USER, name))
+    found.violations += [f"{sample.id} ({sample.kind}): {one}" for one in wrong]
+
+
+def is_expected_error(event: StoredEvent, sample: PlannedSample) -> bool:
+    """Whether it is the error by which the sample has to end."""
+    due = FAILED[sample.kind][1] if sample.kind in FAILED else "max_iterations"
+    ends = sample.kind in FAILED or sample.kind == "endless"
+    return ends and event.kind == "ConversationErrorEvent" and event.fields.get("code") == due
+
+
+def check_starts(events: Sequence[StoredEvent], sample: PlannedSample) -> Iterator[str]:
+    """Whether it was begun, and set up, once, and every turn said once."""
+    runs = {(one.fields.get("origin") or {}).get("run") for one in events}
+    if len(runs) != 1:
+        yield f"its events are of {len(runs)} workflows: it was begun more than once"
+    said = [one.fields.get("message_id") for one in events if one.fields.get("message_id")]
+    turns = 2 if sample.kind == "turned" else 1
+    if said != [f"turn {nth}" for nth in range(turns)]:
+        yield f"its turns are {said}"
+    set_up = sum(one.fields.get("key") == "set_up" for one in events)
+    if set_up != (sample.kind == "filed"):
+        yield f"it was set up {set_up} times"
+
+
+def response_ids(objects: Objects) -> list[str]:
+    kept = (body for key, body in objects.items() if "/responses/" in key)
+    return [str(json.loads(body)["completion"]["id"]) for body in kept]
+
+
+async def grading_ids(store: Store, batch: str) -> list[str]:
+    """The ids of the replies of the grading model."""
+    prefix = batch_prefix(USER, batch) + RESULTS
+    objects: Mapping[str, bytes] = await fetch_objects(store, prefix)
+    depth = prefix.count("/") + 2
+    return [str(json.loads(body)["id"]) for key, body in objects.items() if key.count("/") == depth]
+
+
+async def verify_log(log: EventLog) -> list[str]:
+    """Return the findings of a verification."""
+    try:
+        return [f"{one.key}: {one.detail}" async for one in verify(log) if one.kind != "note"]
+    except StoreError as error:
+        return [str(error)]
+
+
+def check_result(sample: PlannedSample, batch: str, found: AuditResult) -> Iterator[str]:
+    due, held = expected_result(sample, batch), found.results.get(sample.id)
+    if held is None:
+        yield f"{sample.id} ({sample.kind}): it has no result"
+        return
+    if len(held.attempts) != 1:
+        numbers = [(one.epoch, one.number) for one in held.attempts]
+        yield f"{sample.id} ({sample.kind}): its attempts are {numbers}"
+    attempt, plan = held.attempts[0], due.attempts[0]
+    unknown = found.unknown_outcomes[plan.conversation_id]
+    plain, foreseen = comparable(attempt), comparable(plan)
+    if attempt.tool_errors != unknown:
+        yield f"{sample.id} ({sample.kind}): {attempt.tool_errors} errors of tools, not {unknown}"
+    if plain != foreseen or (held.target, held.metadata) != (due.target, due.metadata):
+        yield f"{sample.id} ({sample.kind}): {describe_difference(plain, foreseen)}"
+
+
+def comparable(attempt: AttemptResult) -> AttemptResult:
+    """Without what depends on time, on the words of a grader, and on who was killed."""
+    failure = attempt.failure
+    scores = {name: Score(value=one.value) for name, one in attempt.scores.items()}
+    return attempt.model_copy(
+        update={
+            "scores": scores,
+            "usage": total_tokens(attempt.usage),
+            "grading": total_tokens(attempt.grading),
+            "failure": failure.model_copy(update={"detail": ""}) if failure else None,
+            "seconds": 0.0,
+            "tool_errors": 0,
+        }
+    )
+
+
+def total_tokens(usage: Usage) -> Usage:
+    return Usage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+
+
+def describe_difference(held: AttemptResult, due: AttemptResult) -> str:
+    one, other = held.model_dump(), due.model_dump()
+    told = [f"{name} is {one[name]}, not {other[name]}" for name in one if one[name] != other[name]]
+    return "; ".join(told) or "its target or its metadata are others"
+
+
+def checksum(body: bytes | None) -> str:
+    return hashlib.sha256(body or b"").hexdigest()

@@ -1,0 +1,151 @@
+"""Kill a worker at every point: `python -m reliability.crashes [--every N] [--only TEXT]`.
+
+A conversation is held undisturbed first: what its worker passes are the points. Then each point and
+harm has a conversation of its own, whose log must tell the same.
+"""
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perdure.embedded.seaweed import Seaweed
+from perdure.embedded.temporal import TemporalServer
+from perdure.storage.store import S3Access
+from perdure.temporal.connect import connect
+from reliability.crashes.case import (
+    Case,
+    CaseResult,
+    Environment,
+    list_cases,
+    make_environment,
+    run_case,
+)
+from reliability.crashes.checks import FinishedConversation, find_violations, read_conversation
+
+HEARTBEAT_TIMEOUT = 2.0
+"""Seconds of silence after which a worker is taken for lost: on a busy machine some are silent."""
+
+BUCKET = "crashes"
+
+MIN_REACHED_SHARE = 0.9
+"""Where fewer cases come to their point, the points are not what a conversation passes."""
+
+
+@dataclass
+class Report:
+    """What came of the cases; `wrong` says what, case by case."""
+
+    points: int = 0
+    cases: Counter[str] = field(default_factory=Counter)
+    reached: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+    lost: int = 0
+    repaid_responses: int = 0
+    violations: dict[str, list[str]] = field(default_factory=dict)
+
+
+def main() -> int:
+    asked = _arguments()
+    folder, began = Path(tempfile.mkdtemp(prefix="crashes-")), time.monotonic()
+    report = asyncio.run(run(asked, folder))
+    print_report(report, time.monotonic() - began)
+    if report.violations:
+        print(f"What they left behind is in {folder}.")
+        return 1
+    shutil.rmtree(folder)
+    return 1 if report.reached.total() < MIN_REACHED_SHARE * report.cases.total() else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m reliability.crashes", description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="play only each Nth case (1)")
+    parser.add_argument("--only", default="", help="play only cases with this text in their name")
+    parser.add_argument("--parallel", type=int, default=32, help="cases at a time (32)")
+    parser.add_argument("--s3", action="store_true", help="store in SeaweedFS, not in files")
+    return parser.parse_args()
+
+
+async def run(asked: argparse.Namespace, folder: Path) -> Report:
+    async with AsyncExitStack() as ending:
+        server = await TemporalServer.start(folder / "temporal", ui=False)
+        ending.push_async_callback(server.stop)
+        bucket = await _bucket(folder, ending) if asked.s3 else None
+        place = make_environment(await connect(server.address), folder, HEARTBEAT_TIMEOUT, bucket)
+        ending.push_async_callback(place.store.close)
+        undisturbed = await read_conversation(place.store, await run_case(place))
+        chosen = [case for case in list_cases(undisturbed.played.points) if asked.only in str(case)]
+        return await play_all(place, undisturbed, chosen[:: asked.every], asked.parallel)
+
+
+async def _bucket(folder: Path, ending: AsyncExitStack) -> tuple[str, S3Access]:
+    server = await Seaweed.start(folder / "seaweed")
+    ending.push_async_callback(server.stop)
+    await server.make_bucket(BUCKET)
+    access = S3Access(server.endpoint, server.access_key, server.secret_key, "us-east-1")
+    return f"s3://{BUCKET}", access
+
+
+async def play_all(
+    place: Environment, undisturbed: FinishedConversation, chosen: Sequence[Case], parallel: int
+) -> Report:
+    report = Report(points=len({str(case.point) for case in chosen}))
+    left = iter(chosen)
+
+    async def some() -> None:
+        for case in left:
+            await judge_case(place, undisturbed, case, report)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(parallel):
+            group.create_task(some())
+    return report
+
+
+async def judge_case(
+    place: Environment, undisturbed: FinishedConversation, case: Case, report: Report
+) -> None:
+    try:
+        seen = await read_conversation(place.store, await run_case(place, case))
+        wrong = await find_violations(place.store, undisturbed, seen)
+    except (AssertionError, TimeoutError) as error:
+        report.violations[str(case)] = [f"{type(error).__name__}: {error}"]
+        return
+    _count(report, seen.played, case)
+    report.lost += len(seen.lost_calls)
+    report.repaid_responses += len(seen.played.bills) - len(undisturbed.played.bills)
+    if wrong:
+        report.violations[str(case)] = [str(seen.played.folder), *wrong]
+        print(f"{case}:", *wrong, sep="\n    ", flush=True)
+
+
+def _count(report: Report, played: CaseResult, case: Case) -> None:
+    report.cases[case.harm] += 1
+    report.reached[case.harm] += played.reached
+    if not played.reached:
+        report.missed.append(str(case))
+
+
+def print_report(report: Report, seconds: float) -> None:
+    for harm, count in report.cases.items():
+        print(f"{harm:8} {count:5} cases, of which {report.reached[harm]} came to their point")
+    for case in report.missed:
+        print(f"    did not: {case}")
+    print(
+        f"{report.points} points, {report.lost} outcomes unknown, "
+        f"{report.repaid_responses} answers paid again"
+    )
+    for case, wrong in report.violations.items():
+        print(f"{case}:", *wrong, sep="\n    ")
+    print(f"{len(report.violations)} differences in {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

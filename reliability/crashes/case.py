@@ -1,0 +1,243 @@
+"""A crash case: a conversation loses its worker at one point, and another takes over."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+import temporalio.client
+
+from examples.bfcl.objects import Objects, fetch_objects
+from perdure.agent.spec import Agent
+from perdure.client.client import Client
+from perdure.client.ids import new_conversation_id
+from perdure.storage.keys import conversation_prefix
+from perdure.storage.open import open_store
+from perdure.storage.store import S3Access, Store
+from reliability.crashes.points import Harm, Point, Trap, read_point
+from reliability.crashes.scenario import CONVERSATION_TIMEOUT, make_agent, run_conversation
+from reliability.crashes.worker import WorkerJob, run_worker
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["reliability.crashes.warm"])
+
+POLL_INTERVAL = 0.1
+
+IMMUTABLE_OBJECTS = ("/events/", "/responses/", "/blobs/", "/workspace/")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where conversations are played: a Temporal server, a store, a folder for all else."""
+
+    temporal: temporalio.client.Client
+    url: str
+    access: S3Access | None
+    store: Store
+    folder: Path
+    spec: Agent
+
+    @property
+    def address(self) -> str:
+        return str(self.temporal.service_client.config.target_host)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The worker is lost at `point`; who takes over has its disk, or one `elsewhere`."""
+
+    point: Point
+    harm: Harm
+    elsewhere: bool
+
+    def __str__(self) -> str:
+        return f"{self.harm} {self.point}" + (" (another disk)" if self.elsewhere else "")
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What was left of a conversation: in the store, outside, and what its model was paid for.
+
+    `points` are those that the first worker passed, and `resumed` those of the one after it. `hit`
+    says whether the point was come to. `altered` are the objects that a worker which had been
+    frozen still changed once it was thawed.
+    """
+
+    conversation_id: str
+    case: Case | None
+    folder: Path
+    reached: bool
+    objects: Objects
+    effects: dict[str, list[str]]
+    bills: list[str]
+    points: list[Point]
+    resumed: list[Point]
+    altered: list[str]
+
+
+def make_environment(
+    temporal: temporalio.client.Client,
+    folder: Path,
+    heartbeat: float,
+    bucket: tuple[str, S3Access] | None = None,
+) -> Environment:
+    """All in `folder`, also what is stored, unless that goes to a `bucket`."""
+    url, access = bucket or (f"file://{folder}/store", None)
+    place = folder / "conversations"
+    place.mkdir(parents=True)
+    spec = make_agent(place, heartbeat)
+    return Environment(temporal, url, access, open_store(url, access), place, spec)
+
+
+def list_cases(points: Sequence[Point]) -> Iterator[Case]:
+    """Every harm at every point at which it can be done.
+
+    A worker that was killed is followed by turns by one with its disk and by one with another. One
+    that stands still is a machine that does: nobody else has its disk.
+    """
+    for nth, point in enumerate(distinct_points(points)):
+        yield Case(point, "kill", elsewhere=nth % 2 == 1)
+        yield Case(point, "freeze", elsewhere=True)
+    for point in points:
+        if point.is_store:
+            yield Case(point, "lose", elsewhere=False)
+
+
+def distinct_points(points: Sequence[Point]) -> Iterator[Point]:
+    """Without a call's beginning straight behind the end of another: it is the same moment.
+
+    Not so in a tool's step, which leaves something on the disk in between.
+    """
+    yield from points[:1]
+    for last, point in pairwise(points):
+        straight = (last.phase, point.phase) == ("after", "before") and last.step == point.step
+        if not straight or point.step == "tool.call":
+            yield point
+
+
+async def run_case(stage: Environment, case: Case | None = None) -> CaseResult:
+    """Hold the conversation. Raises TimeoutError where it comes to no end, or a worker does not."""
+    conversation_id = new_conversation_id()
+    folder = stage.folder / conversation_id
+    folder.mkdir()
+    sprung = folder / "sprung"
+    trap = Trap(case.point, case.harm, sprung) if case else None
+    async with start_worker(stage, conversation_id, "first", trap) as first:
+        talking = asyncio.create_task(hold_conversation(stage, conversation_id))
+        try:
+            await wait_until_reached(sprung, talking)
+            altered: list[str] = []
+            if case is None or case.harm == "lose" or not sprung.exists():
+                await talking
+            else:
+                disk = "elsewhere" if case.elsewhere else "first"
+                async with start_worker(stage, conversation_id, "second", None, disk):
+                    await talking
+                    if case.harm == "freeze":
+                        altered = await thaw_worker(stage, conversation_id, first)
+        finally:
+            talking.cancel()
+    return await collect_result(stage, conversation_id, case, altered)
+
+
+async def hold_conversation(stage: Environment, conversation_id: str) -> None:
+    folder = stage.folder / conversation_id
+    client = Client(
+        stage.temporal, stage.store, task_queue=conversation_id, search_attributes="off"
+    )
+    outside = folder / "outside" / conversation_id
+    await run_conversation(client, conversation_id, stage.spec, outside)
+
+
+async def wait_until_reached(sprung: Path, talking: "asyncio.Task[None]") -> None:
+    while not (sprung.exists() or talking.done()):
+        await asyncio.sleep(POLL_INTERVAL)
+
+
+async def thaw_worker(
+    stage: Environment, conversation_id: str, worker: ForkServerProcess
+) -> list[str]:
+    """Let the worker go on and end in good order; what it changed of what was there."""
+    before = await read_objects(stage, conversation_id)
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGCONT)
+    await wait_until_stopped(worker)
+    ended = stage.folder / conversation_id / "first" / "ended"
+    assert ended.exists(), f"what was thawed did not end in good order, but with {worker.exitcode}"
+    after = await read_objects(stage, conversation_id)
+    # Its late results are kept as blobs, beside the log: nothing refers to them.
+    new = [key for key in after if key not in before and ("/events/" in key or "/resp" in key)]
+    changed = [
+        key
+        for key, body in before.items()
+        if after.get(key) != body and any(part in key for part in IMMUTABLE_OBJECTS)
+    ]
+    return [*new, *changed]
+
+
+@asynccontextmanager
+async def start_worker(
+    stage: Environment, conversation_id: str, name: str, trap: Trap | None, disk: str = "first"
+) -> AsyncIterator[ForkServerProcess]:
+    folder = stage.folder / conversation_id
+    own = folder / name
+    own.mkdir()
+    job = WorkerJob(
+        temporal=stage.address,
+        store=stage.url,
+        access=stage.access,
+        queue=conversation_id,
+        folder=own,
+        disk=folder / "disks" / disk,
+        outside=folder / "outside",
+        trap=trap,
+    )
+    process = FORKS.Process(target=run_worker, args=(job,), daemon=True)
+    await asyncio.to_thread(process.start)
+    try:
+        yield process
+        if process.exitcode is None and trap is None:
+            await wait_until_stopped(process)
+    finally:
+        process.kill()
+        await asyncio.to_thread(process.join)
+
+
+async def wait_until_stopped(process: ForkServerProcess) -> None:
+    process.terminate()
+    async with asyncio.timeout(CONVERSATION_TIMEOUT):
+        while process.is_alive():
+            await asyncio.sleep(POLL_INTERVAL)
+
+
+async def collect_result(
+    stage: Environment, conversation_id: str, case: Case | None, altered: list[str]
+) -> CaseResult:
+    folder = stage.folder / conversation_id
+    outside = folder / "outside" / conversation_id
+    return CaseResult(
+        conversation_id=conversation_id,
+        case=case,
+        folder=folder,
+        reached=(folder / "sprung").exists(),
+        objects=await read_objects(stage, conversation_id),
+        effects={name: read_lines(outside / name) for name in ("paid", "jotted")},
+        bills=[line for bills in folder.glob("*/bills") for line in read_lines(bills)],
+        points=[read_point(line) for line in read_lines(folder / "first" / "passed")],
+        resumed=[read_point(line) for line in read_lines(folder / "second" / "passed")],
+        altered=altered,
+    )
+
+
+async def read_objects(stage: Environment, conversation_id: str) -> Objects:
+    return await fetch_objects(stage.store, conversation_prefix("local", conversation_id))
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []

@@ -1,0 +1,173 @@
+"""Checks of a conversation that hold whenever and however its worker was lost."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+from examples.bfcl.audit import audit
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.state import State
+from perdure.events.entry import Entry
+from perdure.events.event import answered_action_id
+from perdure.events.projection import summarize
+from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
+from perdure.storage.log.reader import LogReader
+from perdure.storage.log.state import load_cached_state, read_state
+from perdure.storage.log.verify import verify
+from perdure.storage.snapshots.restore import restore
+from perdure.storage.store import Store
+from reliability.crashes.case import Case, CaseResult
+from reliability.crashes.normalized_log import find_differences, normalize
+from reliability.crashes.scenario import EXPECTED_EFFECTS
+
+REPEATABLE = ("look", "think")
+EFFECT_FILES = {"pay": ("paid", "amount"), "jot": ("jotted", "line")}
+"""The file in which a tool leaves a line, and the argument that is the line."""
+
+
+class FinishedConversation:
+    """A finished conversation: its result, its log and its normalized log."""
+
+    def __init__(self, played: CaseResult, entries: Sequence[Entry]) -> None:
+        self.played = played
+        self.entries = entries
+        self.told = normalize(played.conversation_id, entries)
+        self.slots = {one.event.id: one.seq for one in entries}
+        self.actions = {
+            one.event.id: one.event for one in entries if isinstance(one.event, ActionEvent)
+        }
+        self.answers = {
+            answered_action_id(one.event): one.event
+            for one in entries
+            if answered_action_id(one.event)
+        }
+
+    @property
+    def lost_calls(self) -> list[ActionEvent]:
+        """The calls of which the log says that their outcome is unknown."""
+        return [
+            self.actions[error.action_id]
+            for error in self.answers.values()
+            if isinstance(error, AgentErrorEvent) and error.classification == "outcome_unknown"
+            if error.action_id
+        ]
+
+
+async def read_conversation(store: Store, played: CaseResult) -> FinishedConversation:
+    log = LogReader(store, "local", played.conversation_id)
+    return FinishedConversation(played, await log.read(0, await log.end()))
+
+
+async def find_violations(
+    store: Store, undisturbed: FinishedConversation, seen: FinishedConversation
+) -> list[str]:
+    """List the differences from the undisturbed conversation; none are allowed."""
+    names = [f"answer {one.tool_call_id}" for one in seen.lost_calls]
+    return [
+        *audit(seen.played.conversation_id, seen.played.objects),
+        *find_differences(undisturbed.told, seen.told, names),
+        *check_lost_calls(seen),
+        *check_effects(seen),
+        *check_bills(undisturbed, seen),
+        *(f"what was thawed altered {key}" for key in seen.played.altered),
+        *[each async for each in check_derived_objects(store, seen)],
+        *[each async for each in check_snapshot(store, seen)],
+    ]
+
+
+def check_lost_calls(seen: FinishedConversation) -> Iterator[str]:
+    """Only what must not be done twice may be lost, and only by a worker that was.
+
+    That need not have been at work on it: for a moment Temporal may go on giving it calls.
+    """
+    case = seen.played.case
+    for action in seen.lost_calls:
+        begun = f"tool {action.tool_name} {seen.slots[action.id]} #"
+        if action.tool_name in REPEATABLE:
+            yield f"{action.tool_name} could have been called again, and its outcome is unknown"
+        if case is None or case.harm == "lose":
+            yield f"the outcome of {action.tool_name} is unknown, and no worker was lost"
+        if any(begun in point.name for point in seen.played.resumed):
+            yield f"the outcome of {action.tool_name} is unknown to the worker that did it"
+
+
+def check_effects(seen: FinishedConversation) -> Iterator[str]:
+    for name, lines in EXPECTED_EFFECTS.items():
+        done = Counter(seen.played.effects[name])
+        if strange := set(done) - set(lines):
+            yield f"{name}: {sorted(strange)} were never asked for"
+        yield from (f"{name} {line} {done[line]} times" for line in lines if done[line] > 1)
+    for action in seen.actions.values():
+        deed = effect_of(action)
+        if deed is None or not isinstance(seen.answers.get(action.id), ObservationEvent):
+            continue
+        if deed[1] not in seen.played.effects[deed[0]]:
+            yield f"the log says that {action.tool_name} {deed[1]} is done, and it is not"
+
+
+def effect_of(action: ActionEvent) -> tuple[str, str] | None:
+    if action.tool_name not in EFFECT_FILES:
+        return None
+    name, argument = EFFECT_FILES[action.tool_name]
+    return name, str(getattr(action.action, "data", {})[argument])
+
+
+def check_bills(undisturbed: FinishedConversation, seen: FinishedConversation) -> Iterator[str]:
+    """An answer is paid for once more where a worker was lost between it and its record.
+
+    One that stands still may ask once more when it is thawed.
+    """
+    due, paid = Counter(undisturbed.played.bills), Counter(seen.played.bills)
+    more = paid - due
+    if due - paid:
+        yield f"the log has answers that nobody paid for: {dict(due - paid)}"
+    if seen.played.case is None or seen.played.case.harm != "freeze":
+        if more.total() > 1 or (more and not is_model_call(seen.played.case)):
+            yield f"paid for again: {dict(more)}"
+    elif any(times > 1 for times in more.values()):
+        yield f"paid for more than twice: {dict(more)}"
+
+
+def is_model_call(case: Case | None) -> bool:
+    return case is not None and case.point.name.startswith("llm.")
+
+
+async def check_derived_objects(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
+    """What lies beside the log says what the log says."""
+    log = LogReader(store, "local", seen.played.conversation_id)
+    kept = await load_cached_state(log)
+    if kept != fold_entries(seen.entries[: kept.next_seq]):
+        yield f"the state that was kept is not the fold of the first {kept.next_seq} events"
+    if await read_state(log) != fold_entries(seen.entries):
+        yield "the state of the conversation is not the fold of its log"
+    async for finding in verify(log):
+        yield f"{finding.key}: {finding.detail}"
+
+
+def fold_entries(entries: Sequence[Entry]) -> State:
+    return fold(State(), [summarize(one) for one in entries])
+
+
+async def check_snapshot(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
+    """The newest snapshot has what the log says was done, and nothing twice."""
+    snapshots = [one.files.snapshot for one in seen.entries if one.files and one.files.snapshot]
+    if not snapshots:
+        yield "the files were never kept"
+        return
+    folder = seen.played.folder / "restored"
+    await restore(store, snapshots[-1], folder)
+    notes = Counter(read_lines(folder / "notes"))
+    lost = {action.id for action in seen.lost_calls}
+    for action in seen.actions.values():
+        match action.tool_name:
+            case "jot":
+                line = str(getattr(action.action, "data", {})["line"])
+                if notes[line] != 1 and not (notes[line] == 0 and action.id in lost):
+                    yield f"the notes have {line!r} {notes[line]} times"
+            case "file_editor" if action.id not in lost:
+                if (folder / "a/plan").read_text() != "the plan":
+                    yield "the plan is not what was written"
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []

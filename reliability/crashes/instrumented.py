@@ -1,0 +1,122 @@
+"""Store, model, tools and steps of a worker, instrumented with crash points.
+
+Each wraps a whole interface, not some calls of it: what comes new goes through here as well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import temporalio.client
+import temporalio.worker
+
+from perdure.activities.support.resources import Resources
+from perdure.agent.calls.completion import Completion
+from perdure.agent.spec import Agent
+from perdure.events.custom import AnyObservation
+from perdure.events.messages import SystemPromptEvent
+from perdure.models.model import Model, OnText, Request
+from perdure.storage.errors import StoreUnavailable
+from perdure.storage.store import Store
+from perdure.tools.tool import Context, Tool
+from reliability.crashes.points import Points
+
+LOST = StoreUnavailable("The store does not answer: ask again.")
+
+
+class InstrumentedStore:
+    """A store."""
+
+    def __init__(self, store: Store, points: Points) -> None:
+        self.store = store
+        self.points = points
+
+    async def create(self, key: str, body: bytes) -> bool:
+        work = partial(self.store.create, key, body)
+        return await self.points.around(f"store.create {key}", work, LOST)
+
+    async def read(self, key: str) -> bytes | None:
+        work = partial(self.store.read, key)
+        return await self.points.around(f"store.read {key}", work, LOST)
+
+    async def replace(self, key: str, body: bytes) -> None:
+        work = partial(self.store.replace, key, body)
+        await self.points.around(f"store.replace {key}", work, LOST)
+
+    async def delete(self, key: str) -> None:
+        await self.points.around(f"store.delete {key}", partial(self.store.delete, key), LOST)
+
+    async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        work = partial(self.store.folders, prefix, after, limit)
+        return await self.points.around(f"store.folders {prefix} {after}", work, LOST)
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        work = partial(self.store.list, prefix, after, limit)
+        return await self.points.around(f"store.list {prefix} {after}", work, LOST)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+class InstrumentedModel:
+    """A model; every answer that it was paid for is a line in the file `bills`."""
+
+    def __init__(self, model: Model, points: Points, bills: Path) -> None:
+        self.model = model
+        self.points = points
+        self.bills = bills
+
+    async def complete(self, request: Request, on_text: OnText) -> Completion:
+        number = f" {request.number}" if request.number is not None else ""
+        what = f"{request.purpose or 'chat'}{number}"
+
+        async def paid() -> Completion:
+            answer = await self.model.complete(request, on_text)
+            with self.bills.open("a") as bills:
+                bills.write(f"{what}\n")
+            return answer
+
+        return await self.points.around(f"model.{what}", paid)
+
+
+@dataclass(frozen=True)
+class InstrumentedResources(Resources):
+    """A world whose tools begin and end at points."""
+
+    points: Points = field(kw_only=True)
+
+    def offered_tools(
+        self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
+    ) -> Mapping[str, Tool]:
+        tools = super().offered_tools(spec, prompt, conversation_id)
+        return {name: self._instrument(tool) for name, tool in tools.items()}
+
+    def _instrument(self, tool: Tool) -> Tool:
+        async def run(action: Any, context: Context) -> AnyObservation:
+            work = partial(tool.run, action, context)
+            return await self.points.around(f"tool {tool.name} {context.seq}", work)
+
+        return replace(tool, run=run)
+
+
+class StepInterceptor(temporalio.client.Interceptor, temporalio.worker.Interceptor):
+    """Every step, from before it reads anything until Temporal is to learn what came of it."""
+
+    def __init__(self, points: Points) -> None:
+        self.points = points
+
+    def intercept_activity(
+        self, next: temporalio.worker.ActivityInboundInterceptor
+    ) -> temporalio.worker.ActivityInboundInterceptor:
+        return _InstrumentedStep(next, self.points)
+
+
+class _InstrumentedStep(temporalio.worker.ActivityInboundInterceptor):
+    def __init__(self, next: temporalio.worker.ActivityInboundInterceptor, points: Points) -> None:
+        super().__init__(next)
+        self.points = points
+
+    async def execute_activity(self, input: temporalio.worker.ExecuteActivityInput) -> Any:
+        return await self.points.around("step", partial(self.next.execute_activity, input))

@@ -1,0 +1,88 @@
+"""Logs without the values that differ between equal conversations."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from perdure.events.entry import Entry
+from perdure.events.event import answered_action_id
+from perdure.events.tools import ActionEvent
+
+VARYING_FIELDS = ("id", "timestamp", "origin", "files", "forgotten_seqs", "forgotten_size")
+"""Fields that no two conversations have in common. Which slots are forgotten, the ids tell too."""
+
+NormalizedLog = Mapping[str, Mapping[str, Any]]
+"""Each event by a name that is the same in every conversation, in the order of the log."""
+
+
+def normalize(conversation_id: str, entries: Sequence[Entry]) -> NormalizedLog:
+    """Two conversations in which the same was said and done tell the same."""
+    names = name_events(entries)
+    fields = {names[one.seq]: json.loads(one.body) for one in entries}
+    aliases = {one.event.id: names[one.seq] for one in entries} | {conversation_id: "conversation"}
+    aliases |= _responses(fields.values())
+    return {name: normalize_value(event, aliases) for name, event in fields.items()}
+
+
+def name_events(entries: Sequence[Entry]) -> dict[int, str]:
+    """A name for each slot: an answer's is that of its call, for they come in any order."""
+    actions = (one.event for one in entries if isinstance(one.event, ActionEvent))
+    calls = {action.id: action.tool_call_id for action in actions}
+    times: Counter[str] = Counter()
+    names = {}
+    for one in entries:
+        kind = "answer" if answered_action_id(one.event) else one.event.kind
+        if kind != "answer":
+            times[kind] += 1
+        of = calls[answered_action_id(one.event) or ""] if kind == "answer" else times[kind]
+        names[one.seq] = f"{kind} {of}"
+    return names
+
+
+def _responses(events: Any) -> dict[str, str]:
+    ids = (event.get("llm_response_id") for event in events)
+    return {each: f"response {nth}" for nth, each in enumerate(dict.fromkeys(filter(None, ids)))}
+
+
+def normalize_value(event: dict[str, Any], aliases: Mapping[str, str]) -> Mapping[str, Any]:
+    kept = {name: value for name, value in event.items() if name not in VARYING_FIELDS}
+    if "usage" in kept:
+        kept["usage"] = {n: value for n, value in kept["usage"].items() if n != "latency"}
+    if kept.get("key") == "opened":
+        kept["value"] = "a run"
+    text = json.dumps(kept, sort_keys=True)
+    for each, alias in aliases.items():
+        text = text.replace(each, alias)
+    plain: dict[str, Any] = json.loads(text)
+    if "forgotten_event_ids" in plain:
+        plain["forgotten_event_ids"].sort()
+    return plain
+
+
+def find_differences(
+    undisturbed: NormalizedLog, disturbed: NormalizedLog, lost: Sequence[str]
+) -> list[str]:
+    """How the two differ, but for the answers to calls whose outcome is `lost`."""
+    found = []
+    due, order = sort_parallel_results(undisturbed, lost), sort_parallel_results(disturbed, lost)
+    if due != order:
+        found.append(f"the log is {order}, not {due}")
+    if missing := sorted(undisturbed.keys() ^ disturbed.keys()):
+        found.append(f"only one of the logs has {', '.join(missing)}")
+    for name in undisturbed.keys() & disturbed.keys() - set(lost):
+        one, other = undisturbed[name], disturbed[name]
+        found += [
+            f"{name}: {field} is {other.get(field)!r}, not {one.get(field)!r}"
+            for field in sorted(one.keys() | other.keys())
+            if one.get(field) != other.get(field)
+        ]
+    return found
+
+
+def sort_parallel_results(told: NormalizedLog, lost: Sequence[str]) -> list[str]:
+    """The names; answers to calls that were side by side come in any order."""
+    kept = [name for name in told if name not in lost]
+    groups = groupby(kept, lambda name: name.startswith("answer "))
+    return [name for any_order, group in groups for name in (sorted(group) if any_order else group)]

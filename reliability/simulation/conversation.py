@@ -1,0 +1,172 @@
+"""Workflow runs of one conversation, as `workflows/conversation.py` has them, and readers."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure.agent.loop.decide import decide
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.inbox import (
+    InboxItem,
+    InterruptRequest,
+    PauseRequest,
+    ResumeRequest,
+    StateNote,
+    TurnFailure,
+    UserMessage,
+)
+from perdure.agent.loop.state import RunNotes, State, is_recorded, note_lost_call, update_notes
+from perdure.agent.loop.steps import Act, Close, Open, Record, SaveState, Step, Task
+from perdure.events.summary import EventSummary
+from perdure.workflows.step_failures import FATAL_ERROR_TYPES, REQUIRED_STEPS
+from reliability.simulation.scheduler import SimulatedLoop
+from reliability.simulation.temporal import StepFailed, Temporal
+from reliability.simulation.world import SPEC
+
+USER = "somebody"
+
+
+@dataclass
+class WorkflowKnowledge:
+    """What workflows were told, and can count on for ever."""
+
+    slots: dict[int, str] = field(default_factory=dict)
+    """The hash of the bytes in a slot, as a step first came back with it."""
+    contradicted: list[str] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    message_ids: list[str] = field(default_factory=list)
+    """The ids of the messages that a step was acknowledged to have recorded."""
+    chains: list[list[str]] = field(default_factory=list)
+    """Runs that hand over to each other, in order: only the first of them opens the log."""
+
+
+class WorkflowRun:
+    """One workflow run; `state` is handed to it by the run before it, or read from the log."""
+
+    def __init__(
+        self,
+        temporal: Temporal,
+        conversation_id: str,
+        name: str,
+        known: WorkflowKnowledge,
+        turns: int,
+    ) -> None:
+        self.temporal = temporal
+        self.loop: SimulatedLoop = temporal.loop
+        self.conversation_id = conversation_id
+        self.name = name
+        self.known = known
+        self.turns = turns
+        self.state = State()
+        self.notes = RunNotes()
+        self.inbox: list[InboxItem] = []
+        self.steps = 0
+        self.ended = ""
+        self.chain = [name]
+        known.chains.append(self.chain)
+
+    async def converse(self) -> None:
+        """Until all turns were taken, or until this run must not go on."""
+        try:
+            await self._open()
+            while await self._has_work():
+                steps = decide(self.state, self.inbox, notes=self.notes)
+                taken = [self.loop.create_task(self._run_step(step)) for step in steps]
+                for ended in await asyncio.gather(*taken, return_exceptions=True):
+                    if isinstance(ended, BaseException):
+                        raise ended
+                if self.loop.chance(0.05):
+                    self._hand_over()
+            await self._do(Close(state=self.state))
+        except StepFailed as error:
+            self.temporal.happened[f"run ended: {error.kind}"] += 1
+            self.loop.record(f"{self.name} ends: {error}")
+            self.ended = error.kind
+
+    async def _open(self) -> None:
+        # Somebody opens what may be new: whoever is first begins it.
+        self.inbox.append(self._message())
+        items = tuple(self.inbox)
+        self.state = await self._do(Open(spec=SPEC, items=items))
+        self.known.states.append(self.state)
+        self._acknowledge(items)
+        self.inbox = [
+            item for item in self.inbox[len(items) :] if not is_recorded(self.state, item)
+        ]
+
+    async def _has_work(self) -> bool:
+        """Whether there is something to do: somebody speaks up when there is not."""
+        if self.loop.chance(0.08):
+            self.inbox.append(self._interruption())
+        while not self.inbox and not decide(self.state, self.inbox, notes=self.notes):
+            if self.loop.chance(0.3):
+                await self._do(SaveState(state=self.state))
+            if self.turns <= 0:
+                return False
+            self.turns -= 1
+            if self.state.status == "paused":
+                self.inbox.append(ResumeRequest())
+            self.inbox.append(self._message())
+        return True
+
+    def _message(self) -> UserMessage:
+        name = f"{self.name}-{len(self.known.message_ids)}-{self.loop.random.randrange(10**6)}"
+        return UserMessage(text=name, message_id=name)
+
+    def _interruption(self) -> InboxItem:
+        kind = self.loop.random.randrange(4)
+        if kind == 0:
+            return StateNote(key="title", value=f"title by {self.name}")
+        return (PauseRequest(), InterruptRequest(), ResumeRequest())[kind - 1]
+
+    async def _run_step(self, step: Step) -> None:
+        try:
+            digests: list[EventSummary] = await self._do(step)
+        except StepFailed as error:
+            self._fail(step, error)
+            return
+        self._note(digests)
+        self.state = fold(self.state, digests)
+        self.notes = update_notes(self.notes, self.state, digests)
+        self.known.states.append(self.state)
+        if isinstance(step, Record):
+            self._acknowledge(self.inbox[: step.from_inbox])
+            del self.inbox[: step.from_inbox]
+
+    def _fail(self, step: Step, error: StepFailed) -> None:
+        if error.kind in FATAL_ERROR_TYPES or isinstance(step, REQUIRED_STEPS):
+            raise error
+        if isinstance(step, Act):
+            self.notes = note_lost_call(self.notes, step.action_seq, "Its worker was lost.")
+        elif error.kind != "cancelled":
+            self.inbox.append(TurnFailure(code="internal", detail=error.kind))
+        else:
+            self.inbox.append(InterruptRequest())
+
+    def _hand_over(self) -> None:
+        """Continue as new: the next run has another id, and goes on where this one was."""
+        self.name = f"{self.chain[0]}+{len(self.chain)}"
+        self.chain.append(self.name)
+        self.steps = 0
+        self.temporal.happened["handed over"] += 1
+
+    async def _do(self, step: Step | Open) -> Any:
+        self.steps += 1
+        task = Task[Any](
+            conversation_id=self.conversation_id,
+            user_id=USER,
+            base=self.state.next_seq,
+            step=step,
+        )
+        return await self.temporal.execute(self.name, self.steps, task)
+
+    def _acknowledge(self, items: Sequence[InboxItem]) -> None:
+        self.known.message_ids += [
+            item.message_id for item in items if isinstance(item, UserMessage) and item.message_id
+        ]
+
+    def _note(self, digests: Sequence[EventSummary]) -> None:
+        for one in digests:
+            if self.known.slots.setdefault(one.seq, one.sha) != one.sha:
+                self.known.contradicted.append(f"slot {one.seq}, as {self.name} was told")

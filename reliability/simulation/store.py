@@ -1,0 +1,193 @@
+"""A simulated bucket behind a faulty network, with the part of boto3 that `storage/s3.py` uses.
+
+The faults are below S3Store: its own code tells them apart, asks again and gives up.
+"""
+
+import base64
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
+from botocore.httpchecksum import Crc32Checksum, StreamingChecksumBody
+from botocore.parsers import ResponseParserError
+
+from perdure.storage.s3 import S3Store
+from reliability.simulation.scheduler import PROCESS, SimulatedLoop
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+ENDPOINT = "https://bucket.simulated"
+LATE_SECONDS = 10.0
+"""Seconds after which a request that nobody waits for any more may still be carried out."""
+
+REFUSALS = {
+    "slow down": (503, "SlowDown"),
+    "internal error": (500, "InternalError"),
+    "too many": (429, "TooManyRequests"),
+    "conflict": (409, "ConditionalRequestConflict"),
+    "bad digest": (400, "BadDigest"),
+}
+"""Answers that say nothing was done."""
+
+REQUEST_FAULTS: dict[str, Callable[[], Exception]] = {
+    "unreachable": lambda: EndpointConnectionError(endpoint_url=ENDPOINT),
+    "no connection": lambda: ConnectTimeoutError(endpoint_url=ENDPOINT),
+    "reset before": lambda: ConnectionClosedError(endpoint_url=ENDPOINT),
+}
+"""Ways for a request not to arrive."""
+
+RESPONSE_FAULTS: dict[str, Callable[[], Exception]] = {
+    "reset after": lambda: ConnectionClosedError(endpoint_url=ENDPOINT),
+    "time-out after": lambda: ReadTimeoutError(endpoint_url=ENDPOINT),
+    "error after": lambda: make_error(500, "InternalError"),
+    "garbled answer": lambda: ResponseParserError("not well-formed (invalid token)"),
+}
+"""Ways for an answer not to arrive, though it was done."""
+
+WRITES = (*REFUSALS, *REQUEST_FAULTS, *RESPONSE_FAULTS, "late commit")
+READS = ("slow down", "internal error", "too many", *REQUEST_FAULTS, "torn body", "wrong checksum")
+LISTS = ("slow down", "internal error", *REQUEST_FAULTS, "garbled answer")
+
+
+class Bucket:
+    """The objects, strongly consistent as S3 is; `faults` counts what went wrong, by its name.
+
+    `trouble` is the part of the requests that fail; after `calm` seconds none does. `spoils` says
+    that the bucket does not honour `If-None-Match`.
+    """
+
+    def __init__(
+        self, loop: SimulatedLoop, trouble: float, calm: float, *, spoils: bool = False
+    ) -> None:
+        self.loop = loop
+        self.trouble = trouble
+        self.calm = calm
+        self.spoils = spoils
+        self.objects: dict[str, bytes] = {}
+        self.overwritten: list[str] = []
+        self.faults: Counter[str] = Counter()
+        self.requests = 0
+
+    def put(self, key: str, body: bytes, once: bool) -> bool:
+        if once and key in self.objects and not self.spoils:
+            return False
+        if key in self.objects and self.objects[key] != body:
+            self.overwritten.append(key)
+        self.objects[key] = body
+        return True
+
+    def fault(self, kinds: tuple[str, ...]) -> str | None:
+        """What goes wrong with this request."""
+        self.requests += 1
+        if PROCESS.get() is None or self.loop.now > self.calm:
+            return None
+        if not self.loop.chance(self.trouble):
+            return None
+        fault = self.loop.random.choice(kinds)
+        self.faults[fault] += 1
+        return fault
+
+
+class Client:
+    """The part of boto3's client that S3Store uses."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.loop = bucket.loop
+
+    def put_object(self, **asked: Any) -> dict[str, Any]:
+        key, body, once = asked["Key"], asked["Body"], asked.get("IfNoneMatch") == "*"
+        fault = self._before("PUT", key, WRITES)
+        if fault == "late commit":
+            delay = self.loop.random.random() * LATE_SECONDS
+            self.loop.elsewhere(delay, self._late, key, body, once)
+            raise ReadTimeoutError(endpoint_url=ENDPOINT)
+        stored = self.bucket.put(key, body, once)
+        self._record("PUT", key, fault or ("stored" if stored else "taken"))
+        if fault is not None:
+            raise RESPONSE_FAULTS[fault]()
+        if not stored:
+            raise make_error(412, "PreconditionFailed")
+        return {}
+
+    def get_object(self, **asked: Any) -> dict[str, Any]:
+        key: str = asked["Key"]
+        fault = self._before("GET", key, READS)
+        body = self.bucket.objects.get(key)
+        self._record("GET", key, fault or ("nothing" if body is None else "there"))
+        if body is None:
+            raise make_error(404, "NoSuchKey")
+        sent = body
+        if fault == "torn body":
+            sent = body[: self.loop.random.randrange(len(body))] if body else body
+        elif fault == "wrong checksum":
+            sent = body[:-1] + b"\0"
+        checksum = zlib.crc32(body).to_bytes(4, "big")
+        return {"Body": make_body(sent, len(body), checksum)}
+
+    def list_objects_v2(self, **query: Any) -> dict[str, Any]:
+        fault = self._before("LIST", query["Prefix"], LISTS)
+        if fault is not None:
+            raise RESPONSE_FAULTS[fault]()
+        start = query.get("ContinuationToken") or query.get("StartAfter", "")
+        prefix: str = query["Prefix"]
+        found = sorted(k for k in self.bucket.objects if k.startswith(prefix) and k > start)
+        page = found[: query["MaxKeys"]]
+        self._record("LIST", prefix, f"{len(page)} after {start[-46:]!r}")
+        listed: dict[str, Any] = {"Contents": [{"Key": key} for key in page]}
+        more = len(found) > len(page)
+        return (
+            listed | {"IsTruncated": more} | ({"NextContinuationToken": page[-1]} if more else {})
+        )
+
+    def _before(self, verb: str, key: str, kinds: tuple[str, ...]) -> str | None:
+        """The fault that comes with the answer; raises the one that comes before it."""
+        fault = self.bucket.fault(kinds)
+        if fault is not None:
+            self._record(verb, key, f"fails: {fault}")
+        if fault in REFUSALS:
+            raise make_error(*REFUSALS[fault])
+        if fault in REQUEST_FAULTS:
+            raise REQUEST_FAULTS[fault]()
+        return fault
+
+    def _late(self, key: str, body: bytes, once: bool) -> None:
+        stored = self.bucket.put(key, body, once)
+        self._record("PUT", key, "late: stored" if stored else "late: taken")
+
+    def _record(self, verb: str, key: str, what: str) -> None:
+        if self.loop.trace is not None:
+            self.loop.record(f"{verb:4} {key.partition('/conversations/')[2][24:] or key} {what}")
+
+
+class Access(S3Store):
+    """One process's way to the bucket."""
+
+    def __init__(self, bucket: Bucket, patience: float) -> None:
+        super().__init__("simulated", retry_seconds=patience)
+        self.bucket_of = bucket
+        self._client_of = Client(bucket)
+
+    def _client(self) -> "S3Client":
+        return cast("S3Client", self._client_of)
+
+
+def make_body(sent: bytes, length: int, checksum: bytes) -> StreamingChecksumBody:
+    """A body as botocore gives it out: it checks the length and the checksum itself."""
+    expected = base64.b64encode(checksum).decode()
+    return StreamingChecksumBody(BytesIO(sent), length, Crc32Checksum(), expected)
+
+
+def make_error(status: int, code: str) -> ClientError:
+    said = {"Code": code, "Message": "simulated"}
+    return ClientError({"Error": said, "ResponseMetadata": {"HTTPStatusCode": status}}, "asked")  # type: ignore[typeddict-item]

@@ -1,1 +1,0 @@
-"""What the environment says, read once."""

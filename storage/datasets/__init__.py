@@ -1,1 +1,0 @@
-"""Where the samples of a batch come from: one file a format."""

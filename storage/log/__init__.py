@@ -1,0 +1,1 @@
+"""The event log of one conversation: append, read, fork, verify, purge."""

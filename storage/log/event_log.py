@@ -1,0 +1,159 @@
+"""Writing one conversation's log."""
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+
+from perdure.agent.calls.completion import Completion
+from perdure.events.entry import Entry, Origin, add_checksum, make_entry
+from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id
+from perdure.events.files import Files
+from perdure.events.usage import Usage
+from perdure.storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
+from perdure.storage.keys import STATE, blob_key, event_id, event_key, response_key
+from perdure.storage.log.lineage import find_holder
+from perdure.storage.log.reader import LogReader, ResponseRecord
+from perdure.storage.log.seal import seal
+from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary
+
+
+class EventLog(LogReader):
+    """The events of a conversation, each in an object of its own that is written once.
+
+    A slot belongs to one event and its key is known before the event is, so that the store itself
+    settles every race: the first writer wins, and every reader sees the same ever after.
+    """
+
+    async def append(
+        self,
+        events: Sequence[AnyEvent],
+        *,
+        base: int,
+        origin: Origin,
+        shared: bool = False,
+        usage: Usage | None = None,
+        files: Files | None = None,
+    ) -> list[Entry]:
+        """Write `events` into the slots from `base` on, once, however often this is called.
+
+        Each event goes to the first slot that this walk comes to and that is
+
+        * free: it is written there,
+        * its own (same run, activity and position): what is stored is adopted, even where the
+          bytes differ, for an earlier attempt wrote it.
+
+        Any other slot is somebody else's:
+
+        * another run's: Fenced,
+        * of the same run, and it answers the same action as the event: the action is settled, so
+          the walk ends there and nothing more is written,
+        * of the same run otherwise: the walk goes on behind it where the base is `shared`, as
+          parallel tools share theirs, and else ends in Superseded.
+
+        Returns every entry from `base` to the last one written, adopted or settled, in order and
+        whoever wrote them, so that who folds them leaves no hole. `usage` and `files` ride with the
+        first event. The positions of `origin` are counted here.
+
+        Also raises Damaged, StoreUnavailable (some may be written: call again with the same
+        origin, nothing else) and StoreRefused.
+        """
+        walked: list[Entry] = []
+        for position, event in enumerate(events):
+            own = origin.model_copy(update={"position": position})
+            attachments = (usage, files) if position == 0 else (None, None)
+            while not walked or walked[-1].origin != own:
+                seq = base + len(walked)
+                previous = walked[-1] if walked else await self._cached(seq - 1)
+                draft = make_entry(seq, self._with_id(event, seq), own, *attachments)
+                stored = await self._claim(draft, previous)
+                walked.append(stored)
+                if stored.origin != own and answers_same_action(stored.event, event):
+                    return walked
+                if stored.origin != own and not shared:
+                    key = self._prefix + event_key(self.conversation_id, stored.seq)
+                    raise Superseded(key, stored.origin.activity)
+        await self._seal_what_is_full(base, base + len(walked))
+        return walked
+
+    async def find_answer(self, action_id: str, base: int) -> list[Entry] | None:
+        """Return the entries from `base` to the one that answers the action; None if none does.
+
+        Call it before doing what must not be done twice. Raises Fenced where another run begins in
+        between: the earlier run must not continue from its events.
+        """
+        walked: list[Entry] = []
+        while (stored := await self.find(base + len(walked))) is not None:
+            if walked and stored.origin.run != walked[0].origin.run:
+                key = self._prefix + event_key(self.conversation_id, stored.seq)
+                raise Fenced(key, stored.origin.run)
+            walked.append(stored)
+            if answered_action_id(stored.event) == action_id:
+                return walked
+        return None
+
+    async def record_response(self, seq: int, completion: Completion, origin: Origin) -> Completion:
+        """Store the completion of the step that begins at slot `seq`, before it becomes events.
+
+        Returns the stored one, which differs if this run recorded one before. Raises Fenced if
+        another run did, and Damaged.
+        """
+        record = ResponseRecord(origin=origin, completion=completion)
+        key = self._prefix + response_key(seq)
+        if await self.store.create(key, record.body()):
+            return completion
+        stored = await self._read_record(seq)
+        if stored is None:
+            raise _vanished(key)
+        if stored.origin.run != origin.run:
+            raise Fenced(key, stored.origin.run)
+        return stored.completion
+
+    async def store_blob(self, body: bytes) -> str:
+        """Store bytes too long for an event; return their key, `blobs/{sha256}`."""
+        key = blob_key(hashlib.sha256(body).hexdigest())
+        await self.store.create(self._prefix + key, body)
+        return key
+
+    async def save_state(self, body: bytes) -> None:
+        """Replace `base_state.json`, a cache of the folded events."""
+        await self.store.replace(self._prefix + STATE, body)
+
+    async def _seal_what_is_full(self, base: int, end: int) -> None:
+        """Seal a segment that this walk has filled; ignore errors: a later walk will seal it."""
+        if end >= next_boundary(base):
+            with contextlib.suppress(StoreError):
+                await seal(self, next_boundary(end) - SEGMENT_SIZE)
+
+    async def _claim(self, own: Entry, previous: Entry | None) -> Entry:
+        """Try to write `own` into its slot, behind `previous`; return what the slot holds then.
+
+        A slot that a fork shares with another conversation is taken. Raises Fenced.
+        """
+        seq, candidate = own.seq, add_checksum(own, previous.sha if previous else "")
+        lineage = await self.lineage()
+        holder = find_holder(lineage, seq)
+        key = holder.key(seq)
+        if holder is lineage[0] and await self.store.create(key, candidate.body):
+            return self._remember(holder, candidate)
+        stored = await self.find(seq)
+        if stored is None:
+            raise _vanished(key)
+        if stored.origin.run != own.origin.run:
+            raise Fenced(key, stored.origin.run)
+        return stored
+
+    def _with_id(self, event: AnyEvent, seq: int) -> AnyEvent:
+        """Return the event with the id of its slot; one of an unknown kind is never rewritten."""
+        if isinstance(event, UnknownEvent):
+            return event
+        return event.model_copy(update={"id": event_id(self.conversation_id, seq)})
+
+
+def answers_same_action(stored: AnyEvent, own: AnyEvent) -> bool:
+    """Check whether both answer the same action, so that only one of them may be stored."""
+    action_id = answered_action_id(own)
+    return action_id is not None and answered_action_id(stored) == action_id
+
+
+def _vanished(key: str) -> StoreUnavailable:
+    return StoreUnavailable(f"{key} is taken, and yet it cannot be read: ask again.")

@@ -1,0 +1,92 @@
+"""Export of a log: the event loop reads it page by page while a thread writes the export."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from perdure.agent.loop.state import State
+from perdure.events.entry import Entry
+from perdure.exports.format import ExportMetadata, Format, Part
+from perdure.storage.errors import Damaged, Missing
+from perdure.storage.log.reader import EntryOrError, LogReader
+
+
+class _Stopped(Exception):
+    """Ends the thread when nobody waits for it any more."""
+
+
+async def export(
+    log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
+) -> list[Missing | Damaged]:
+    """Pass the parts of the export to `take`, in its thread; return why slots are not in it.
+
+    One page of the log is in memory at a time. Raises what `take` raises, and the errors of the
+    store.
+    """
+
+    def work(entries: Iterator[Entry]) -> None:
+        for part in made.parts(about, entries):
+            take(part)
+
+    return await read_in_thread(log, work)
+
+
+async def read_in_thread(
+    log: LogReader, work: Callable[[Iterator[Entry]], None]
+) -> list[Missing | Damaged]:
+    """Call `work` with the entries of the log, in a thread; return the errors of other slots.
+
+    One page of the log is in memory at a time. Raises what `work` raises, and the errors of the
+    store.
+    """
+    unreadable: list[Missing | Damaged] = []
+    stopped = threading.Event()
+    reading: Future[list[EntryOrError]] | None = None
+    loop, pages = asyncio.get_running_loop(), log.pages()
+
+    def entries() -> Iterator[Entry]:
+        nonlocal reading
+        page: list[EntryOrError] | None = None
+        while page is None or page:
+            reading = asyncio.run_coroutine_threadsafe(_next(pages), loop)
+            if stopped.is_set():  # `finally` may have run before this assignment
+                reading.cancel()
+            page = reading.result()
+            for slot in page:
+                if stopped.is_set():
+                    raise _Stopped
+                if isinstance(slot, Entry):
+                    yield slot
+                else:
+                    unreadable.append(slot)
+
+    # A thread of its own: waiting for the store must not block the store's threads.
+    pool = ThreadPoolExecutor(1, "export")
+    try:
+        await loop.run_in_executor(pool, lambda: work(entries()))
+    finally:
+        stopped.set()
+        if reading is not None:
+            reading.cancel()
+        pool.shutdown(wait=False)
+    return unreadable
+
+
+async def _next(pages: AsyncIterator[list[EntryOrError]]) -> list[EntryOrError]:
+    return await anext(pages, [])
+
+
+async def export_metadata(log: LogReader, state: State, version: str) -> ExportMetadata:
+    """Build the metadata of an export from the state, written by this version of perdure."""
+    spec = state.spec
+    return ExportMetadata(
+        conversation_id=log.conversation_id,
+        status=state.status,
+        reason=state.reason,
+        title=state.title or None,
+        model=spec.model.name if spec else None,
+        workspace=spec.workspace if spec else None,
+        first_own_seq=(await log.lineage())[0].first,
+        version=version,
+    )

@@ -1,0 +1,250 @@
+"""Inspection of the slots of a log against everything that is known of them.
+
+Three sources tell what a slot should hold: its own checksum, the entry behind it, which names its
+hash, and the segments and the tail, which hold copies and hashes.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Literal, TypeAlias
+
+from perdure.events.entry import Entry
+from perdure.storage.errors import Altered, Damaged, Missing
+from perdure.storage.keys import TAIL, segment_key
+from perdure.storage.log.lineage import Holder, find_holder, parse_stored_entry
+from perdure.storage.log.reader import LogReader
+from perdure.storage.log.segments import (
+    SEGMENT_SIZE,
+    hash_body,
+    list_ranges,
+    read_segment,
+    read_tail,
+)
+
+FindingKind: TypeAlias = Literal[
+    "missing", "damaged", "altered", "blob", "response", "beside", "note"
+]
+"""`missing`, `damaged` and `altered` are slots.
+
+Objects `beside` the events can be rebuilt from them. A `note` is no damage: it says what cannot be
+verified.
+"""
+
+PARALLEL_READS = 32
+PARALLEL_BLOB_READS = 4
+MAX_CACHED_PAGES = 8
+"""Segments (of up to 1,000 slots) whose hashes are cached: a page in every generation."""
+
+_BLOB = re.compile(rb'"(blobs/[0-9a-f]{64})"')
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of the object at `key`; `seq` is the slot that needs it, if there is one."""
+
+    kind: FindingKind
+    key: str
+    detail: str
+    seq: int | None = None
+
+    @property
+    def is_slot(self) -> bool:
+        return self.kind in ("missing", "damaged", "altered")
+
+    def error(self) -> Missing | Damaged:
+        """Build the error that a step reading this slot would raise."""
+        assert self.seq is not None, "it is a slot's"
+        error = Missing if self.kind == "missing" else Damaged
+        return error(self.seq, self.key)
+
+
+@dataclass(frozen=True)
+class InspectedSlot:
+    """A slot as read from the store; without `sha` it cannot be read."""
+
+    seq: int
+    key: str
+    sha: str = ""
+    previous_sha: str = ""
+    blobs: tuple[str, ...] = ()
+    problem: Finding | None = None
+
+
+@dataclass(frozen=True)
+class ExpectedHash:
+    """The hash that a slot should have, and the key of the object that says so."""
+
+    sha: str
+    key: str
+
+
+@dataclass
+class Page:
+    """A range of slots, their expected hashes, and all findings about either.
+
+    The last entry of the page before is the first one's `before`.
+    """
+
+    slots: list[InspectedSlot]
+    expected: dict[int, ExpectedHash]
+    findings: list[Finding]
+
+    def original_sha(self, slot: InspectedSlot) -> str:
+        """Return the hash of what was once written there; empty if nobody knows."""
+        expected = self.expected.get(slot.seq)
+        return expected.sha if expected else slot.sha
+
+
+@dataclass
+class Inspector:
+    """A reader of the stored objects themselves, never of a cache."""
+
+    log: LogReader
+    _segments: dict[tuple[Holder, int], dict[int, ExpectedHash]] = field(default_factory=dict)
+    _ranges: dict[Holder, list[tuple[int, int]]] = field(default_factory=dict)
+    _seen_blobs: set[str] = field(default_factory=set)
+
+    async def inspect_slots(self, first: int, end: int, stored: int) -> Page:
+        """Inspect the slots from `first` up to `end`, of a log with `stored` slots in the store."""
+        expected: dict[int, ExpectedHash] = {}
+        findings: list[Finding] = []
+        for start in range(first - first % SEGMENT_SIZE, end, SEGMENT_SIZE):
+            hashes, problems = await self._expected_hashes(start)
+            expected |= hashes
+            findings += problems
+        slots: list[InspectedSlot] = []
+        for start in range(first, end, PARALLEL_READS):
+            seqs = range(start, min(start + PARALLEL_READS, end))
+            slots += await asyncio.gather(*(self._inspect_slot(seq, stored) for seq in seqs))
+        page = Page(slots, expected, findings)
+        findings += find_altered(page)
+        return page
+
+    async def inspect_blobs(self, page: Page) -> list[Finding]:
+        """Inspect the blobs that the slots refer to; report each fault once."""
+        new = {key: slot.seq for slot in reversed(page.slots) for key in slot.blobs}
+        unseen = [(key, seq) for key, seq in new.items() if key not in self._seen_blobs]
+        unseen.sort(key=itemgetter(1))
+        self._seen_blobs |= new.keys()
+        findings: list[Finding | None] = []
+        for start in range(0, len(unseen), PARALLEL_BLOB_READS):
+            batch = unseen[start : start + PARALLEL_BLOB_READS]
+            findings += await asyncio.gather(*(self._check_blob(key, seq) for key, seq in batch))
+        return [finding for finding in findings if finding]
+
+    async def _check_blob(self, key: str, seq: int) -> Finding | None:
+        blob_key = find_holder(await self.log.lineage(), seq).prefix + key
+        try:
+            if await self.log.read_blob(key) is not None:
+                return None
+        except Altered as error:
+            return Finding("blob", error.key, "a blob that it refers to was altered", seq)
+        return Finding("blob", blob_key, "a blob that it refers to is not there", seq)
+
+    async def _inspect_slot(self, seq: int, stored: int) -> InspectedSlot:
+        holder = find_holder(await self.log.lineage(), seq)
+        key = holder.key(seq)
+        body = await self.log.store.read(key) if seq < stored else None
+        if body is None:
+            return InspectedSlot(
+                seq, key, problem=Finding("missing", key, "there is no object", seq)
+            )
+        try:
+            entry: Entry = parse_stored_entry(holder, seq, body)
+        except Damaged:
+            detail = "the object is not what a log writes there, or its checksum does not hold"
+            return InspectedSlot(seq, key, problem=Finding("damaged", key, detail, seq))
+        blobs = tuple(match.decode() for match in _BLOB.findall(body))
+        return InspectedSlot(seq, key, hash_body(body), entry.previous_sha, blobs)
+
+    async def _expected_hashes(self, start: int) -> tuple[dict[int, ExpectedHash], list[Finding]]:
+        """Load the hashes on record for the 1,000 slots from `start` on, with their faults once."""
+        expected: dict[int, ExpectedHash] = {}
+        findings: list[Finding] = []
+        lineage = await self.log.lineage()
+        for holder in lineage:
+            if (holder, start) not in self._segments:
+                while len(self._segments) > MAX_CACHED_PAGES:
+                    del self._segments[next(iter(self._segments))]
+                hashes, problems = await self._read_expected(holder, start)
+                findings += problems
+                # Slots that the parent wrote behind the fork point are not the fork's.
+                own = {
+                    seq: sha for seq, sha in hashes.items() if find_holder(lineage, seq) is holder
+                }
+                self._segments[holder, start] = own
+            expected |= self._segments[holder, start]
+        return expected, findings
+
+    async def _read_expected(
+        self, holder: Holder, start: int
+    ) -> tuple[dict[int, ExpectedHash], list[Finding]]:
+        expected: dict[int, ExpectedHash] = {}
+        findings = []
+        if holder not in self._ranges:
+            self._ranges[holder] = await list_ranges(self.log.store, holder)
+        for first, end in self._ranges[holder]:
+            if not start <= first < start + SEGMENT_SIZE:
+                continue
+            key = holder.prefix + segment_key(first, end)
+            segment = await read_segment(self.log.store, holder, first, end)
+            if segment is None:
+                detail = "the segment is damaged: delete it; it is a copy of the events"
+                findings.append(Finding("beside", key, detail))
+                continue
+            shas = map(hash_body, segment.bodies)
+            expected |= {seq: ExpectedHash(sha, key) for seq, sha in enumerate(shas, first)}
+        key = holder.prefix + TAIL
+        try:
+            tail = await read_tail(self.log.store, holder)
+        except ValueError:
+            return expected, findings  # `verify` reports it, once
+        if tail is not None:
+            hashes = {seq: ExpectedHash(sha, key) for seq, sha in enumerate(tail.shas, tail.first)}
+            expected = hashes | expected
+        return expected, findings
+
+
+def find_altered(page: Page) -> Iterator[Finding]:
+    """Yield the slots that do not hold what was written there."""
+    altered: set[int] = set()
+    for index, slot in enumerate(page.slots):
+        before = page.slots[index - 1] if index else None
+        finding = _check_slot(slot, page.expected.get(slot.seq))
+        if finding is None and before is not None and slot.previous_sha not in ("", before.sha):
+            finding = _check_chain(before, slot, page, altered)
+        if finding is not None:
+            assert finding.seq is not None, "it is a slot's"
+            altered.add(finding.seq)
+            yield finding
+
+
+def _check_slot(slot: InspectedSlot, expected: ExpectedHash | None) -> Finding | None:
+    """Check the slot by itself."""
+    copied = expected is not None and not expected.key.endswith(TAIL)
+    copy = f"; {expected.key} has a copy of what was written" if expected and copied else ""
+    if slot.problem is not None:
+        problem = slot.problem
+        return Finding(problem.kind, problem.key, f"{problem.detail}{copy}", slot.seq)
+    if expected is not None and expected.sha != slot.sha:
+        detail = copy or f"; {expected.key} has another hash of what was written"
+        return Finding("altered", slot.key, f"the object was altered{detail}", slot.seq)
+    return None
+
+
+def _check_chain(
+    before: InspectedSlot, slot: InspectedSlot, page: Page, altered: set[int]
+) -> Finding | None:
+    """Blame one of two entries that do not fit together: the one no other source confirms."""
+    if before.seq in altered:
+        return None
+    if before.seq in page.expected:  # and it agrees with that
+        detail = (
+            f"the object was altered: it follows another entry than the one of seq {before.seq}"
+        )
+        return Finding("altered", slot.key, detail, slot.seq)
+    detail = f"the object was altered: the entry of seq {slot.seq} was written behind another one"
+    return Finding("altered", before.key, detail, before.seq)

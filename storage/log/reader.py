@@ -1,0 +1,296 @@
+"""Reading one conversation's log."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeAlias
+
+from perdure.agent.calls.completion import Completion
+from perdure.events.base import Frozen
+from perdure.events.entry import Entry, Origin
+from perdure.storage.errors import Altered, Damaged, Missing
+from perdure.storage.keys import (
+    EVENTS,
+    STATE,
+    check_blob_key,
+    conversation_prefix,
+    event_key,
+    response_key,
+    start_after,
+)
+from perdure.storage.log.entry_cache import EntryCache
+from perdure.storage.log.lineage import (
+    Holder,
+    Lineage,
+    find_holder,
+    parse_stored_entry,
+    read_lineage,
+)
+from perdure.storage.log.segments import SEGMENT_SIZE, find_segment, next_boundary
+from perdure.storage.store import Store, list_keys
+
+
+class ResponseRecord(Frozen):
+    """A model's completion and the step that asked for it."""
+
+    origin: Origin
+    completion: Completion
+
+    def body(self) -> bytes:
+        return json.dumps(self.model_dump(mode="json", exclude_none=True)).encode()
+
+
+EntryOrError: TypeAlias = Entry | Damaged | Missing
+"""The entry of a slot, or the error of reading it; each has a `seq`."""
+
+PARALLEL_READS = 32
+MIN_SEGMENT_READ = 100
+"""A range of fewer slots is read slot by slot, without looking for a segment."""
+
+FIRST_POLL_INTERVAL = 0.05
+MAX_POLL_INTERVAL = 0.5
+
+
+async def never_idle() -> bool:
+    return False
+
+
+class LogReader:
+    """The events of a conversation, in order, with the objects they refer to.
+
+    The first slots of a fork are those of the conversation it forks, with their ids and keys.
+    Raises ValueError for an invalid id, and the errors of the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        user_id: str,
+        conversation_id: str,
+        cache: EntryCache | None = None,
+    ) -> None:
+        self.store = store
+        self.user_id = user_id
+        self.conversation_id = conversation_id
+        self._prefix = conversation_prefix(user_id, conversation_id)
+        self.cache = cache
+        self._lineage: Lineage | None = None
+
+    async def lineage(self) -> Lineage:
+        """Return this conversation and those whose slots come before its own. Raises Altered."""
+        if self._lineage is None:
+            cached = self.cache and self.cache.lineage(self.user_id, self.conversation_id)
+            lineage = cached or await read_lineage(self.store, self.user_id, self.conversation_id)
+            self._lineage = lineage
+        return self._lineage
+
+    async def find(self, seq: int) -> Entry | None:
+        """Return the entry of slot `seq`, or None if the slot is free. Raises Damaged."""
+        if (cached := await self._cached(seq)) is not None:
+            return cached
+        holder = find_holder(await self.lineage(), seq)
+        body = await self.store.read(holder.key(seq))
+        return (
+            None if body is None else self._remember(holder, parse_stored_entry(holder, seq, body))
+        )
+
+    async def get(self, seq: int) -> Entry:
+        """Return the entry of slot `seq`, which must exist. Raises Missing and Damaged."""
+        entry = await self.find(seq)
+        if entry is None:
+            raise Missing(seq, find_holder(await self.lineage(), seq).key(seq))
+        return entry
+
+    async def read(self, first: int, limit: int) -> list[Entry]:
+        """Return the entries from slot `first` on, at most `limit`, fewer only at the log's end.
+
+        A segment is read in place of many entries that are not cached. Raises Missing or Damaged
+        for the first slot that cannot be read.
+        """
+        entries: list[Entry] = []
+        while len(entries) < limit:
+            seq, count = first + len(entries), limit - len(entries)
+            if segment := await self._read_segment(seq, count):
+                entries += segment
+                continue
+            count = min(count, next_boundary(seq) - seq)
+            slots = await self.read_slots(seq, count)
+            entries += map(_require_entry, slots)
+            if len(slots) < count:
+                break
+        return entries
+
+    async def read_slots(self, first: int, limit: int) -> list[EntryOrError]:
+        """Read like `read`, with the error in place of each entry that is missing or damaged."""
+        await self.lineage()  # before parallel reads each load it
+        slots: list[EntryOrError] = []
+        while len(slots) < limit:
+            count = min(PARALLEL_READS, limit - len(slots))
+            page = await self._read_range(first + len(slots), count)
+            slots.extend(page)
+            if len(page) < count:
+                break
+        return slots
+
+    async def pages(self) -> AsyncGenerator[list[EntryOrError], None]:
+        """Yield the whole log as `readable` returns it, in pages of SEGMENT_SIZE slots."""
+        page = await self._page(0)
+        while page:
+            yield page
+            is_last = len(page) < SEGMENT_SIZE
+            page = [] if is_last else await self._page(page[-1].seq + 1)
+
+    async def read_newest(self, limit: int) -> list[Entry]:
+        """Return the last entries, at most `limit`, newest first. Raises Missing and Damaged."""
+        first = max(0, await self.end() - limit)
+        return list(reversed(await self.read(first, limit)))
+
+    async def end(self, hint: int = 0) -> int:
+        """Return the number of slots, also where an object in the middle is missing.
+
+        `hint` is the number of slots that the caller knows of: if the last of them exists, only
+        later ones are listed.
+        """
+        first = (await self.lineage())[0].first
+        seqs = await self._list_seqs(max(0, hint - 1)) or (
+            await self._list_seqs(0) if hint > 1 else []
+        )
+        return max([first - 1, *seqs]) + 1
+
+    async def find_gap(self) -> int | None:
+        """Return the first of its own slots without an object, though a later slot has one."""
+        first = (await self.lineage())[0].first
+        listed = set(await self._list_seqs(0))
+        unlisted = (seq for seq in range(first, max(listed, default=first)) if seq not in listed)
+        # A listing may miss a slot that is being written: it exists by now, or it is lost.
+        for seq in unlisted:
+            if await self.store.read((await self.lineage())[0].key(seq)) is None:
+                return seq
+        return None
+
+    async def tail(
+        self, after: int = -1, is_idle: Callable[[], Awaitable[bool]] = never_idle
+    ) -> AsyncGenerator[Entry, None]:
+        """Yield the entries after slot `after`, and then each new one as it comes.
+
+        `is_idle` is called whenever there is nothing more to read; once it returns true, the tail
+        ends after what was written until then. Raises Damaged; a tail after its seq continues
+        behind it.
+        """
+        seq, pause, ending = after + 1, FIRST_POLL_INTERVAL, False
+        while True:
+            entry = await self.find(seq)
+            if entry is not None:
+                yield entry
+                seq, pause = seq + 1, FIRST_POLL_INTERVAL
+            elif ending:
+                return
+            elif await is_idle():
+                ending = True  # an event after our read may have made it idle
+            else:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, MAX_POLL_INTERVAL)
+
+    async def read_response(self, seq: int) -> Completion | None:
+        """Return the completion recorded for the step that begins at slot `seq`. Raises Damaged."""
+        record = await self._read_record(seq)
+        return None if record is None else record.completion
+
+    async def read_blob(self, key: str) -> bytes | None:
+        """Return the blob under `key`. Raises ValueError if no blob has such a key, and Altered."""
+        check_blob_key(key)
+        for holder in await self.lineage():
+            body = await self.store.read(holder.prefix + key)
+            if body is not None and hashlib.sha256(body).hexdigest() != key.rpartition("/")[2]:
+                raise Altered(holder.prefix + key)
+            if body is not None:
+                return body
+        return None
+
+    async def load_state(self) -> bytes | None:
+        """Return the body last saved as the cached state, if it still exists."""
+        return await self.store.read(self._prefix + STATE)
+
+    async def _page(self, first: int) -> list[EntryOrError]:
+        try:
+            return list(await self.read(first, SEGMENT_SIZE))
+        except (Missing, Damaged):
+            return await self.read_slots(first, SEGMENT_SIZE)
+
+    async def _read_range(self, first: int, count: int) -> list[EntryOrError]:
+        """Read the slots that exist of `count` from `first` on."""
+        slots = await asyncio.gather(*(self._read_slot(seq) for seq in range(first, first + count)))
+        if not any(isinstance(slot, Missing) for slot in slots):
+            return slots
+        end = await self.end(hint=first)
+        # Slots fill in order: one that was free before a later one was taken is taken by now.
+        return [
+            await self._read_slot(slot.seq) if isinstance(slot, Missing) else slot
+            for slot in slots
+            if slot.seq < end
+        ]
+
+    async def _read_segment(self, first: int, limit: int) -> list[Entry]:
+        """Read a long range from a segment; return nothing if the first slot is cached."""
+        if limit < MIN_SEGMENT_READ or await self._cached(first) is not None:
+            return []
+        holder = find_holder(await self.lineage(), first)
+        segment = await find_segment(self.store, holder, first)
+        if segment is None:
+            return []
+        bodies = enumerate(segment.bodies[first - segment.first :][:limit], first)
+        end = min(
+            (newer.first for newer in await self.lineage() if newer.first > first), default=None
+        )
+        return [
+            self._remember(holder, parse_stored_entry(holder, seq, body))
+            for seq, body in bodies
+            if end is None or seq < end
+        ]
+
+    async def _list_seqs(self, first: int) -> list[int]:
+        """List the slots from `first` on that have an object."""
+        listed = list_keys(self.store, self._prefix + EVENTS, self._prefix + start_after(first))
+        return [seq async for key in listed if (seq := self._seq_of(key)) is not None]
+
+    async def _read_slot(self, seq: int) -> EntryOrError:
+        try:
+            return await self.get(seq)
+        except (Damaged, Missing) as error:
+            return error
+
+    async def _read_record(self, seq: int) -> ResponseRecord | None:
+        key = find_holder(await self.lineage(), seq).prefix + response_key(seq)
+        body = await self.store.read(key)
+        try:
+            return None if body is None else ResponseRecord.model_validate(json.loads(body))
+        except (ValueError, RecursionError) as error:
+            raise Damaged(seq, key) from error
+
+    async def _cached(self, seq: int) -> Entry | None:
+        """Return the entry of slot `seq` if it is cached."""
+        holder = find_holder(await self.lineage(), seq)
+        slot = (holder.user_id, holder.conversation_id, seq)
+        return None if self.cache is None else self.cache.get(slot)
+
+    def _remember(self, holder: Holder, entry: Entry) -> Entry:
+        if self.cache is not None:
+            self.cache.put((holder.user_id, holder.conversation_id, entry.seq), entry)
+            if self._lineage is not None:
+                self.cache.put_lineage(self._lineage)
+        return entry
+
+    def _seq_of(self, key: str) -> int | None:
+        """Return the slot of this key; None for an object that no log wrote."""
+        digits = key.rpartition("/")[2][:6]
+        if not digits.isdecimal():
+            return None
+        seq = int(digits)
+        return seq if key == self._prefix + event_key(self.conversation_id, seq) else None
+
+
+def _require_entry(slot: EntryOrError) -> Entry:
+    if not isinstance(slot, Entry):
+        raise slot
+    return slot

@@ -1,0 +1,123 @@
+"""Segments: copies of many events in one object, which save a cold reader as many requests.
+
+The first line of a segment has the length and the hash of each body, and each body is a line. A
+segment begins where the one before it ends, and ends at a multiple of 1,000 or where the
+conversation was closed. It is a pure function of its slots: everybody writes the same bytes.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from perdure.events.base import Frozen
+from perdure.events.entry import Entry
+from perdure.storage.keys import SEGMENTS, TAIL, segment_key
+from perdure.storage.log.lineage import Holder
+from perdure.storage.store import Store, list_keys
+
+SEGMENT_SIZE = 1000
+"""Slots of a segment; one that begins or ends in between has fewer."""
+
+_RANGE = re.compile(r"segments/([0-9]{6})-([0-9]{6,7})\.jsonl")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The bodies of the slots from `first` on, checked against the hashes in the head."""
+
+    first: int
+    bodies: tuple[bytes, ...]
+
+
+class _Head(Frozen):
+    first: int
+    sizes: tuple[int, ...]
+    shas: tuple[str, ...]
+
+
+class Tail(Frozen):
+    """The hashes of the slots from `first` on, where the last segment ends."""
+
+    first: int
+    shas: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.shas)
+
+
+def next_boundary(seq: int) -> int:
+    """Return the latest end of a segment that holds slot `seq`."""
+    return (seq // SEGMENT_SIZE + 1) * SEGMENT_SIZE
+
+
+def encode_segment(entries: Sequence[Entry]) -> bytes:
+    """Encode these entries, which follow one another, as a segment."""
+    head = _Head(
+        first=entries[0].seq,
+        sizes=tuple(len(entry.body) for entry in entries),
+        shas=tuple(entry.sha for entry in entries),
+    )
+    lines = [json.dumps(head.model_dump()).encode(), *(entry.body for entry in entries)]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def decode_segment(body: bytes) -> Segment:
+    """Decode a segment. Raises ValueError if any of it is not what was written."""
+    line, _, rest = body.partition(b"\n")
+    head = _Head.model_validate_json(line)
+    ends = accumulate((size + 1 for size in head.sizes), initial=0)
+    bodies = tuple(rest[start : end - 1] for start, end in pairwise(ends))
+    if len(rest) != sum(head.sizes) + len(bodies) or tuple(map(hash_body, bodies)) != head.shas:
+        raise ValueError("the bodies are not those that the head tells of")
+    return Segment(head.first, bodies)
+
+
+def hash_body(body: bytes) -> str:
+    """Return the first half of the body's SHA-256 in hex, as entries have it."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+async def list_ranges(store: Store, holder: Holder) -> list[tuple[int, int]]:
+    """List the first slot and the end of every segment that the holder has, in order."""
+    listed = [key async for key in list_keys(store, holder.prefix + SEGMENTS)]
+    matches = (_RANGE.fullmatch(key.removeprefix(holder.prefix)) for key in listed)
+    return sorted((int(match[1]), int(match[2])) for match in matches if match)
+
+
+async def read_segment(store: Store, holder: Holder, first: int, end: int) -> Segment | None:
+    """Read the segment of these slots; None if it is missing or damaged."""
+    body = await store.read(holder.prefix + segment_key(first, end))
+    try:
+        segment = None if body is None else decode_segment(body)
+    except ValueError:
+        return None
+    fits = segment is not None and (segment.first, len(segment.bodies)) == (first, end - first)
+    return segment if fits else None
+
+
+async def find_segment(store: Store, holder: Holder, seq: int) -> Segment | None:
+    """Read a whole segment that holds slot `seq`; None if there is none."""
+    for first, end in await list_ranges(store, holder):
+        if first <= seq < end and (segment := await read_segment(store, holder, first, end)):
+            return segment
+    return None
+
+
+async def read_tail(store: Store, holder: Holder) -> Tail | None:
+    """Read the tail; None if there is none. Raises ValueError if it is not what was written."""
+    body = await store.read(holder.prefix + TAIL)
+    if body is None:
+        return None
+    text, _, sha = body.partition(b"\n")
+    if sha.decode(errors="replace") != hash_body(text):
+        raise ValueError("it is not what its checksum was made of")
+    return Tail.model_validate_json(text)
+
+
+async def write_tail(store: Store, holder: Holder, tail: Tail) -> None:
+    body = json.dumps(tail.model_dump()).encode()
+    await store.replace(holder.prefix + TAIL, body + b"\n" + hash_body(body).encode())

@@ -1,0 +1,76 @@
+"""The state of a conversation, folded from its log alone."""
+
+from pydantic import ValidationError
+
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.state import State
+from perdure.events.agent_text import agent_text
+from perdure.events.entry import Entry
+from perdure.events.projection import summarize
+from perdure.storage.errors import Damaged, Missing
+from perdure.storage.keys import LAST_SEQ
+from perdure.storage.log.reader import LogReader
+
+
+async def read_state(log: LogReader, before_run: str | None = None) -> State:
+    """Fold the log, starting from the cached state if there is one.
+
+    With `before_run`, fold from the first event on, up to the first event written by that workflow
+    run: the cached state may include it.
+    """
+    state = await load_cached_state(log) if before_run is None else State()
+    end = await log.end(hint=state.next_seq)
+    if end < state.next_seq:  # the cached state counts lost events: do not trust it
+        state = State()
+    entries = await log.read(state.next_seq, end - state.next_seq)
+    upto = next((entry.seq for entry in entries if entry.origin.run == before_run), end)
+    return fold(state, [summarize(entry) for entry in entries if entry.seq < upto])
+
+
+async def read_state_until_damage(log: LogReader) -> tuple[State, Missing | Damaged | None]:
+    """Fold the log up to the first slot that cannot be read; return the error of that slot.
+
+    Slots behind the cached state are counted, not read.
+    """
+    state = await load_cached_state(log)
+    end = await log.end(hint=state.next_seq)
+    if end < state.next_seq:
+        return state, Missing(end, (await log.lineage())[0].key(end))
+    for slot in await log.read_slots(state.next_seq, end - state.next_seq):
+        if not isinstance(slot, Entry):
+            return state, slot
+        state = fold(state, [summarize(slot)])
+    return state, None
+
+
+async def read_state_at(log: LogReader, end: int) -> State:
+    """Fold the first `end` slots alone. Raises Missing and Damaged."""
+    state = await load_cached_state(log)
+    if state.next_seq > end:
+        state = State()
+    entries = await log.read(state.next_seq, end - state.next_seq)
+    return fold(state, [summarize(entry) for entry in entries])
+
+
+async def load_cached_state(log: LogReader) -> State:
+    """Load the cached state; an empty one if it is lost or of another version."""
+    body = await log.load_state()
+    try:
+        state = State.model_validate_json(body) if body is not None else State()
+    except ValidationError:
+        return State()
+    return state if 0 <= state.next_seq <= LAST_SEQ + 1 else State()
+
+
+EVENTS_PER_READ = 50
+
+
+async def last_agent_text(log: LogReader, end: int) -> str:
+    """Return the agent's last message or `finish` report before slot `end`; "" without any."""
+    while end > 0:
+        first = max(0, end - EVENTS_PER_READ)
+        for entry in reversed(await log.read(first, end - first)):
+            if text := agent_text(entry.event):
+                return text
+        end = first
+    return ""

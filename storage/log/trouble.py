@@ -1,0 +1,38 @@
+"""The reason why a conversation does not go on, saved beside its log."""
+
+from pydantic import ValidationError
+
+from perdure.events.base import Timestamp, Tolerant
+from perdure.storage.keys import TROUBLE, conversation_prefix
+from perdure.storage.log.reader import LogReader
+
+
+class TroubleRecord(Tolerant):
+    """A sentence that is valid while the log has `end` slots: any later event voids it."""
+
+    sentence: str | None
+    end: int
+    at: Timestamp
+
+
+async def save_trouble(log: LogReader, sentence: str | None, at: str) -> None:
+    """Save the sentence, or None once the trouble is over. Raises StoreError."""
+    record = TroubleRecord(sentence=sentence, end=await log.end(), at=at)
+    await log.store.replace(_key(log), record.model_dump_json().encode())
+
+
+async def load_trouble(log: LogReader, end: int) -> str | None:
+    """Load the sentence that is valid for a log with `end` slots; None if another version wrote it.
+
+    Raises StoreError.
+    """
+    body = await log.store.read(_key(log))
+    try:
+        record = TroubleRecord.model_validate_json(body) if body is not None else None
+    except ValidationError:
+        return None
+    return record.sentence if record and record.end == end else None
+
+
+def _key(log: LogReader) -> str:
+    return conversation_prefix(log.user_id, log.conversation_id) + TROUBLE

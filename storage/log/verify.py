@@ -1,0 +1,193 @@
+"""Verification that everything stored of a conversation is what was written."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from perdure.agent.loop.evolve import evolve
+from perdure.agent.loop.state import State
+from perdure.events.summary import EventSummary
+from perdure.storage.errors import Altered, Damaged, Missing
+from perdure.storage.keys import FORK, RESPONSES, STATE, TAIL
+from perdure.storage.log.fork import forked_seqs
+from perdure.storage.log.inspection import Finding, Inspector
+from perdure.storage.log.lineage import Holder, Lineage, read_fork
+from perdure.storage.log.reader import LogReader
+from perdure.storage.log.segments import SEGMENT_SIZE, list_ranges, read_tail
+from perdure.storage.log.state import load_cached_state
+from perdure.storage.store import list_keys
+
+MIN_CHECKED_SLOTS = 1000
+"""The newest slots, which are checked whenever a conversation is opened again."""
+
+QUICK_CHECK_SECONDS = 5.0
+"""Seconds for checking older slots at an opening: enough for a long log in files."""
+
+ReportProgress = Callable[[int, int], None]
+"""A callback with the number of slots checked so far, and of all slots."""
+
+
+@dataclass(frozen=True)
+class RunningHash:
+    """The running hash over the first `end` events, as the object at `key` has it."""
+
+    end: int
+    sha: str
+    key: str
+
+
+async def verify(
+    log: LogReader, known_end: int = 0, progress: ReportProgress = lambda _, __: None
+) -> AsyncIterator[Finding]:
+    """Yield everything that is wrong with the conversation: each bad slot, and other objects.
+
+    Slots are read from the store, never from a cache, a page at a time. `known_end` is the number
+    of slots that the caller expects. Raises the errors of the store.
+    """
+    fresh = LogReader(log.store, log.user_id, log.conversation_id)
+    try:
+        lineage = await fresh.lineage()
+    except Altered as error:
+        yield Finding("beside", error.key, "it cannot be told what the conversation is a fork of")
+        return
+    expected_end, findings = await _inspect_caches(fresh, lineage)
+    stored = await fresh.end()  # read last: the caches speak of earlier writes
+    for finding in findings:
+        yield finding
+    async for finding in _verify_slots(
+        fresh, max(expected_end, known_end, stored), stored, progress
+    ):
+        yield finding
+    async for finding in _verify_responses(fresh, lineage):
+        yield finding
+
+
+async def check_integrity(log: LogReader) -> None:
+    """Raise Missing or Damaged if the conversation cannot go on because a slot was lost or altered.
+
+    All slots must be listed. The newest are read, and older ones as long as that is quick.
+    """
+    fresh = LogReader(log.store, log.user_id, log.conversation_id)
+    lineage = await fresh.lineage()
+    expected_end, _ = await _inspect_caches(fresh, lineage)
+    stored = await fresh.end()  # read last: the caches speak of earlier writes
+    if (gap := await fresh.find_gap()) is not None or expected_end > stored:
+        seq = stored if gap is None else gap
+        raise Missing(seq, lineage[0].key(seq))
+    inspector, deadline = Inspector(fresh), monotonic() + QUICK_CHECK_SECONDS
+    for first in range(stored - stored % SEGMENT_SIZE, -1, -SEGMENT_SIZE):
+        # Overlap by one slot: its successor names its hash.
+        page = await inspector.inspect_slots(
+            max(0, first - 1), min(first + SEGMENT_SIZE, stored), stored
+        )
+        for finding in page.findings:
+            if finding.is_slot:
+                raise finding.error()
+        if stored - first >= MIN_CHECKED_SLOTS and monotonic() > deadline:
+            return
+
+
+async def _inspect_caches(log: LogReader, lineage: Lineage) -> tuple[int, list[Finding]]:
+    """Return how many slots the objects beside the events imply, and the objects' faults."""
+    holder = lineage[0]
+    state = await load_cached_state(log)
+    ends = [state.next_seq, *(end for _, end in await list_ranges(log.store, holder))]
+    ends += [at + 1 for at in await forked_seqs(log)]
+    findings: list[Finding] = []
+    try:
+        tail = await read_tail(log.store, holder)
+        ends.append(tail.end if tail else 0)
+    except ValueError:
+        detail = "the hashes of the newest events are damaged: delete it; it is made anew"
+        findings.append(Finding("beside", holder.prefix + TAIL, detail))
+    if state.next_seq == 0:
+        findings.append(await _describe_missing_state(log, holder, max(ends)))
+    return max(ends), findings
+
+
+async def _describe_missing_state(log: LogReader, holder: Holder, known_end: int) -> Finding:
+    key = holder.prefix + STATE
+    body = await log.load_state()
+    if body is not None and not _is_json(body):
+        detail = "the kept state cannot be read: delete it; it is made anew from the events"
+        return Finding("beside", key, detail)
+    reason = "there is no kept state" if body is None else "the kept state is another version's"
+    detail = f"{reason}; other objects tell of {known_end} events"
+    return Finding("note", key, f"{detail}: whether later ones were cut off cannot be told")
+
+
+def _is_json(body: bytes) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(json.loads(body), dict)
+    return False
+
+
+async def _verify_slots(
+    log: LogReader, end: int, stored: int, progress: ReportProgress
+) -> AsyncIterator[Finding]:
+    inspector, hashes = Inspector(log), await _load_running_hashes(log)
+    state: State | None = State()
+    reported: set[Finding] = set()
+    for first in range(0, end, SEGMENT_SIZE):
+        page = await inspector.inspect_slots(
+            max(0, first - 1), min(first + SEGMENT_SIZE, end), stored
+        )
+        for finding in [*page.findings, *await inspector.inspect_blobs(page)]:
+            if finding not in reported:  # of the slot that overlaps
+                yield finding
+        reported = set(page.findings)
+        bad = {finding.seq for finding in page.findings}
+        for slot in page.slots[1 if first else 0 :]:
+            sha = page.original_sha(slot)
+            # Without the original hash of a slot no later running hash is known.
+            if slot.seq in bad and slot.seq not in page.expected:
+                state = None
+            state = state and evolve(state, _bare_digest(slot.seq, sha))
+            for running in hashes:
+                if state is not None and running.end == slot.seq + 1 and running.sha != state.sha:
+                    yield Finding("beside", running.key, _describe_mismatch(running))
+        progress(min(first + SEGMENT_SIZE, end), end)
+
+
+def _describe_mismatch(running: RunningHash) -> str:
+    return (
+        f"its running hash is not that of the first {running.end} events: it was altered, or one "
+        "of them that has no checksum was"
+    )
+
+
+def _bare_digest(seq: int, sha: str) -> EventSummary:
+    """Build a digest with no more than the running hash needs."""
+    return EventSummary(seq=seq, kind="", source="", fingerprint="", tokens=0, sha=sha)
+
+
+async def _load_running_hashes(log: LogReader) -> list[RunningHash]:
+    lineage = await log.lineage()
+    state = await load_cached_state(log)
+    hashes = [RunningHash(state.next_seq, state.sha, lineage[0].prefix + STATE)]
+    for holder in lineage[:-1]:
+        fork = await read_fork(log.store, holder.prefix)
+        assert fork is not None, "all but the last of a lineage are forks"
+        hashes.append(RunningHash(fork.at + 1, fork.sha, holder.prefix + FORK))
+    return hashes
+
+
+async def _verify_responses(log: LogReader, lineage: Lineage) -> AsyncIterator[Finding]:
+    """Yield each recorded completion that cannot be read."""
+    fork_end: int | None = None
+    for holder in lineage:
+        prefix = holder.prefix + RESPONSES
+        async for key in list_keys(log.store, prefix):
+            digits = key.removeprefix(prefix).removesuffix(".json")
+            if not digits.isdecimal() or not holder.first <= int(digits) < (
+                fork_end or int(digits) + 1
+            ):
+                continue
+            try:
+                await log.read_response(int(digits))
+            except Damaged as error:
+                detail = "the recorded answer of the model cannot be read"
+                yield Finding("response", key, detail, error.seq)
+        fork_end = holder.first

@@ -1,0 +1,36 @@
+"""An attempt that missed its heartbeat timeout must not call a model any more."""
+
+import dataclasses
+import time
+from datetime import timedelta
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from perdure.activities.support.step import ensure_not_given_up, heartbeating
+
+
+def activity_environment(timeout: float) -> ActivityEnvironment:
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(
+        environment.info, heartbeat_timeout=timedelta(seconds=timeout), attempt=1
+    )
+    return environment
+
+
+async def stall(seconds: float) -> str:
+    async with heartbeating() as progress:
+        time.sleep(seconds)  # the loop stands still, as on a machine that swaps
+        ensure_not_given_up(progress)
+        return "asked"
+
+
+async def test_an_attempt_that_stalled_beyond_its_timeout_calls_no_model() -> None:
+    with pytest.raises(ApplicationError, match="begun again elsewhere") as raised:
+        await activity_environment(0.2).run(stall, 0.3)
+    assert not raised.value.non_retryable
+
+
+async def test_an_attempt_that_stalled_within_its_timeout_goes_on() -> None:
+    assert await activity_environment(600.0).run(stall, 0.25) == "asked"

@@ -1,0 +1,322 @@
+"""Any response of a model becomes events."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.agent.calls.answer import MAX_CALLS, parse_response
+from perdure.agent.calls.assessment import Analyze, RiskAssessor, model_risk
+from perdure.agent.calls.completion import Completion
+from perdure.events.actions import Action, MCPToolAction
+from perdure.events.content import (
+    ImageContent,
+    Message,
+    MessageToolCall,
+    TextContent,
+    ThinkingBlock,
+)
+from perdure.events.control import SecurityAnalysisEvent
+from perdure.events.event import Event
+from perdure.events.messages import MessageEvent
+from perdure.events.risk import Risk
+from perdure.events.tools import ActionEvent, AgentErrorEvent
+from tests.agent.offering import accept_arguments, fake_tools
+from tests.builders import TIMESTAMP, call, completion, entries, id_of, text
+
+
+def with_a_path(_: str, arguments: dict[str, Any]) -> Action:
+    """Parse `{"path": …}` and nothing else."""
+    if set(arguments) != {"path"}:
+        raise ValueError("`path` is missing.")
+    return MCPToolAction(data=arguments)
+
+
+TOOLS = fake_tools(with_a_path, "look", "write")
+GOOD = '{"path": "a"}'
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event.kind for event in events]
+
+
+def test_a_response_without_calls_becomes_a_message() -> None:
+    answer = completion(words="Hello.", response="r-9")
+    [said] = parse_response(answer, TOOLS)
+    assert isinstance(said, MessageEvent)
+    assert said.llm_message == answer.message
+    assert (said.source, said.llm_response_id, said.timestamp) == ("agent", "r-9", TIMESTAMP)
+
+
+def test_an_empty_response_becomes_a_message() -> None:
+    assert kinds(parse_response(completion(), {})) == ["MessageEvent"]
+
+
+def test_a_call_becomes_an_action_with_parsed_arguments() -> None:
+    asked = call("write", "call_7", GOOD)
+    [event] = parse_response(completion(asked, response="r-9"), TOOLS)
+    assert isinstance(event, ActionEvent)
+    assert event.action == MCPToolAction(data={"path": "a"})
+    assert (event.tool_name, event.tool_call_id) == ("write", "call_7")
+    assert (event.tool_call, event.llm_response_id, event.timestamp) == (asked, "r-9", TIMESTAMP)
+
+
+def test_the_error_for_an_unknown_tool_lists_the_tools() -> None:
+    action, error = parse_response(completion(call("fly", "call_7")), TOOLS)
+    assert isinstance(action, ActionEvent)
+    assert action.action is None
+    assert isinstance(error, AgentErrorEvent)
+    assert error.error == "There is no tool 'fly'. Tools: look, write."
+    assert (error.classification, error.tool_name) == ("unknown_tool", "fly")
+    assert (error.tool_call_id, error.action_id) == ("call_7", None)
+
+
+def test_the_error_for_a_call_without_any_tools_says_so() -> None:
+    _, error = parse_response(completion(call("fly")), {})
+    assert isinstance(error, AgentErrorEvent)
+    assert error.error == "There is no tool 'fly'. Tools: none."
+
+
+def test_invalid_arguments_are_answered_with_the_reason() -> None:
+    action, error = parse_response(completion(call("look", arguments="{}")), TOOLS)
+    assert isinstance(action, ActionEvent)
+    assert (action.action, action.tool_call.arguments) == (None, "{}")
+    assert isinstance(error, AgentErrorEvent)
+    assert error.error == "The arguments of look do not fit: `path` is missing."
+    assert error.classification == "bad_arguments"
+
+
+def test_arguments_that_are_not_json_are_answered_with_an_error() -> None:
+    _, error = parse_response(completion(call("look", arguments="{")), TOOLS)
+    assert isinstance(error, AgentErrorEvent)
+    assert error.classification == "bad_arguments"
+    assert error.error.startswith("The arguments of look do not fit: The arguments are not valid")
+
+
+def test_an_exception_in_a_tools_check_is_reported_to_the_model() -> None:
+    def careless(_: str, arguments: dict[str, Any]) -> Action:
+        return MCPToolAction(data=arguments["no such key"])
+
+    _, error = parse_response(completion(call("look")), fake_tools(careless, "look"))
+    assert isinstance(error, AgentErrorEvent)
+    assert error.error == "The arguments of look do not fit: KeyError: 'no such key'"
+
+
+def test_a_misspelled_name_is_resolved_and_the_call_stored_unchanged() -> None:
+    asked = call("functions.Look<|channel|>", arguments=GOOD)
+    [event] = parse_response(completion(asked), TOOLS)
+    assert isinstance(event, ActionEvent)
+    assert (event.tool_name, event.tool_call) == ("look", asked)
+    _, error = parse_response(completion(call("LOOK")), TOOLS)
+    assert isinstance(error, AgentErrorEvent)
+    assert error.tool_name == "look"
+
+
+def test_an_endless_unknown_name_is_cut_in_the_error() -> None:
+    _, error = parse_response(completion(call("fly" * 10_000)), TOOLS)
+    assert isinstance(error, AgentErrorEvent)
+    assert len(error.error) < 150
+
+
+CUT = "The arguments of look were cut off, as the answer reached its token limit: send less at "
+
+
+@pytest.mark.parametrize("arguments", ["", '{"path": "a"', '{"path": "', "{"])
+def test_the_error_for_cut_off_arguments_says_so(arguments: str) -> None:
+    asked = call("look", arguments=arguments)
+    action, error = parse_response(completion(asked, finish_reason="length"), TOOLS)
+    assert isinstance(action, ActionEvent)
+    assert action.action is None
+    assert isinstance(error, AgentErrorEvent)
+    assert error.error.startswith(CUT)
+    assert error.classification == "bad_arguments"
+
+
+def test_only_the_last_call_can_be_cut_off() -> None:
+    first, last = call("look", "a", '{"path": "a"'), call("look", "b", GOOD)
+    events = parse_response(completion(first, last, finish_reason="length"), TOOLS)
+    actions = [event.action for event in events if isinstance(event, ActionEvent)]
+    assert actions == [MCPToolAction(data={"path": "a"})] * 2
+    assert len(parse_response(completion(first, finish_reason="stop"), TOOLS)) == 1
+
+
+def test_annotations_are_no_arguments_of_the_tool() -> None:
+    arguments = '{"path": "a", "security_risk": "medium", "summary": "Look at a."}'
+    [event] = parse_response(completion(call("write", arguments=arguments)), TOOLS)
+    assert isinstance(event, ActionEvent)
+    assert event.action == MCPToolAction(data={"path": "a"})
+    assert (event.security_risk, event.summary) == ("MEDIUM", "Look at a.")
+
+
+def test_the_resources_of_an_action_are_recorded() -> None:
+    tools = {
+        "look": replace(TOOLS["look"], resources=lambda action: (f"file:{action.data['path']}",)),
+        "write": replace(TOOLS["write"], resources=lambda action: action.no_such_thing),
+    }
+    calls = [call("look", "a", GOOD), call("write", "b", GOOD), call("look", "c")]
+    made = parse_response(completion(*calls), tools)
+    touched = [event.touches for event in made if isinstance(event, ActionEvent)]
+    assert touched == [("file:a",), None, None]
+
+
+def test_actions_come_in_the_order_of_calls_and_errors_behind_them() -> None:
+    calls = [call("fly", "a"), call("look", "b", GOOD), call("look", "c"), call("write", "d", GOOD)]
+    events = parse_response(completion(*calls), TOOLS)
+    assert kinds(events) == ["ActionEvent"] * 4 + ["AgentErrorEvent"] * 2
+    asked = [event.tool_call_id for event in events if isinstance(event, ActionEvent)]
+    failed = [event.tool_call_id for event in events if isinstance(event, AgentErrorEvent)]
+    assert (asked, failed) == (["a", "b", "c", "d"], ["a", "c"])
+
+
+def test_only_the_first_action_carries_the_models_thoughts() -> None:
+    said = Message(
+        role="assistant",
+        content=(*text("Let me see.", ""), ImageContent(image_urls=("data:x",))),
+        tool_calls=(call("look", "a", GOOD), call("look", "b", GOOD)),
+        reasoning_content="Hm.",
+        thinking_blocks=(ThinkingBlock(thinking="Hm.", signature="s"),),
+    )
+    first, second = parse_response(
+        Completion(id="r", model="m", message=said, received=TIMESTAMP), TOOLS
+    )
+    assert isinstance(first, ActionEvent)
+    assert isinstance(second, ActionEvent)
+    assert first.thought == (TextContent(text="Let me see."),)
+    assert (first.reasoning_content, first.thinking_blocks) == ("Hm.", said.thinking_blocks)
+    assert (second.thought, second.reasoning_content, second.thinking_blocks) == ((), None, ())
+
+
+@pytest.mark.parametrize("count", [MAX_CALLS, MAX_CALLS + 1, 10 * MAX_CALLS])
+def test_a_model_in_a_loop_makes_no_more_calls_than_a_batch_may_have(count: int) -> None:
+    calls = [call("fly", f"call_{nth}") for nth in range(count)]
+    events = parse_response(completion(*calls), TOOLS)
+    assert kinds(events) == ["ActionEvent"] * MAX_CALLS + ["AgentErrorEvent"] * MAX_CALLS
+
+
+def assessment(*analyzers: tuple[str, Analyze], base: int = 7) -> RiskAssessor:
+    return RiskAssessor("risky", analyzers, lambda position: id_of(base + position))
+
+
+def says(risk: Risk) -> Analyze:
+    return lambda _: risk
+
+
+def breaks(_: ActionEvent) -> Risk:
+    raise RuntimeError("no idea")
+
+
+MODEL = ("model", model_risk)
+
+
+def risks(events: Sequence[Event]) -> dict[str, Risk]:
+    found = events[-1]
+    assert isinstance(found, SecurityAnalysisEvent)
+    return found.risks
+
+
+def test_the_risks_of_an_answer_come_last_by_the_ids_of_its_actions() -> None:
+    calls = [call("fly", "a"), call("look", "b", GOOD), call("look", "c"), call("write", "d", GOOD)]
+    told = assessment(MODEL, ("rules", says("LOW")))
+    events = parse_response(completion(*calls), TOOLS, told)
+    expected = ["ActionEvent"] * 4 + ["AgentErrorEvent"] * 2 + ["SecurityAnalysisEvent"]
+    assert kinds(events) == expected
+    placed = [entry.event for entry in entries(events, start=7)]
+    done = [one.id for one in placed if isinstance(one, ActionEvent) and one.action is not None]
+    assert list(risks(events)) == done
+    analysis = events[-1]
+    assert isinstance(analysis, SecurityAnalysisEvent)
+    assert (analysis.analyzer, analysis.policy, analysis.source, analysis.timestamp) == (
+        "model+rules",
+        "risky",
+        "environment",
+        TIMESTAMP,
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "rules", "risk"),
+    [
+        ("LOW", says("HIGH"), "HIGH"),
+        ("HIGH", says("LOW"), "HIGH"),
+        ("", says("UNKNOWN"), "UNKNOWN"),
+        ("", says("LOW"), "LOW"),
+        ("MEDIUM", says("UNKNOWN"), "MEDIUM"),
+        ("LOW", breaks, "HIGH"),
+        ("LOW", lambda _: "harmless", "HIGH"),
+        ("LOW", lambda _: None, "HIGH"),
+    ],
+)
+def test_the_highest_risk_counts_and_a_failing_analyzer_rates_high(
+    model: str, rules: Analyze, risk: Risk
+) -> None:
+    asked = call("write", arguments=f'{{"path": "a", "security_risk": "{model}"}}')
+    events = parse_response(completion(asked), TOOLS, assessment(MODEL, ("rules", rules)))
+    assert risks(events) == {id_of(7): risk}
+
+
+def test_a_read_only_tool_has_low_risk_unless_an_analyzer_objects() -> None:
+    tools = fake_tools(accept_arguments, "look", read_only=True)
+    assert risks(parse_response(completion(call()), tools, assessment())) == {id_of(7): "LOW"}
+    strict = assessment(MODEL, ("mine", says("MEDIUM")))
+    assert risks(parse_response(completion(call()), tools, strict)) == {id_of(7): "MEDIUM"}
+
+
+@pytest.mark.parametrize("answer", [completion(words="Hi."), completion(call("fly"))])
+def test_a_response_without_valid_actions_is_not_assessed(answer: Completion) -> None:
+    events = parse_response(answer, TOOLS, assessment(MODEL))
+    assert "SecurityAnalysisEvent" not in kinds(events)
+
+
+NAMES = st.sampled_from(["look", "write", "fly", "Look", "functions.write"]) | st.text()
+ARGUMENTS = (
+    st.sampled_from([GOOD, "{}", "{", "[]", "", '{"path": "a", "security_risk": "LOW"}'])
+    | st.text()
+    | st.text(st.sampled_from("{}[]\"':,\\ab1\n`"))
+)
+calls = st.builds(
+    MessageToolCall, id=st.sampled_from(["a", "b", "c", ""]), name=NAMES, arguments=ARGUMENTS
+)
+REASONS = st.sampled_from([None, "stop", "tool_calls", "length"])
+
+
+@given(st.lists(calls, max_size=6), st.text(max_size=5), REASONS)
+def test_events_are_a_function_of_the_completion_alone(
+    made: list[MessageToolCall], words: str, reason: str | None
+) -> None:
+    answer = completion(*made, words=words, finish_reason=reason)
+    recorded = Completion.model_validate_json(answer.model_dump_json(exclude_none=True))
+    told = assessment(MODEL)
+    events = parse_response(answer, TOOLS, told)
+    assert (
+        events == parse_response(recorded, TOOLS, told) == parse_response(answer, dict(TOOLS), told)
+    )
+
+
+@given(st.lists(calls, min_size=1, max_size=6), REASONS)
+def test_every_call_becomes_an_action_or_an_action_with_an_error(
+    made: list[Any], reason: str | None
+) -> None:
+    events = parse_response(completion(*made, finish_reason=reason), TOOLS)
+    actions = [event for event in events if isinstance(event, ActionEvent)]
+    errors = [event for event in events if isinstance(event, AgentErrorEvent)]
+    assert events == [*actions, *errors]
+    assert [event.tool_call for event in actions] == made
+    unread = [event.tool_call_id for event in actions if event.action is None]
+    assert unread == [error.tool_call_id for error in errors]
+    assert all(event.tool_name in TOOLS for event in actions if event.action is not None)
+
+
+@given(st.lists(calls, min_size=1, max_size=3), REASONS)
+def test_events_of_any_response_can_be_stored_and_read_again(
+    made: list[Any], reason: str | None
+) -> None:
+    tools = fake_tools(accept_arguments, "look", "write")
+    events = parse_response(completion(*made, finish_reason=reason), tools, assessment(MODEL))
+    stored = entries(events)
+    assert [entry.event.kind for entry in stored] == kinds(events)
+    for entry in stored:
+        again = type(entry.event).model_validate_json(entry.event.model_dump_json())
+        assert again == entry.event

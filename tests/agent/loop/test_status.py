@@ -1,0 +1,122 @@
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.agent.loop.status import Status, Trigger, next_status
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+HAPPENINGS: tuple[Trigger, ...] = get_args(Trigger)
+
+MOVES = """
+              message   answer    pause     resume    rest      failure   stuck     close
+    idle      running   finished  paused    running   idle      error     stuck     closed
+    running   running   finished  paused    running   finished  error     stuck     closed
+    paused    paused    finished  paused    running   idle      error     stuck     closed
+    waiting   running   finished  paused    waiting   waiting   error     stuck     closed
+    finished  running   finished  paused    running   finished  error     stuck     closed
+    error     running   finished  error     running   idle      error     stuck     closed
+    stuck     running   finished  stuck     running   idle      error     stuck     closed
+    closed    closed    closed    closed    closed    closed    closed    closed    closed
+"""
+QUESTIONS = """
+              interrupt ask       respond
+    idle      idle      idle      idle
+    running   idle      waiting   running
+    paused    paused    paused    paused
+    waiting   idle      waiting   running
+    finished  finished  finished  finished
+    error     error     error     error
+    stuck     stuck     stuck     stuck
+    closed    closed    closed    closed
+"""
+"""Written from the design, not from the code; `waiting` is `waiting_for_confirmation`."""
+
+
+def cells() -> list[tuple[str, str, str]]:
+    found = []
+    for table in (MOVES, QUESTIONS):
+        header, *rows = table.replace("waiting", "waiting_for_confirmation").split("\n")[1:-1]
+        for row in rows:
+            status, *thens = row.split()
+            found += [(status, *cell) for cell in zip(header.split(), thens, strict=True)]
+    return found
+
+
+def test_the_table_has_every_cell() -> None:
+    asked = {(status, happening) for status, happening, _ in cells()}
+    assert asked == {(status, happening) for status in STATUSES for happening in HAPPENINGS}
+
+
+@pytest.mark.parametrize(("status", "happening", "then"), cells())
+def test_a_happening_moves_a_status(status: Status, happening: Trigger, then: Status) -> None:
+    assert next_status(status, happening) == then
+
+
+statuses = st.sampled_from(STATUSES)
+
+
+@given(st.lists(st.sampled_from(HAPPENINGS)))
+def test_a_closed_status_stays_closed(happenings: list[Trigger]) -> None:
+    status: Status = "closed"
+    for happening in happenings:
+        status = next_status(status, happening)
+    assert status == "closed"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_anything_can_be_closed(status: Status) -> None:
+    assert next_status(status, "close") == "closed"
+
+
+@pytest.mark.parametrize("status", [one for one in STATUSES if one != "closed"])
+def test_every_status_but_closed_can_be_left(status: Status) -> None:
+    left = {next_status(status, happening) for happening in HAPPENINGS if happening != "close"}
+    assert left - {status, "closed"}
+
+
+@pytest.mark.parametrize("status", [one for one in STATUSES if one not in ("closed", "paused")])
+def test_a_message_sets_the_agent_to_work(status: Status) -> None:
+    assert next_status(status, "message") == "running"
+
+
+def test_a_message_does_not_end_a_pause() -> None:
+    assert next_status("paused", "message") == "paused"
+    assert next_status("paused", "resume") == "running"
+
+
+def test_only_a_response_ends_the_wait_for_confirmation() -> None:
+    assert next_status("waiting_for_confirmation", "resume") == "waiting_for_confirmation"
+    assert next_status("waiting_for_confirmation", "rest") == "waiting_for_confirmation"
+
+
+ENDS = ("answer", "pause", "rest", "failure", "stuck", "close", "interrupt", "ask")
+
+
+@given(statuses, st.sampled_from(ENDS))
+def test_only_a_message_or_a_resumption_starts_work(status: Status, happening: Trigger) -> None:
+    assert next_status(status, happening) != "running"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_response_goes_on_with_what_waited_for_it_and_wakes_nobody(status: Status) -> None:
+    waited = status in ("running", "waiting_for_confirmation")
+    assert next_status(status, "respond") == ("running" if waited else status)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_only_an_agent_at_work_asks(status: Status) -> None:
+    assert (next_status(status, "ask") != status) == (status == "running")
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_an_interrupt_stops_work_and_changes_nothing_at_rest(status: Status) -> None:
+    works = status in ("running", "waiting_for_confirmation")
+    assert next_status(status, "interrupt") == ("idle" if works else status)
+
+
+@given(statuses, st.sampled_from(HAPPENINGS))
+def test_a_repeated_trigger_changes_nothing(status: Status, happening: Trigger) -> None:
+    once = next_status(status, happening)
+    assert next_status(once, happening) == once

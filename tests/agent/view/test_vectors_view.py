@@ -1,0 +1,106 @@
+"""The views of OpenHands (openhands-sdk 1.58.2) on random histories, and the messages of them."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import pytest
+
+from perdure.agent.view.transcript import ChatMessage, Transcript
+from perdure.agent.view.view import build_view
+from tests.openhands import load_cases, translate
+
+CASES = load_cases("view")
+
+Brief: TypeAlias = tuple[str, int, str | None, str]
+"""Role, number of calls, the call it answers, text."""
+
+REJECTED = "Action rejected: no"
+OURS = "The user did not allow this: not on a Friday"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_view_agrees_with_the_vectors(case: dict[str, Any]) -> None:
+    view, expected = build_view(translate(case["events"])), case["expect"]
+    assert [event.id for event in view.events] == expected["view"]
+    assert list(view.cut_points) == expected["manipulation_indices"]
+    assert view.condensation_requested == expected["unhandled_condensation_request"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_messages_agree_with_the_vectors_in_order(case: dict[str, Any]) -> None:
+    """Four differences are meant, and in many cases there is none of them.
+
+    * The system prompt stands first and stays in force: theirs goes where a condensation put a
+      summary before it, and is lost where one forgot it.
+    * The results stand right behind their calls, in the order of the calls: theirs in the order in
+      which they came, with a summary between them where its offset says so, which in view-92 and
+      view-122 even cuts a batch in two.
+    * Messages of the user that follow each other stay apart: whoever wants one message of them
+      (Anthropic, Gemini) gets it from litellm.
+    * A rejection is worded otherwise.
+    """
+    transcript = Transcript()
+    transcript.extend(translate(case["events"]))
+    ours = [brief(message) for message in transcript.messages()]
+    calls = [
+        [call["id"] for call in message["tool_calls"]]
+        for message in transcript.messages()
+        if message.get("tool_calls")
+    ]
+    theirs: list[Brief] = [tuple(one) for one in case["expect"]["messages"]]
+    assert merged(ours) == merged(ordered(theirs, calls, case["events"]))
+
+
+def test_all_vectors_are_present_and_most_messages_agree_unordered() -> None:
+    assert len(CASES) == 200
+    same = 0
+    for case in CASES:
+        transcript = Transcript()
+        transcript.extend(translate(case["events"]))
+        ours = merged([brief(message) for message in transcript.messages()])
+        same += ours == merged([tuple(one) for one in case["expect"]["messages"]])
+    assert same == 110
+
+
+def brief(message: ChatMessage) -> Brief:
+    content = message["content"] or ""
+    content = REJECTED if content == OURS else content.replace("Be careful.", "sys")
+    return (
+        message["role"],
+        len(message.get("tool_calls", ())),
+        message.get("tool_call_id"),
+        content,
+    )
+
+
+def merged(messages: Sequence[Brief]) -> list[Brief]:
+    """Messages of the user that follow each other as one."""
+    found: list[Brief] = []
+    for one in messages:
+        if found and one[0] == found[-1][0] == "user":
+            found[-1] = ("user", 0, None, found[-1][3] + one[3])
+        else:
+            found.append(one)
+    return found
+
+
+def ordered(
+    theirs: Sequence[Brief], calls: Sequence[Sequence[str]], events: Sequence[dict[str, Any]]
+) -> list[Brief]:
+    """Their messages with the system prompt first, batches whole, their results behind them."""
+    results = {one[2]: one for one in theirs if one[0] == "tool"}
+    waiting = iter(calls)
+    found: list[Brief] = []
+    if any(event["t"] == "sys" for event in events):
+        found.append(("system", 0, None, "sys"))
+    due = 0
+    for one in theirs:
+        if one[1]:
+            if not due:
+                asked = next(waiting)
+                due = len(asked)
+                found += [("assistant", due, None, one[3]), *(results[call] for call in asked)]
+            due -= one[1]
+        elif one[0] not in ("system", "tool"):
+            found.append(one)
+    return found

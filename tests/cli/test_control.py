@@ -1,0 +1,80 @@
+"""Commands that control a conversation, and their errors."""
+
+import asyncio
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.command import Perdure, model_options, tool_call_answer
+
+Script = Callable[..., str]
+
+
+@pytest.mark.long
+async def test_pending_calls_are_listed_and_answered_by_id(
+    perdure: Perdure, script: Script
+) -> None:
+    both = tool_call_answer("terminal", command="echo one")
+    both["tool_calls"] += tool_call_answer("terminal", command="rm -rf two")["tool_calls"]
+    path = script(both, {"content": "Done."})
+    ran = await perdure("run", "Go.", "--confirm", "always", *model_options(path), "-ojson")
+    assert (ran.code, ran.json["result"]["status"]) == (4, "waiting_for_confirmation")
+    name = ran.json["result"]["conversation_id"]
+    one, two = (call["tool_call_id"] for call in ran.json["result"]["pending"])
+    shown, status, listed = await asyncio.gather(
+        perdure("approve", name), perdure("status", name), perdure("ls", "--limit", "9", "-ojson")
+    )
+    assert (shown.code, shown.out) == (2, "")
+    assert "$ rm -rf two" in shown.err
+    assert f"{one}, {two}" in shown.err
+    assert f"{two} terminal, seq 5, risk MEDIUM, waits for you" in status.out
+    [entry] = [one for one in listed.json if one["id"] == name]
+    assert [call["tool_call_id"] for call in entry["asks"]] == [one, two]
+    rejected = await perdure("reject", name, "--call", two, "--reason", "Keep it.", "-ojson")
+    assert (rejected.code, rejected.json["rejected"]) == (0, [two])
+    approved = await perdure("approve", name, "--through", "99", "-ojson")
+    assert (approved.code, approved.json["approved"]) == (0, [one])
+    watched, again = await asyncio.gather(
+        perdure("watch", name, "--until-rest"), perdure("approve", name, "-ojson")
+    )
+    assert "user        rejected terminal: Keep it.\n" in watched.out
+    assert "Done." in watched.out
+    assert (again.code, again.error["code"]) == (4, "conflict")
+
+
+@pytest.mark.long
+async def test_limits_can_be_raised_and_notes_are_shown(perdure: Perdure, script: Script) -> None:
+    bill = {"usage": {"prompt_tokens": 1000, "cached_tokens": 400, "cost": 0.25}}
+    path = script({**tool_call_answer("think", thought="Hm."), **bill}, {"content": "Done."})
+    limits = ("--max-iterations", "1", "--deadline", "2h", "--tag", "nightly")
+    ran = await perdure("run", "Go on.", *limits, *model_options(path), "-ojson")
+    assert (ran.code, ran.json["result"]["status"]) == (1, "error")
+    name = ran.json["result"]["conversation_id"]
+    status, wrong, unknown = await asyncio.gather(
+        perdure("status", name),
+        perdure("configure", name, "limits.max_iteration=2", "-ojson"),
+        perdure("note", name, "-ojson"),
+    )
+    assert "title        Go on.\n" in status.out
+    assert "tags         nightly\n" in status.out
+    assert "tokens       1,000 in (400 from the cache), 0 out\n" in status.out
+    assert (wrong.code, wrong.error["message"]) == (2, "`limits` has no 'max_iteration'.")
+    assert (unknown.code, unknown.error["message"]) == (2, "There is nothing to note.")
+    raised, noted = await asyncio.gather(
+        perdure("configure", name, "limits.max_iterations=2", 'tags=["a", "b"]', "-ojson"),
+        perdure("note", name, "--title", "A new title", "--state", "mood=good"),
+    )
+    assert (raised.code, noted.code, "seq" in raised.json) == (0, 0, True)
+    done = await perdure("status", name, "-ojson")
+    assert (done.json["title"], done.json["tags"]) == ("A new title", ["a", "b"])
+
+
+@pytest.mark.long
+async def test_setup_registers_the_search_attributes(configured: Perdure) -> None:
+    nowhere = configured.with_env(TEMPORAL_NAMESPACE=f"no-{uuid4()}")
+    set_up, refused = await asyncio.gather(
+        configured("setup", "temporal", "-ojson"), nowhere("setup", "temporal", "-ojson")
+    )
+    assert (set_up.code, set_up.json["registered"]) == (0, [])
+    assert (refused.code, refused.error["code"]) == (6, "unreachable")

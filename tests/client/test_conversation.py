@@ -1,0 +1,110 @@
+"""The control of a conversation, also after its workflow has ended."""
+
+import pytest
+
+from perdure.agent.spec import Confirmation
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.ids import new_conversation_id
+from perdure.errors import Conflict, Invalid, NotFound
+from tests.harness import ConversationHarness, event_kinds, text_answer, tool_call_answer
+
+ALWAYS_CONFIRM = Confirmation(policy="always")
+
+
+async def start_waiting(harness: ConversationHarness, *commands: str) -> Conversation:
+    """Start a conversation whose calls wait for confirmation."""
+    answer = tool_call_answer(*(("terminal", {"command": one}) for one in commands))
+    spec = harness.spec(
+        answer, text_answer("Done."), tools=("terminal",), confirmation=ALWAYS_CONFIRM
+    )
+    conversation = await harness.client.start("Go.", spec)
+    state = await conversation.wait_for_turn()
+    assert state.status == "waiting_for_confirmation"
+    return conversation
+
+
+async def test_calls_are_accepted_and_rejected_by_call_id(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        conversation = await start_waiting(harness, "echo one", "echo two")
+        one, two = (call.tool_call_id for call in (await conversation.status()).pending)
+        with pytest.raises(Invalid, match=r"^Name the calls that are meant"):
+            await conversation.respond(True)
+        with pytest.raises(Invalid, match=rf"^No call 'three' waits.*{one}, {two}\.$"):
+            await conversation.respond(True, ["three"])
+        assert await conversation.respond(False, [two], reason="Once is enough.") == [two]
+        assert await conversation.respond(True, through=(await conversation.state()).next_seq)
+        state = await conversation.wait_for_turn(after=(await conversation.log.end()) - 2)
+        assert state.status == "finished"
+    entries = await conversation.log.read(0, await conversation.log.end())
+    assert event_kinds(entries).count("ObservationEvent") == 1
+    [rejected] = [one for one in entries if one.event.kind == "UserRejectObservation"]
+    assert "Once is enough." in rejected.body.decode()
+
+
+async def test_updates_restart_a_terminated_workflow(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        conversation = await start_waiting(harness, "echo one")
+        [call] = (await conversation.status()).pending
+        await conversation.handle.terminate()
+        recorded = await conversation.configure({"limits": {"max_iterations": 7}})
+        await conversation.handle.terminate()
+        await conversation.note(title="Seven", state={"mood": "good", "user:tone": "dry"})
+        assert await conversation.values() == {"mood": "good", "user:tone": "dry"}
+        await conversation.handle.terminate()
+        assert await conversation.respond(True, [call.tool_call_id]) == [call.tool_call_id]
+        state = await conversation.wait_for_turn(after=recorded.seq)
+        assert (state.status, state.title) == ("finished", "Seven")
+        assert state.spec is not None
+        assert state.spec.limits.max_iterations == 7
+
+
+async def test_an_interrupt_stops_a_running_step(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        spec = harness.spec({"content": "Never said.", "delay": 60.0})
+        conversation = await harness.client.start("Go.", spec)
+        async for steps in conversation.watch_running_steps():
+            if any(one.kind == "llm.chat" for one in steps):
+                break
+        await conversation.interrupt()
+        state = await conversation.wait_for_turn()
+        assert (state.status, state.reason) == ("idle", "interrupted by the user")
+
+
+async def test_impossible_requests_are_refused_with_a_reason(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        conversation = await harness.client.start("Go.", harness.spec(text_answer("Done.")))
+        await conversation.wait_for_turn()
+        with pytest.raises(Invalid, match=r"^'tools' cannot be changed"):
+            await conversation.configure({"tools": ["terminal"]})
+        with pytest.raises(Invalid, match="There is nothing to note"):
+            await conversation.note()
+        await conversation.close()
+        async for entry in conversation.events():
+            if b'"closed"' in entry.body:
+                break
+    with pytest.raises(Conflict, match="is closed"):
+        await conversation.respond(True, ["one"])
+    with pytest.raises(Conflict, match="is closed"):
+        await conversation.condense()
+    unknown = harness.client.conversation(new_conversation_id())
+    with pytest.raises(NotFound, match="There is no conversation"):
+        await unknown.configure({"model": "m"})
+    with pytest.raises(NotFound, match="There is no conversation"):
+        await unknown.interrupt()
+
+
+async def test_a_message_may_bring_images(harness: ConversationHarness) -> None:
+    client: Client = harness.client
+    with pytest.raises(Invalid, match="An image is an http address"):
+        await client.start("Look.", harness.spec(text_answer("I see.")), images=["cat.png"])
+    async with harness.worker():
+        spec = harness.spec(text_answer("I see."), text_answer("Again."))
+        conversation = await client.start("Look.", spec, images=["https://example.org/cat.png"])
+        await conversation.wait_for_turn()
+        await conversation.send("", "two", images=["https://example.org/dog.png"])
+        await conversation.wait_for_turn("two")
+    entries = await conversation.log.read(0, await conversation.log.end())
+    bodies = b"".join(one.body for one in entries if one.event.kind == "MessageEvent")
+    assert b"cat.png" in bodies
+    assert b"dog.png" in bodies

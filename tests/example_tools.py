@@ -1,0 +1,77 @@
+"""Tools for tests, whose effects can be counted outside."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perdure.tools.function import tool, tool_from
+from perdure.tools.tool import Context
+
+
+@tool(read_only=True, idempotent=True)
+def add(a: int, b: int) -> int:
+    """Add two whole numbers."""
+    return a + b
+
+
+@tool()
+async def charge(amount: int, seconds: float, context: Context) -> str:
+    """Take money: once and not twice. Waits `seconds` after it did."""
+    _note(context.workspace / "charged", amount)
+    context.progress(f"charged {amount}")
+    await asyncio.sleep(seconds)
+    return f"charged {amount}"
+
+
+@tool(idempotent=True)
+async def look(seconds: float, context: Context) -> str:
+    """Look, slowly; looking twice does no harm."""
+    _note(context.workspace / "looked", 1)
+    await asyncio.sleep(seconds)
+    return "seen"
+
+
+@tool()
+def fail(why: str) -> str:
+    """Always fails."""
+    raise RuntimeError(why)
+
+
+@tool()
+def stumble(context: Context) -> str:
+    """Always fails, each time in other words."""
+    _note(context.workspace / "stumbled", 1)
+    times = len((context.workspace / "stumbled").read_text().splitlines())
+    raise RuntimeError(f"stumbled {times} times")
+
+
+def _note(path: Path, what: int) -> None:
+    with path.open("a") as notes:
+        notes.write(f"{what}\n")
+
+
+@tool(read_only=True)
+async def meet(name: str, other: str, context: Context) -> str:
+    """Wait until the other one is here too."""
+    (context.workspace / name).touch()
+    while not (context.workspace / other).exists():
+        await asyncio.sleep(0.01)
+    return f"met {other}"
+
+
+@tool()
+async def deposit(account: str, seconds: float, context: Context) -> str:
+    """Put something into an account: once and not twice. Waits `seconds` after it did."""
+    _note(context.workspace / account, 1)
+    await asyncio.sleep(seconds)
+    return f"put into {account}"
+
+
+def account_of(action: Any) -> tuple[str, ...]:
+    return (f"account:{action.data['account']}",)
+
+
+DEPOSIT = replace(tool_from(deposit), resources=account_of)
+
+TOOLS = (add, charge, look, fail, stumble, meet, DEPOSIT)

@@ -1,0 +1,41 @@
+"""How numbers are spread, told in little memory."""
+
+import pytest
+
+from perdure.exports.report.distribution import Distribution
+
+
+def test_a_spread_keeps_few_numbers_and_is_right() -> None:
+    spread = Distribution()
+    for at in range(60_000):
+        spread.add((at * 7919 % 60_000) / 1000)
+    assert len(spread._counts) <= 5000
+    assert spread.quantile(0.5) == pytest.approx(30, abs=0.02)
+    assert spread.quantile(0.9) == pytest.approx(54, abs=0.02)
+    found = spread.histogram()
+    assert sum(one.frequency for one in found.bins) + found.beyond == 60_000
+    assert all(
+        one.frequency == pytest.approx(5000 * (one.high - one.low) / 5, abs=60)
+        for one in found.bins[:-1]
+    )
+
+
+def test_what_lies_far_out_does_not_hide_the_rest() -> None:
+    spread = Distribution()
+    for at in range(1000):
+        spread.add(1 + at / 1000)
+    spread.add(1_000_000)
+    found = spread.histogram()
+    assert len(found.bins) > 10
+    assert found.beyond + sum(one.frequency for one in found.bins) == 1001
+    assert spread.highest == 1_000_000
+
+
+@pytest.mark.parametrize("values", [[0.0], [3.0] * 9, [1e-9], [1e12, 1], [0, 0, 0, 5]])
+def test_any_numbers_have_a_histogram(values: list[float]) -> None:
+    spread = Distribution(whole=all(one == int(one) for one in values))
+    for one in values:
+        spread.add(one)
+    found = spread.histogram()
+    assert sum(one.frequency for one in found.bins) + found.beyond == len(values)
+    assert len(found.bins) < 100

@@ -1,0 +1,306 @@
+"""The pages: their numbers are those of the results, and nothing of them is from elsewhere."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
+from perdure.evaluation.score import Score
+from perdure.evaluation.spec import BatchSpec, parse_batch
+from perdure.evaluation.summary import Summary
+from perdure.evaluation.tally import summarize
+from perdure.events.usage import Usage
+from perdure.exports.report.batch import report
+from perdure.exports.report.batch_comparison import scores_by_sample
+from perdure.exports.report.collect import MAX_ROWS, BatchDescription
+from perdure.exports.report.settings import settings_of
+from tests.evaluation.results import attempt, result
+from tests.exports.pages import Page, compared_page, pair, words
+
+HOSTILE = (
+    '</td></script><script>alert(1)</script><img src=x onerror="alert(1)">\x1b\ud800\u202e&amp;'
+)
+
+
+def spec(**fields: Any) -> BatchSpec:
+    given = {
+        "name": "sums",
+        "dataset": "sums.jsonl",
+        "model": "openai/big",
+        "agent": {},
+        "scorers": ["exact"],
+    }
+    return parse_batch(given | fields)
+
+
+def page(results: Iterable[SampleResult], expected: int, **fields: Any) -> Page:
+    about = BatchDescription(fields.pop("spec", spec()), expected, **fields)
+    return Page(b"".join(report(about, results)).decode())
+
+
+def story() -> list[SampleResult]:
+    """Of five samples: two right, one wrong, one limited, one that failed twice."""
+    failure = AttemptFailure(kind="scorer", code="unscorable", detail="There is no target.")
+    return [
+        result("a", 1, level=1),
+        result("b", 1, level=2),
+        result("c", 0, level=2),
+        SampleResult(
+            id="d", metadata={"level": 10}, attempts=(attempt(1, limit="deadline", stuck=True),)
+        ),
+        SampleResult(
+            id="e", attempts=(attempt(), attempt(None, 0, 1, status="failed", failure=failure))
+        ),
+    ]
+
+
+def numbers_of(text: str) -> list[int]:
+    return [int(one.replace(",", "")) for one in re.findall(r"\d[\d,]*", text)]
+
+
+def test_the_counts_add_up_and_say_what_nobody_knows() -> None:
+    told = page(story(), 7)
+    assert "7 samples expected = 3 + 1 + 1 + 2." in told.sections["counts"]
+    assert "no result yet (running or not started): 2" in told.sections["counts"]
+    widths = [float(one.get("width", "")) for one in told.plot("How far it is").iter("rect")]
+    assert sum(widths) == pytest.approx(560, abs=0.1)
+    assert widths[0] == pytest.approx(3 / 7 * 560, abs=0.01)
+    asked = page(story(), 7, running=1)
+    assert "7 samples expected = 3 + 1 + 1 + 1 + 1." in asked.sections["counts"]
+
+
+def test_a_dataset_that_became_smaller_is_told() -> None:
+    told = page(story(), 4).sections["counts"]
+    assert "5 samples expected = 3 + 1 + 1 + 0." in told
+    assert "4 samples are in it now, and there are results of 5" in told
+
+
+def test_every_score_has_its_errors_and_every_reducer() -> None:
+    batch = spec(epochs=2, reducers=["mean", "pass@2"])
+    results = [result("a", 1, 0), result("b", 1, 1), result("c", 0, 0), result("d", 1)]
+    [table] = page(results, 8, spec=batch).tables["scores"]
+    assert table.column("Reduced by") == ["mean", "pass@2"]
+    assert table.column("Samples") == ["4", "3"]
+    assert table.column("Mean") == ["0.625", "0.667"]
+    found = summarize(results, 8, batch.reducers).measures[0].estimates
+    for row, estimate in zip(table.rows, found.values(), strict=True):
+        assert row[5] == f"{estimate.standard_error:.3f}"
+        assert estimate.interval is not None
+        assert row[6] == f"{estimate.interval.low:.3f} to {estimate.interval.high:.3f}"
+    assert table.rows[0][7] == "—"
+    assert found["pass@2"].wilson is not None
+    assert table.rows[1][7].startswith(f"{found['pass@2'].wilson.low:.3f} to ")
+
+
+def test_a_plot_of_groups_is_to_scale_and_in_the_order_of_numbers() -> None:
+    results = [result(str(at), at % 4 < 3, level=(2, 10)[at % 2]) for at in range(40)]
+    plot = page(results, 40).plot("exact by level")
+    two, ten = (one for one in plot.iter("rect"))
+    names = [one for one in words(plot) if one in ("2", "10")]
+    assert names == ["2", "10"]
+    assert float(two.get("width", "")) == 216
+    assert float(ten.get("width", "")) == 108
+    assert "1.000 ± 0.000 (n = 20)" in words(plot)
+    assert "0.500 ± 0.115 (n = 20)" in words(plot)
+    assert {"0", "0.5", "1"} & set(words(plot)) >= {"0", "1"}
+    assert "mean of exact" in words(plot)
+    errors = [line for line in plot.iter("line") if line.get("class") == "error"]
+    assert len(errors) == 6
+
+
+def test_the_settings_name_the_scorers_and_what_was_changed() -> None:
+    shown = dict(settings_of(spec(scorers=["exact", {"kind": "json", "name": "facts"}], epochs=3)))
+    assert shown["Scorers"] == "exact; facts (json)"
+    assert (shown["Epochs"], shown["Prompt"]) == ("3", "the default one")
+
+
+def test_a_plot_of_scores_above_one_has_room_for_them() -> None:
+    results = [result(str(at), (2, 1)[at % 2], level=at % 2) for at in range(8)]
+    two, one = page(results, 8).plot("exact by level").iter("rect")
+    assert float(two.get("width", "")) == 2 * float(one.get("width", "")) > 100
+
+
+def test_distributions_have_all_attempts_that_count() -> None:
+    results = [
+        SampleResult(
+            id=str(at),
+            attempts=(
+                attempt(1, seconds=float(at), turns=at % 7, usage=Usage(cost=at / 100)),
+                attempt(1, 0, 1, seconds=float(at), turns=at % 7, usage=Usage(cost=at / 100)),
+            ),
+        )
+        for at in range(100)
+    ]
+    told = page(results, 100)
+    for name, table in zip(("Cost", "Time", "Turns"), told.tables["spread"], strict=True):
+        assert sum(map(int, table.column("Attempts"))) == 100
+        heights = [float(one.get("height", "")) for one in told.plot(name).iter("rect")]
+        most = max(map(int, table.column("Attempts")))
+        assert heights.index(max(heights)) == list(map(int, table.column("Attempts"))).index(most)
+    assert told.tables["spread"][2].column("answers of the model") == list("0123456")
+    assert "median 49" in told.plot("Time").get("aria-label", "")
+
+
+def test_words_are_counted_with_what_they_count_as() -> None:
+    results = [result(str(at), grade) for at, grade in enumerate(["C", "C", "P", "red"])]
+    [table] = page(results, 4).tables["labels"]
+    assert table.rows == [
+        ["exact", "C", "2", "50.0 %", "1.000"],
+        ["exact", "P", "1", "25.0 %", "0.500"],
+        ["exact", "red", "1", "25.0 %", "no number"],
+    ]
+
+
+def test_failures_are_by_cause_and_an_attempt_that_was_made_again_is_none() -> None:
+    told = page(story(), 5)
+    [causes] = told.tables["failures"]
+    assert causes.rows == [
+        ["scorer", "unscorable", "1", "0", "There is no target.", "e"],
+        ["infrastructure", "timeout", "0", "1", "—", "e"],
+    ]
+    assert told.tables["limits"][0].rows == [["deadline", "1", "25.0 %"]]
+    assert "the agent got stuck: 1." in told.sections["limits"]
+
+
+def test_what_was_spent_is_that_of_all_attempts_with_grading() -> None:
+    graded = attempt(1, grading=Usage(prompt_tokens=7, completion_tokens=1, cost=0.25))
+    told = page([*story(), SampleResult(id="f", attempts=(graded,))], 6)
+    [table] = told.tables["spent"]
+    spent = {row[0]: row[1:] for row in table.rows}
+    assert spent["Cost of the agent"] == ["$3.50", "$0.5000"]
+    assert spent["Tokens of prompts"] == ["70", "10.0"]
+    assert spent["Cost of grading"][0] == "$0.2500"
+    assert spent["Tokens of grading"][0] == "8"
+    assert spent["Turns"] == ["21", "3.0"]
+    assert "$3.75" in told.sections[""]
+
+
+def test_what_went_wrong_comes_first() -> None:
+    [table] = page(story(), 5).tables["samples"]
+    assert table.kinds == ["failed", "wrong", "limited", "right", "right"]
+    assert table.column("Sample") == ["e", "c", "d", "a", "b"]
+    assert table.rows[0][4] == "scorer, unscorable: There is no target."
+    assert table.rows[2][2:4] == ["limited (deadline)", "exact: 1"]
+
+
+def test_there_are_ways_to_the_conversations() -> None:
+    odd = attempt(1, conversation_id='x" onclick="y/../z')
+    told = page(
+        [SampleResult(id="a", attempts=(odd,))],
+        1,
+        ui="http://localhost:8233/",
+        namespace="my space",
+        conversations="./pages",
+    )
+    name = "x%22%20onclick%3D%22y%2F..%2Fz"
+    ways = [value for tag, key, value in told.attributes if key == "href" and value[0] != "#"]
+    assert ways == [
+        f"./pages/{name}.html",
+        f"http://localhost:8233/namespaces/my%20space/workflows/conv-{name}",
+    ]
+    assert 'perdure show x" onclick="y/../z' in told.sections["samples"]
+
+
+def test_whatever_was_said_is_text() -> None:
+    failure = AttemptFailure(kind="agent", code=HOSTILE, detail=HOSTILE)
+    hostile = SampleResult.model_construct(
+        id=HOSTILE,
+        target=(HOSTILE,),
+        metadata={HOSTILE: HOSTILE},
+        attempts=(
+            attempt(1, answer=HOSTILE, scores={HOSTILE: Score(value={HOSTILE: 1, "w": HOSTILE})}),
+            attempt(None, 1, failure=failure, limit=HOSTILE, conversation_id=HOSTILE),
+        ),
+    )
+    batch = spec(agent={"system_prompt": HOSTILE.replace("\ud800", ""), "agent": "<b>"}, epochs=2)
+    told = page(
+        [hostile], 2, spec=batch, ui="http://localhost", conversations="pages", made=HOSTILE
+    )
+    plain = page(story(), 5)
+    assert told.names <= plain.names | {"details", "summary", "a", "strong"}
+    assert told.html.count("<script") == 1
+    assert not [name for _, name, _ in told.attributes if name.startswith("on")]
+    assert not re.search("[\x00-\x08\x0e-\x1f]", told.html)
+    assert "alert(1)" in told.sections["samples"]
+    sides = [
+        scores_by_sample([result(HOSTILE, value, **{HOSTILE: HOSTILE})], "exact", "mean")
+        for value in (0, 1)
+    ]
+    both = compared_page(pair(*sides), notes=[HOSTILE])
+    assert both.html.count("<script") == 1
+    assert "img" not in both.names
+
+
+@pytest.mark.parametrize("kind", ["batch", "comparison"])
+def test_a_page_asks_no_other_host_and_runs_only_its_own_script(kind: str) -> None:
+    sides = [scores_by_sample(story(), "exact", "mean")] * 2
+    told = page(story(), 5) if kind == "batch" else compared_page(pair(*sides))
+    asking = [
+        value
+        for _, name, value in told.attributes
+        if name in ("src", "href", "srcset", "data", "action", "style") and value[0] != "#"
+    ]
+    assert asking == []
+    assert "url(" not in told.html
+    assert "@import" not in told.html
+    assert "://" not in told.html
+    [policy] = [value for _, name, value in told.attributes if value.startswith("default-src")]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        [content] = re.findall(f"<{tag}>(.*?)</{tag}>", told.html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_plots_have_words_for_those_who_do_not_see_them() -> None:
+    told = page([result(str(at), at % 2, level=at % 3) for at in range(9)], 9)
+    assert len(told.plots) == 5
+    for plot in told.plots:
+        assert plot.get("role") == "img"
+        assert numbers_of(plot.get("aria-label", ""))
+
+
+def test_a_batch_without_results_is_a_page_too() -> None:
+    told = page([], 12)
+    assert "12 samples expected = 0 + 0 + 0 + 12." in told.sections["counts"]
+    assert "Nothing has a score yet." in told.sections["scores"]
+    assert "samples" not in told.tables
+
+
+def many(count: int) -> Iterator[SampleResult]:
+    """A hundredth of them failed; of the rest a half is wrong."""
+    failed, *scored = attempt(), attempt(0), attempt(1)
+    for at in range(count):
+        made: AttemptResult = scored[at % 2] if at % 100 else failed
+        yield SampleResult.model_construct(id=f"sample-{at}", attempts=(made,), metadata={"at": at})
+
+
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_of_many_samples_the_worst_are_shown_and_the_rest_is_counted(count: int) -> None:
+    told = page(many(count), count)
+    assert len(told.html) < 2_000_000
+    failed = count // 100
+    expected = f"{count:,} samples expected = {count - failed:,} + 0 + {failed:,} + 0."
+    assert expected in told.sections["counts"]
+    [table] = told.tables["samples"]
+    assert table.kinds == ["failed"] * failed + ["wrong"] * (MAX_ROWS - failed)
+    assert f"2,000 of {count:,} with a result." in told.sections["samples"]
+    hidden = re.search(r"Not shown: ([\d,]+) \((.*?)\)", told.sections["samples"])
+    assert hidden is not None
+    assert numbers_of(hidden[1]) == [count - MAX_ROWS]
+    assert sum(numbers_of(hidden[2].replace("below 1", ""))) == count - MAX_ROWS
+    assert "Too many different values for a breakdown: at." in told.sections["groups"]
+
+
+def test_totals_of_the_page_are_those_of_the_summary() -> None:
+    found: Summary = summarize(story(), 7)
+    told = page(story(), 7)
+    counts = found.counts
+    text = f"{counts.expected} samples expected = {counts.scored} + {counts.limited} + "
+    assert text + f"{counts.failed} + {counts.missing}." in told.sections["counts"]
+    assert len(told.tables["samples"][0].rows) == counts.done + counts.failed

@@ -1,0 +1,108 @@
+"""The page about a comparison, and its lines: their numbers are those of the samples."""
+
+import pytest
+
+from perdure.exports.report.batch_comparison import (
+    ScoresBySample,
+    compare_batches,
+    scores_by_sample,
+)
+from perdure.exports.report.comparison_text import MAX_LISTED, comparison_json, comparison_lines
+from tests.evaluation.results import result
+from tests.exports.pages import WHAT, compared_page, pair
+
+
+def sides() -> tuple[ScoresBySample, ScoresBySample]:
+    """Twelve samples became better, two worse, one is only in each."""
+    before = [result(f"s{at:02}", at in (12, 13), level=at % 2) for at in range(30)]
+    after = [result(f"s{at:02}", at < 12, level=at % 2) for at in range(30)]
+    return (
+        scores_by_sample([*before, result("old", 1)], "exact", "mean"),
+        scores_by_sample([*after, result("new", 1)], "exact", "mean"),
+    )
+
+
+def test_a_comparison_tells_the_difference_and_whether_it_is_more_than_noise() -> None:
+    one = pair(*sides())
+    told = compared_page(one)
+    assert (
+        "More than noise: the score went up (p = 0.0129, McNemar's exact test)."
+        in told.html.replace("&#39;", "'")
+    )
+    section = told.sections["batch-1"]
+    assert "+0.333" in section
+    assert "better: 12" in section
+    assert "the same: 16" in section
+    assert "worse: 2" in section
+    assert "Scored only in before: 1 (old)." in section
+    groups, better, worse = told.tables["batch-1"]
+    assert groups.column("Pairs") == ["15", "15"]
+    assert groups.column("Difference") == ["+0.333", "+0.333"]
+    assert better.column("Sample") == [f"s{at:02}" for at in range(12)]
+    assert worse.rows == [[f"s{at}", "1.000", "0.000", "-1.000"] for at in (12, 13)]
+
+
+def test_several_are_each_compared_with_the_first() -> None:
+    before, after = sides()
+    told = compared_page(
+        compare_batches("better", before, after, ""), compare_batches("same", before, before, "")
+    )
+    [overview] = told.tables["overview"]
+    assert overview.column("Batch") == ["better", "same"]
+    assert overview.column("Difference") == ["+0.333", "+0.000"]
+    assert "No sample has another score than before." in told.sections["batch-2"]
+    plot = told.plot("Differences from before")
+    widths = [float(one.get("width", "")) for one in plot.iter("rect")]
+    assert widths[1] == 0.5
+    assert widths[0] > 50
+
+
+def test_keys_without_a_breakdown_are_named() -> None:
+    whole = [
+        result(str(at), at % 2, row=at, **{f"key-{key:02}": 1 for key in range(41)})
+        for at in range(60)
+    ]
+    found = scores_by_sample(whole, "exact", "mean")
+    one = pair(found, found)
+    assert one.ungrouped == ("key-40", "row")
+    assert len(one.groups) == 40
+    assert "there are too many: key-40, row." in compared_page(one).sections["batch-1"]
+
+
+def test_where_no_sample_is_in_both_nothing_is_compared() -> None:
+    one = pair(
+        scores_by_sample([result("a", 1)], "exact", "mean"),
+        scores_by_sample([result("b", 1)], "exact", "mean"),
+    )
+    told = compared_page(one)
+    assert "nothing can be compared" in told.sections["batch-1"]
+    assert any(
+        "nothing can be compared" in line for line in comparison_lines("before", WHAT, [one], False)
+    )
+
+
+def test_lines_have_the_first_changes_or_all() -> None:
+    before = scores_by_sample(
+        [result(f"s{at:02}", 0) for at in range(MAX_LISTED + 5)], "exact", "mean"
+    )
+    after = scores_by_sample(
+        [result(f"s{at:02}", 1) for at in range(MAX_LISTED + 5)], "exact", "mean"
+    )
+    short, whole = (
+        list(comparison_lines("before", WHAT, [pair(before, after)], every))
+        for every in (False, True)
+    )
+    assert "    ... and 5 more: --all lists them" in short
+    assert sum("0.000 -> 1.000" in line for line in short) == MAX_LISTED
+    assert sum("0.000 -> 1.000" in line for line in whole) == MAX_LISTED + 5
+
+
+def test_a_document_has_what_the_page_has() -> None:
+    told = comparison_json("before", WHAT, [pair(*sides())])
+    [one] = told["comparisons"]
+    assert (told["before"], one["after"], one["pairs"]) == ("before", "after", 30)
+    assert one["difference"] == pytest.approx(1 / 3)
+    assert one["significant"] is True
+    assert [change["id"] for change in one["worse"]] == ["s12", "s13"]
+    assert one["groups"]["level"]["0"]["pairs"] == 15
+    assert one["groups"]["level"]["0"]["better"] == 6

@@ -1,3 +1,0 @@
-from tests.workflows.conftest import house, temporal
-
-__all__ = ["house", "temporal"]

@@ -1,0 +1,95 @@
+"""Capabilities come from the spec, then from litellm's list, then from safe defaults."""
+
+from typing import Any
+
+import pytest
+
+from perdure.agent.spec import ModelSpec
+from perdure.models.litellm.capabilities import Capabilities
+from perdure.models.litellm.client import LiteLLM
+from perdure.models.litellm.route import find_route
+from perdure.models.model import Request
+from perdure.models.router import ModelRouter
+from tests.models.requests import Fixed, completion, user
+
+# Of litellm's stream wrapper, as it builds its types and copies its chunks.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Item .* is using the `ReadOnly` qualifier"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_(computed_)?fields' attribute"),
+]
+
+CLAUDE = {"cache_marks": True, "reasoning": "blocks", "images_in_results": True, "vision": True}
+
+
+@pytest.fixture(scope="module")
+async def library(litellm: LiteLLM) -> Any:
+    return await litellm._load()
+
+
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [
+        ("anthropic/claude-sonnet-4-5", {**CLAUDE, "effort": True}),
+        ("anthropic/claude-of-tomorrow", {**CLAUDE, "vision": False}),
+        ("vertex_ai/claude-sonnet-4@20250514", {**CLAUDE, "effort": True}),
+        ("openrouter/anthropic/claude-sonnet-4.5", {"cache_marks": True, "reasoning": ""}),
+        ("openai/claude-by-a-gateway", {"cache_marks": False, "reasoning": ""}),
+        ("gemini/gemini-2.5-pro", {"signed_ids": True, "cache_marks": False, "reasoning": ""}),
+        ("openai/gpt-4o", {"vision": True, "effort": False, "reasoning": ""}),
+        ("openai/gpt-5", {"vision": True, "effort": True, "stop": False}),
+        ("openai/nobody-knows", {"native_tools": True, "vision": False, "effort": True}),
+        ("deepseek/deepseek-chat", {"native_tools": True, "reasoning": "text"}),
+        ("deepseek/deepseek-reasoner", {"native_tools": False}),
+        ("perplexity/sonar", {"native_tools": False, "stop": False}),
+        ("hosted_vllm/MiniMaxAI/MiniMax-M2", {"reasoning": "text", "native_tools": True}),
+    ],
+)
+async def test_capabilities_come_from_litellms_list(
+    library: Any, name: str, features: dict[str, Any]
+) -> None:
+    found = find_route(library, ModelSpec(name=name)).capabilities
+    assert {each: getattr(found, each) for each in features} == features
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_the_spec_overrides_litellms_list(library: Any, told: bool) -> None:
+    said = {"native_tool_calling": told, "vision": told, "prompt_caching": told}
+    for name in ("anthropic/claude-sonnet-4-5", "perplexity/sonar"):
+        found = find_route(library, ModelSpec(name=name, **said)).capabilities
+        assert (found.native_tools, found.vision, found.cache_marks) == (told,) * 3
+
+
+def test_unknown_models_have_the_safest_capabilities() -> None:
+    assert Capabilities() == Capabilities(
+        native_tools=True, vision=False, reasoning="", effort=False
+    )
+
+
+@pytest.mark.usefixtures("library")
+async def test_the_context_window_is_known_without_loading_litellm_for_it(
+    litellm: LiteLLM,
+) -> None:
+    assert ModelRouter().context_window(ModelSpec(name="openai/gpt-4o", max_input_tokens=99)) == 99
+    assert ModelRouter().context_window(ModelSpec(name="openai/gpt-4o")) is None
+    assert litellm.context_window("openai/gpt-4o") == 128_000
+    assert litellm.context_window("deepseek/deepseek-chat") == 131_072
+    assert litellm.context_window("openai/nobody-knows") is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        ({"purpose": "condense", "number": 0}, {"purpose": "condense", "number": "0"}),
+        ({"number": 7}, {"number": "7"}),
+        ({}, {}),
+    ],
+)
+async def test_a_self_hosted_server_gets_purpose_and_number(
+    litellm: LiteLLM, fields: dict[str, Any], headers: dict[str, str]
+) -> None:
+    server = Fixed(completion({"content": "ok"}))
+    async with server.spec() as spec:
+        await litellm.complete(Request(spec, [user("hi")], **fields), lambda _: None)
+    ((sent, _),) = server.requests
+    told = {name[10:]: value for name, value in sent.items() if name.startswith("x-perdure-")}
+    assert told == headers

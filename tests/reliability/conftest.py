@@ -1,0 +1,3 @@
+from tests.workflows.conftest import harness, temporal
+
+__all__ = ["harness", "temporal"]

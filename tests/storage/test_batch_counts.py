@@ -1,0 +1,38 @@
+"""The results that count after the samples of a batch changed."""
+
+from perdure.evaluation.sample import Sample, build_sample
+from perdure.evaluation.spec import parse_batch
+from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids, read_current_results
+from tests.evaluation.results import attempt
+from tests.storage.memory import MemoryStore
+
+
+def sample(name: str) -> Sample:
+    return build_sample({"id": name, "input": "1 + 1?"})
+
+
+async def batch(*names: str, epochs: int = 1) -> tuple[BatchFolder, BatchRecord]:
+    """Make a batch with these samples, and results of two epochs of `a`, `b` and `c`."""
+    table = {"name": "b", "dataset": "d.jsonl", "agent": {"model": {"name": "m"}}, "epochs": epochs}
+    folder = BatchFolder(MemoryStore(), "somebody", "b")
+    key, count, chunks = await folder.write_samples([sample(name) for name in names])
+    kept = BatchRecord(spec=parse_batch(table), samples=key, count=count, chunks=chunks)
+    for name in "abc":
+        for epoch in (0, 1):
+            await folder.record_attempt(sample(name), attempt(1, epoch))
+    return folder, kept
+
+
+async def test_a_sample_that_left_the_batch_does_not_count() -> None:
+    folder, kept = await batch("c", "new", "a", epochs=2)
+    assert await list_sample_ids(folder, kept) == ["c", "new", "a"]
+    found = {
+        one.id: [it.epoch for it in one.attempts]
+        async for one in read_current_results(folder, kept)
+    }
+    assert found == {"a": [0, 1], "c": [0, 1]}
+
+
+async def test_an_epoch_beyond_the_spec_does_not_count() -> None:
+    folder, kept = await batch("a")
+    assert [len(one.attempts) async for one in read_current_results(folder, kept)] == [1]

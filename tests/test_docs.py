@@ -1,0 +1,129 @@
+"""The code of the documentation runs, its batches parse, and its commands exist."""
+
+import json
+import re
+import shlex
+import sys
+import tomllib
+from asyncio import create_subprocess_exec, create_task
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from typer.main import get_command
+
+from perdure.cli.main import app
+from perdure.datasets.batch import parse_batch_toml
+from perdure.embedded.temporal import TemporalServer
+from tests.cli.command import Perdure, clean_environment, wait_for_line
+from tests.cli.conftest import drain_stderr
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MODEL = re.compile(r'"(openai|anthropic)/[\w.-]+"')
+MODULE = re.compile(r"# \w+\.py\n")
+"""The first line of a module, which tests/test_extending.py installs."""
+
+
+def blocks(language: str) -> Iterator[Any]:
+    for page in PAGES:
+        for number, (name, code) in enumerate(BLOCK.findall(page.read_text()), 1):
+            if name == language and not MODULE.match(code):
+                yield pytest.param(code, id=f"{page.name}-{number}")
+
+
+def commands() -> Iterator[Any]:
+    """Yield the lines of code that begin with `perdure `, as people would type them."""
+    for page in PAGES:
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            if re.match(r"(    |\$ )?perdure [a-z-]", line) and "`" not in line[:12]:
+                yield pytest.param(line.strip().removeprefix("$ "), id=f"{page.name}:{number}")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def stack(
+    temporal_server: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Mapping[str, str]]:
+    """The environment of a Temporal server, a store and a worker."""
+    folder = tmp_path_factory.mktemp("docs")
+    env = {
+        **clean_environment(),
+        "TEMPORAL_ADDRESS": temporal_server.address,
+        "PERDURE_STORE": (folder / "store").as_uri(),
+        "PERDURE_TASK_QUEUE": f"docs-{uuid4()}",
+        "PERDURE_DATA": str(folder / "data"),
+    }
+    async with Perdure(env).start("worker") as worker:
+        await wait_for_line(worker.stderr, "polls")
+        draining = create_task(drain_stderr(worker.stderr))
+        yield env
+        worker.terminate()
+        await worker.wait()
+        await draining
+
+
+@pytest.mark.parametrize("code", [*blocks("python")])
+async def test_the_python_of_the_documentation_runs(
+    code: str, stack: Mapping[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"answers": ["5"] * 4}))
+    (tmp_path / "sums.jsonl").write_text('{"id": "a", "input": "2 + 3?", "target": "5"}\n')
+    code = MODEL.sub(json.dumps(f"scripted:{script}"), code)
+    code = code.replace("file:///tmp/perdure-store", (tmp_path / "store").as_uri())
+    if re.search(r"^(async for|await|\w+ = await) ", code, re.MULTILINE):
+        body = "".join(f"    {line}\n" for line in code.splitlines())
+        code = f"import asyncio\nasync def main():\n{body}\nasyncio.run(main())\n"
+    run = await create_subprocess_exec(
+        *(sys.executable, "-c", code),
+        cwd=tmp_path,
+        env={**stack, "PYTHONPATH": str(ROOT)},
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+    _, errors = await run.communicate()
+    assert run.returncode == 0, errors.decode()
+
+
+@pytest.mark.parametrize("code", [*blocks("toml")])
+def test_the_batches_of_the_documentation_are_specs(code: str) -> None:
+    if "project" in (table := tomllib.loads(code)):
+        assert table["project"]["entry-points"]
+    else:
+        parse_batch_toml(code)
+
+
+@pytest.mark.parametrize("line", [*commands()])
+def test_the_commands_of_the_documentation_exist(line: str) -> None:
+    words = shlex.split(re.split(r"\s+#\s|\s+[|>]\s+[^\s|]*/|\s&&\s", line)[0].replace("…", "x"))
+    for path in expand(words[1:]):
+        check_command(path)
+
+
+def expand(words: list[str]) -> Iterator[list[str]]:
+    """Yield a command line for each of `a | b | c`, which share what stands before and after."""
+    names = [at for at, word in enumerate(words) if word == "|"]
+    if not names:
+        yield words
+        return
+    first, last = names[0] - 1, names[-1] + 1
+    for name in words[first : last + 1 : 2]:
+        yield [*words[:first], name, *words[last + 1 :]]
+
+
+def check_command(words: list[str]) -> None:
+    """Fail unless the command and all of its options exist."""
+    command: Any = get_command(app)
+    while hasattr(command, "get_command"):
+        assert words, "a group needs a command"
+        found = command.get_command(None, words[0])
+        assert found is not None, f"there is no command {words[0]!r}"
+        command, words = found, words[1:]
+    known = {name for option in command.params for name in option.opts + option.secondary_opts}
+    options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
+    assert set(options) <= known | {"--help", "-h"}

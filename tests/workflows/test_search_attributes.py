@@ -1,0 +1,42 @@
+"""Searching conversations in Temporal."""
+
+import asyncio
+import uuid
+
+from perdure.agent.spec import Confirmation
+from perdure.client.client import Client
+from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.workflows.watching import wait_for_status
+
+
+async def until_found(client: Client, query: str) -> str:
+    """The id of the one workflow of the query, once Temporal has indexed it."""
+    async with asyncio.timeout(60):
+        while not (found := [one.id async for one in client.temporal.list_workflows(query)]):
+            await asyncio.sleep(0.05)
+    [only] = found
+    return only
+
+
+async def test_a_conversation_is_found_by_its_status_while_it_has_it_and_no_longer(
+    harness: ConversationHarness,
+) -> None:
+    tag = str(uuid.uuid4())
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 0})),
+        text_answer("done"),
+        confirmation=Confirmation(policy="always"),
+        tags=(tag,),
+    )
+    waiting, finished = (
+        f'PerdureStatus="{status}" AND PerdureTags="{tag}"'
+        for status in ("waiting_for_confirmation", "finished")
+    )
+    async with harness.worker():
+        talk = await harness.client.start("charge", spec)
+        assert await until_found(harness.client, waiting) == talk.workflow_id
+        [call] = (await talk.status()).pending
+        await talk.respond(accept=True, calls=[call.tool_call_id])
+        await wait_for_status(talk, "finished")
+        assert await until_found(harness.client, finished) == talk.workflow_id
+    assert not [one async for one in harness.client.temporal.list_workflows(waiting)]

@@ -1,1 +1,0 @@
-"""What an agent can do. One file a tool."""

@@ -1,1 +1,0 @@
-"""Changing files, all or none."""

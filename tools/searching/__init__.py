@@ -1,1 +1,0 @@
-"""Which files of a workspace are looked at."""

@@ -1,1 +1,0 @@
-"""Values that only a command may see which names them: where they are, and their masks."""

@@ -1,1 +1,0 @@
-"""The shell session behind the terminal."""

@@ -1,0 +1,114 @@
+"""Timeouts and retries of each kind of step."""
+
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType, ActivityConfig
+
+from perdure.agent.loop.state import State
+from perdure.agent.loop.steps import (
+    Act,
+    Condense,
+    FinishAttempt,
+    GenerateTitle,
+    Open,
+    Prepare,
+    SetUp,
+    Step,
+    Think,
+)
+from perdure.agent.spec import Agent
+from perdure.temporal.timeouts import SETUP_TIMEOUT, UNLIMITED_RETRIES
+
+NO_RETRY = RetryPolicy(maximum_attempts=1)
+LIMITED_RETRIES = RetryPolicy(
+    initial_interval=timedelta(milliseconds=500),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=10,
+)
+"""Retries of a repeatable tool call, limited as the call may be what kills its workers."""
+
+LOG_STEP_TIMEOUT = timedelta(seconds=60)
+"""Timeout of a step that only reads and writes the log."""
+
+MODEL_OUTAGE_TIMEOUT = timedelta(hours=1)
+"""Longest unavailability of a model before the turn ends."""
+
+MAX_SUMMARY_CHARS = 80
+"""Length limit of a name in a step's summary, for which Temporal takes 400 bytes."""
+
+MISSED_HEARTBEATS = 3
+"""Heartbeat timeouts after which a step that nobody took leaves its home queue."""
+
+TIMEOUT_MARGIN = timedelta(seconds=30)
+"""Time added to limits that the worker enforces itself."""
+
+
+CANCELLATION_TYPE = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+"""Cancellation that waits for the partial result of a step."""
+
+
+def activity_options(step: Step | Open, state: State, spec: Agent) -> ActivityConfig:
+    heartbeat_timeout = timedelta(seconds=spec.heartbeat_timeout)
+    thinking = sum(model.timeout for model in (spec.model, *spec.fallbacks))
+    match step:
+        case Think() | Condense() | GenerateTitle():
+            return ActivityConfig(
+                heartbeat_timeout=heartbeat_timeout,
+                start_to_close_timeout=timedelta(seconds=thinking) + TIMEOUT_MARGIN,
+                schedule_to_close_timeout=MODEL_OUTAGE_TIMEOUT,
+                retry_policy=UNLIMITED_RETRIES,
+                cancellation_type=CANCELLATION_TYPE,
+                summary=f"{_short_name(spec)} · {state.view_events} events",
+            )
+        case Act():
+            # A call that may have had an effect is never retried automatically.
+            return ActivityConfig(
+                heartbeat_timeout=heartbeat_timeout,
+                start_to_close_timeout=timedelta(seconds=spec.tool_timeout) + TIMEOUT_MARGIN,
+                retry_policy=LIMITED_RETRIES if step.repeatable else NO_RETRY,
+                cancellation_type=CANCELLATION_TYPE,
+                summary=_tool_summary(step, state),
+            )
+        case FinishAttempt():
+            return _with_unlimited_retries(
+                heartbeat_timeout,
+                LOG_STEP_TIMEOUT + timedelta(seconds=step.attempt.scoring_timeout),
+            )
+        case SetUp():
+            return _with_unlimited_retries(heartbeat_timeout, LOG_STEP_TIMEOUT + SETUP_TIMEOUT)
+        case _:
+            servers = spec.mcp if isinstance(step, Prepare) else ()
+            starting = max((server.start_timeout for server in servers), default=0.0)
+            return _with_unlimited_retries(
+                heartbeat_timeout, LOG_STEP_TIMEOUT + timedelta(seconds=starting)
+            )
+
+
+def _with_unlimited_retries(heartbeat_timeout: timedelta, timeout: timedelta) -> ActivityConfig:
+    return ActivityConfig(
+        heartbeat_timeout=heartbeat_timeout,
+        start_to_close_timeout=timeout,
+        retry_policy=UNLIMITED_RETRIES,
+        cancellation_type=CANCELLATION_TYPE,
+    )
+
+
+def home_queue_options(queue: str, spec: Agent) -> ActivityConfig:
+    """Return the options by which a step waits for a worker that has its files."""
+    heartbeat_timeout = timedelta(seconds=spec.heartbeat_timeout)
+    return ActivityConfig(
+        task_queue=queue, schedule_to_start_timeout=MISSED_HEARTBEATS * heartbeat_timeout
+    )
+
+
+def _short_name(spec: Agent) -> str:
+    return spec.model.name.rpartition("/")[2][:MAX_SUMMARY_CHARS]
+
+
+def _tool_summary(step: Act, state: State) -> str:
+    """Return the name of the tool, with the summary of the call if there is one."""
+    call = next((call for call in state.pending if call.seq == step.action_seq), None)
+    if call is None:
+        return ""
+    return ": ".join(filter(None, (call.tool_name[:MAX_SUMMARY_CHARS], call.preview)))
