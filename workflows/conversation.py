@@ -1,277 +1,168 @@
-"""The workflow of one conversation: decide on steps, run them, fold their results."""
+"""The workflow of one conversation: its start, and the handlers of its requests."""
 
-import asyncio
+import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
-from temporalio.workflow import ContinueAsNewVersioningBehavior
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
 
-from perdure.agent.loop.attempt import AttemptSummary
-from perdure.agent.loop.decide import MAX_RECORD_BYTES, decide, select_items
-from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.inbox import InboxItem, UserMessage, json_size
-from perdure.agent.loop.sample_steps import needed_allowance, next_sample_step
-from perdure.agent.loop.start import ConversationStatus, Start
-from perdure.agent.loop.state import (
-    State,
-    find_lost_call,
-    is_recorded,
-    note_lost_call,
-    postpone_condensing,
-    update_notes,
+from perdure.agent.configure import CHANGEABLE_FIELDS, check_changes
+from perdure.agent.loop.inbox import (
+    CondenseRequest,
+    PauseRequest,
+    RefusedInput,
+    ResumeRequest,
+    SpecChange,
 )
-from perdure.agent.loop.steps import (
-    Act,
-    Close,
-    Condense,
-    Delegate,
-    FinishAttempt,
-    GenerateTitle,
-    Open,
-    Record,
-    SaveState,
-    Step,
-)
-from perdure.agent.spec import Agent
-from perdure.temporal.search_attributes import search_attributes, status_markdown
-from perdure.workflows.batch.budget_requests import await_allowance
-from perdure.workflows.messages import parse_start
-from perdure.workflows.model_queues import KnownModelQueues
-from perdure.workflows.step_failures import (
-    StepError,
-    describe_lost_call,
-    failure_item,
-    is_unprovoked,
-)
-from perdure.workflows.step_runner import StepRunner
+from perdure.agent.loop.start import ConversationStatus, RecordedMessage
+from perdure.events.validation_errors import quote
+from perdure.workflows.batch.budget_requests import parse_allowance
+from perdure.workflows.loop import ConversationLoop
+from perdure.workflows.messages import parse_message, parse_start, to_inbox_item
+from perdure.workflows.requests import bad_request, parse_note, parse_response, resolve_response
 
-MAX_HANDOVER_BYTES = 120 * 1024
-"""Size limit of the next run's input; a larger inbox is recorded first."""
+CLOSED_MESSAGE = "The conversation is closed: start another one."
 
-MAX_RUN_EVENTS = 1500
-"""History events after which a run continues as new."""
+
+def unwrap(sent: tuple[Any, ...]) -> Any:
+    """Return the only argument of a handler, or all arguments if there is not exactly one.
+
+    A handler with a fixed signature would fail the workflow task on a wrong number of arguments.
+    """
+    return sent[0] if len(sent) == 1 else sent
 
 
 # Invalid input, as somebody may type it, fails the workflow with a sentence, and the next message
 # opens the conversation again. A bug only fails the workflow task, and waits for the next version.
 @workflow.defn(name="Conversation", failure_exception_types=[ValueError])
-class Conversation(StepRunner):
-    """The workflow of one conversation, whose log (not its history) must never be lost."""
+class Conversation:
+    """The workflow of one conversation, whose log (not its history) must never be lost.
+
+    A handler puts its request into the inbox, from which the loop takes it.
+    """
 
     @workflow.init
     def __init__(self, *sent: Any) -> None:
-        start = self.start = parse_start(sent)
-        self.conversation_id = start.conversation_id
-        self.user_id = start.user_id
-        self.is_opened = start.state is not None
-        self.state = start.state or State()
-        self.notes = start.notes
-        self.inbox: list[InboxItem] = list(start.inbox)
-        self.saved_seq = self.state.next_seq
-        self.model_queues = KnownModelQueues(start.model_queues)
-        self.result: AttemptSummary | None = None
-        self.published = (self.state.status, self.state.spec_seq)
-        self.step_tasks: list[asyncio.Task[None]] = []
-        self.interruptible: list[asyncio.Task[Any]] = []
-        self.is_stopping = False
+        self.loop = ConversationLoop(parse_start(sent))
 
     @workflow.run
     async def run(self, *sent: Any) -> ConversationStatus:  # noqa: ARG002 - `__init__` has it
-        try:
-            return await self.converse()
-        except asyncio.CancelledError:  # stop the steps, and record what they did
-            self.close()
-            return await self.converse()
+        return await self.loop.run()
 
-    async def converse(self) -> ConversationStatus:
-        await self.run_steps(Open(spec=self.start.spec) if not self.is_opened else None)
-        while True:
-            while await self.await_work():
-                if not await self.ensure_allowance():
-                    continue
-                await self.run_steps(*self.next_steps(self.seconds_left()))
-                if self.should_continue_as_new():
-                    workflow.continue_as_new(
-                        self.continuation(),
-                        initial_versioning_behavior=ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
-                    )
-            await self.end()
-            await workflow.wait_condition(lambda: bool(self.inbox) or self.handlers_finished())
-            if not self.inbox:
-                return self.status().model_copy(update={"scored": self.result})
+    @workflow.signal(description="Say something: a text, or {text, images, message_id, sender}.")
+    async def send_message(self, *message: Any) -> None:
+        self.loop.add(to_inbox_item(unwrap(message)))
 
-    async def end(self) -> None:
-        """Save the state of a conversation that ends, for now or for good; score an attempt."""
-        trial = self.start.attempt
-        if trial is not None:
-            self.result = await self.execute(
-                FinishAttempt(attempt=trial, state=self.state), AttemptSummary
+    @workflow.update(description="Say something, and learn where in the log it stands.")
+    async def submit_message(self, *message: Any) -> RecordedMessage:
+        item = parse_message(unwrap(message))
+        message_id = item.message_id or str(workflow.uuid4())
+        item = item.model_copy(update={"message_id": message_id})
+        await self.ensure_open()
+        self.loop.add(item)
+        await self.loop.wait_until(lambda: message_id in self.loop.state.message_seqs)
+        return self.event_position(self.loop.state.message_seqs[message_id])
+
+    @submit_message.validator
+    def check_message(self, *message: Any) -> None:
+        parse_message(unwrap(message))
+
+    @workflow.signal(description="Pause between two steps; messages are kept until it resumes.")
+    async def pause(self) -> None:
+        self.loop.inbox.append(PauseRequest())
+
+    @workflow.signal(description="Go on after a pause, an interrupt, an error or a limit.")
+    async def resume(self) -> None:
+        self.loop.inbox.append(ResumeRequest())
+
+    @workflow.signal(description="Stop the model or the tool that is at work; wait for the user.")
+    async def interrupt(self) -> None:
+        self.loop.interrupt()
+
+    @workflow.signal(description="Make the view smaller before the model is asked again.")
+    async def condense(self) -> None:
+        self.loop.inbox.append(CondenseRequest())
+
+    @workflow.signal(description="Of a batch to its sample: so much may be spent in all.")
+    async def grant(self, *allowance: Any) -> None:
+        if (parsed := parse_allowance(unwrap(allowance))) is not None:
+            self.loop.grant(parsed)
+
+    @workflow.signal(description="End the conversation for good; its log stays.")
+    async def close(self) -> None:
+        self.loop.close()
+
+    @workflow.signal(dynamic=True, description="Anything else leaves a note that there is no such.")
+    async def on_unknown_signal(self, name: str, sent: Sequence[RawValue]) -> None:  # noqa: ARG002
+        # The sender of a signal gets no answer.
+        self.loop.inbox.append(RefusedInput(detail=f"There is no signal {quote(name)}."))
+
+    @workflow.update(
+        description="Accept or reject waiting actions: {accept, calls or through, reason}."
+    )
+    async def respond(self, *response: Any) -> list[str]:
+        parsed = parse_response(unwrap(response))
+        await self.ensure_open()
+        item, actions = resolve_response(parsed, self.loop.state)
+        await self.loop.record(item)
+        return [action.tool_call_id for action in actions]
+
+    @respond.validator
+    def check_response(self, *response: Any) -> None:
+        parse_response(unwrap(response))
+
+    @workflow.update(
+        description="Change the model, the confirmation policy, the limits …: {field: value}."
+    )
+    async def configure(self, *changes: Any) -> RecordedMessage:
+        await self.change_spec(unwrap(changes))
+        return self.event_position(self.loop.state.spec_seq)
+
+    @configure.validator
+    def check_changes(self, *changes: Any) -> None:
+        if not isinstance(unwrap(changes), dict) or not unwrap(changes):
+            raise bad_request(
+                f"Name what is to change, as an object: {', '.join(CHANGEABLE_FIELDS)}."
             )
-        elif self.saved_seq != self.state.next_seq:
-            await self.run_steps(Close(state=self.state))
-        self.saved_seq = self.state.next_seq
 
-    def next_steps(self, seconds_left: float | None = None) -> Sequence[Step]:
-        steps = decide(self.state, self.inbox, seconds_left, self.notes)
-        if steps or self.start.attempt is None:
-            return steps
-        step = next_sample_step(self.start.attempt, self.state)
-        return (step,) if step else ()
+    @workflow.update(description="Note a title, tags or state: {title} or {tags} or {state}.")
+    async def note(self, *sent: Any) -> None:
+        note = parse_note(unwrap(sent))
+        await self.ensure_open()
+        if note.tags is not None:
+            await self.change_spec({"tags": note.tags})
+        for item in note.items():
+            await self.loop.record(item)
 
-    async def ensure_allowance(self) -> bool:
-        """Tell whether the allowance covers the next steps; if not, wait for a larger one."""
-        trial = self.start.attempt
-        if trial is None or self.inbox:
-            return True
-        missing = needed_allowance(trial, self.state, self.next_steps(self.seconds_left()))
-        if missing is None:
-            return True
-        await await_allowance(self, missing, self.seconds_left())
-        return False
+    @note.validator
+    def check_note(self, *sent: Any) -> None:
+        parse_note(unwrap(sent))
 
-    async def await_work(self) -> bool:
-        """Wait until there is something to do; return False once there never will be."""
-        if self.next_steps():
-            return True
-        if self.state.status == "closed" or self.is_done():
-            return False
-        if self.saved_seq != self.state.next_seq:
-            self.saved_seq = self.state.next_seq
-            await self.run_steps(SaveState(state=self.state))
-        return await self.await_inbox()
+    @workflow.query(description="Status and reason, turn, counts, tokens, cost, what waits.")
+    def status(self) -> ConversationStatus:
+        return self.loop.status()
 
-    def is_done(self) -> bool:
-        """Tell whether this delegated turn, or attempt at a sample, is over."""
-        waits = ("running", "paused", "waiting_for_confirmation")
-        has_begun = self.state.turn or (self.start.attempt and self.is_opened)
-        is_child = self.start.parent or self.start.attempt
-        return bool(is_child and has_begun) and self.state.status not in waits
+    async def ensure_open(self) -> None:
+        await self.loop.wait_until(lambda: self.loop.is_opened)
+        if self.loop.state.status == "closed":
+            raise ApplicationError(CLOSED_MESSAGE, type="Closed", non_retryable=True)
 
-    async def await_inbox(self) -> bool:
-        if self.start.attempt is not None:  # its batch waits, however long the pause
-            await workflow.wait_condition(lambda: bool(self.inbox))
-            return True
-        timeout = timedelta(seconds=self.spec.idle_timeout)
+    async def change_spec(self, changes: dict[str, Any]) -> None:
+        """Change the spec and wait until the log has it; changes follow one another."""
+        await self.ensure_open()
+        while self.is_changing():
+            await self.loop.wait_until(lambda: not self.is_changing())
         try:
-            await workflow.wait_condition(lambda: bool(self.inbox), timeout=timeout)
-        except TimeoutError:
-            return bool(self.inbox)
-        return True
+            item = check_changes(self.loop.spec, changes)
+        except ValueError as error:
+            raise bad_request(str(error)) from None  # as its cause may be of any length
+        await self.loop.record(item)
 
-    async def run_steps(self, *steps: Step | Open | None) -> None:
-        """Run the steps concurrently; a deadline that passes meanwhile stops them.
+    def is_changing(self) -> bool:
+        return any(isinstance(item, SpecChange) for item in self.loop.inbox)
 
-        After a cancellation this is called again, and first awaits the steps that still run.
-        """
-        if not self.step_tasks:
-            self.is_stopping = False
-            self.step_tasks = [
-                asyncio.create_task(self.run_and_apply(step)) for step in steps if step
-            ]
-        left = self.seconds_left()
-        if left is not None and left > 0:
-            try:
-                await workflow.wait_condition(self.is_idle, timeout=timedelta(seconds=left))
-            except TimeoutError:
-                self.stop()
-        await workflow.wait_condition(self.is_idle)
-        done, self.step_tasks = self.step_tasks, []
-        for task in done:
-            task.result()
-        self.publish_status()
-
-    def is_idle(self) -> bool:
-        return all(task.done() for task in self.step_tasks)
-
-    async def run_and_apply(self, step: Step | Open) -> None:
-        """Run a step, and apply its events or its failure to the state."""
-        if isinstance(step, Open):
-            await self.open(step)
-            return
-        try:
-            digests = await self.run_step(step)
-        except (ActivityError, asyncio.CancelledError) as error:
-            self.apply_failure(step, error)
-            return
-        self.state = fold(self.state, digests or [])
-        self.notes = update_notes(self.notes, self.state, digests or [])
-        if isinstance(step, Record):
-            del self.inbox[: step.from_inbox]
-        if isinstance(step, Condense) and not digests:
-            self.notes = postpone_condensing(self.notes, self.state)
-
-    def apply_failure(self, step: Step, error: StepError) -> None:
-        """Apply the failure of a step; events that it still wrote are folded later."""
-        if isinstance(step, Act | Delegate):
-            self.notes = note_lost_call(self.notes, step.action_seq, describe_lost_call(error))
-        elif isinstance(step, GenerateTitle):
-            self.notes = self.notes.model_copy(update={"title_failed": True})
-        elif isinstance(error, ActivityError) and is_unprovoked(error):
-            self.inbox.append(failure_item(step, error))
-
-    async def open(self, step: Open) -> None:
-        step = step.model_copy(
-            update={
-                "items": self.opening_items(step.spec),
-                "parent": self.start.parent,
-                "attempt": self.start.attempt,
-            }
-        )
-        self.state = await self.execute(step, State)
-        left = self.inbox[len(step.items) :]
-        self.inbox = [item for item in left if not is_recorded(self.state, item)]
-        self.is_opened = True
-
-    def opening_items(self, spec: Agent | None) -> tuple[InboxItem, ...]:
-        """Return the items to record with the opening: none if a long prompt leaves no room."""
-        items = select_items([item for item in self.inbox if isinstance(item, UserMessage)])
-        if list(items) != self.inbox[: len(items)]:
-            return ()
-        size = sum(map(json_size, items)) + (len(spec.model_dump_json()) if spec else 0)
-        return items if size < MAX_RECORD_BYTES else ()
-
-    def seconds_left(self) -> float | None:
-        deadline = self.spec.limits.deadline
-        if deadline is None:
-            return None
-        return (datetime.fromisoformat(f"{deadline}+00:00") - workflow.now()).total_seconds()
-
-    def should_continue_as_new(self) -> bool:
-        """Tell whether to continue as new, which must not happen while an update is handled."""
-        info = workflow.info()
-        long = (
-            info.get_current_history_length() > MAX_RUN_EVENTS
-            or info.is_continue_as_new_suggested()
-        )
-        old = info.is_target_worker_deployment_version_changed()
-        # The late result of a lost call must be resolved by the same run.
-        resolved = find_lost_call(self.state, self.notes) is None
-        due = (long or old) and resolved and self.handlers_finished()
-        return due and json_size(self.continuation()) < MAX_HANDOVER_BYTES
-
-    def handlers_finished(self) -> bool:
-        return workflow.all_handlers_finished()
-
-    def continuation(self) -> Start:
-        changes = {
-            "state": self.state,
-            "notes": self.notes,
-            "inbox": tuple(self.inbox),
-            "model_queues": self.model_queues.as_input(),
-        }
-        return self.start.model_copy(update={"spec": None, **changes})
-
-    def publish_status(self) -> None:
-        """Update the details and search attributes that the Temporal UI shows."""
-        workflow.set_current_details(
-            status_markdown(self.conversation_id, self.user_id, self.state)
-        )
-        status = (self.state.status, self.state.spec_seq)
-        if self.start.searchable and self.published != status:
-            workflow.upsert_search_attributes(
-                search_attributes(self.user_id, self.state, workflow.now().astimezone(UTC))
-            )
-        self.published = status
+    def event_position(self, seq: int) -> RecordedMessage:
+        event_id = uuid.uuid5(uuid.UUID(self.loop.conversation_id), str(seq))
+        return RecordedMessage(seq=seq, event_id=str(event_id))

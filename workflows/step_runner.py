@@ -1,13 +1,16 @@
 """Running the steps of a conversation as activities, and stopping them."""
 
 import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 from temporalio.workflow import ActivityConfig
 
-from perdure.agent.loop.start import Delegation
+from perdure.agent.loop.start import Delegation, Start
+from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import (
     Act,
     Close,
@@ -22,35 +25,68 @@ from perdure.agent.loop.steps import (
     Task,
     Think,
 )
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.summary import EventSummary
 from perdure.workflows.activity_options import activity_options, home_queue_options
 from perdure.workflows.children import STOPPED_BEFORE_START, run_child
-from perdure.workflows.handlers import Handlers
 from perdure.workflows.model_queues import KnownModelQueues
 from perdure.workflows.step_failures import was_never_started, workflow_failure
 
 INTERRUPTIBLE_STEPS = (Think, Condense, GenerateTitle, Act, Delegate)
 """Steps that an interrupt stops."""
 
+PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
+"""The spec whose timeouts count until the log has been opened."""
 
-class StepRunner(Handlers):
-    """Runs each step by the activity of its kind, and can stop the steps that run."""
 
-    user_id: str
-    model_queues: KnownModelQueues
-    interruptible: list[asyncio.Task[Any]]
-    is_stopping: bool
+class StepRunner:
+    """The steps of one conversation that run: each as the activity of its kind.
 
-    async def run_step(self, step: Step) -> list[EventSummary] | None:
+    `read_state` returns the state of this moment, which other steps may have changed meanwhile.
+    """
+
+    def __init__(self, start: Start, read_state: Callable[[], State]) -> None:
+        self.start = start
+        self.read_state = read_state
+        self.model_queues = KnownModelQueues(start.model_queues)
+        self.interruptible: list[asyncio.Task[Any]] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.is_stopping = False
+
+    async def run_all(
+        self, works: Sequence[Callable[[], Coroutine[Any, Any, None]]], seconds_left: float | None
+    ) -> None:
+        """Run coroutines concurrently; stop their steps after `seconds_left`.
+
+        After a cancellation this is called again, and first awaits those that still run.
+        """
+        if not self.tasks:
+            self.is_stopping = False
+            self.tasks = [asyncio.create_task(work()) for work in works]
+        if seconds_left is not None and seconds_left > 0:
+            try:
+                await workflow.wait_condition(self.is_idle, timeout=timedelta(seconds=seconds_left))
+            except TimeoutError:
+                self.stop()
+        await workflow.wait_condition(self.is_idle)
+        done, self.tasks = self.tasks, []
+        for task in done:
+            task.result()
+
+    def is_idle(self) -> bool:
+        return all(task.done() for task in self.tasks)
+
+    async def run_step(self, step: Step) -> list[EventSummary]:
+        """Run a step, and return the summaries of its events. Raises what `execute` raises."""
         match step:
             case Delegate():
                 return await self.delegate(step)
             case SaveState() | Close():
                 await self.execute(step, type(None))
-                return None
+                return []
             case _:
-                digests: list[EventSummary] = await self.execute(step, list[EventSummary])
-                return digests
+                summaries: list[EventSummary] = await self.execute(step, list[EventSummary])
+                return summaries
 
     async def delegate(self, step: Delegate) -> list[EventSummary]:
         """Run the step in a child conversation, and record its report."""
@@ -69,36 +105,37 @@ class StepRunner(Handlers):
             action_seq=step.action_seq,
             child=errand.start.conversation_id,
             spec_seq=step.spec_seq,
-            files_seq=self.state.files_seq,
+            files_seq=self.read_state().files_seq,
             failure=failure,
         )
-        digests: list[EventSummary] = await self.execute(report, list[EventSummary])
-        return digests
+        summaries: list[EventSummary] = await self.execute(report, list[EventSummary])
+        return summaries
 
     async def execute(self, step: Step | Open, result_type: Any) -> Any:
         """Run the activity of the step's kind; its events begin at the next slot of the log.
 
         Raises ActivityError, or ApplicationError if this run must end.
         """
+        state = self.read_state()
         task = Task[Any](
-            conversation_id=self.conversation_id,
-            user_id=self.user_id,
-            base=self.state.next_seq,
+            conversation_id=self.start.conversation_id,
+            user_id=self.start.user_id,
+            base=state.next_seq,
             step=step,
         )
-        options = activity_options(step, self.state, self.spec)
+        spec = state.spec or PLACEHOLDER_SPEC
+        options = activity_options(step, state, spec)
         try:
-            if (queue := self.home_queue_of(step)) is not None:
+            if (queue := self.home_queue_of(step, state)) is not None:
+                at_home: ActivityConfig = {**options, **home_queue_options(queue, spec)}
                 try:
-                    return await self.run_activity(
-                        step, task, result_type, {**options, **home_queue_options(queue, self.spec)}
-                    )
+                    return await self.run_activity(step, task, result_type, at_home)
                 except ActivityError as error:
                     if not was_never_started(error):
                         raise
             return await self.model_queues.route(
                 step,
-                self.spec,
+                spec,
                 options,
                 lambda queued: self.run_activity(step, task, result_type, queued),
             )
@@ -107,13 +144,13 @@ class StepRunner(Handlers):
                 raise fatal from error
             raise
 
-    def home_queue_of(self, step: Step | Open) -> str | None:
+    def home_queue_of(self, step: Step | Open, state: State) -> str | None:
         """Return the queue of the workers that have the files which the step needs."""
         if isinstance(step, FinishAttempt) and step.attempt.scores_workspace:
-            return self.state.home
+            return state.home
         if not isinstance(step, Act | Delegate | Report):
             return None
-        return self.state.home or (self.start.parent.home if self.start.parent else None)
+        return state.home or (self.start.parent.home if self.start.parent else None)
 
     async def run_activity(
         self, step: Step | Open, task: Task[Any], result_type: Any, options: ActivityConfig

@@ -114,7 +114,8 @@ class Conversation:
         Raises NotFound, StoreError, and Unreachable if neither Temporal nor the log knows of it.
         """
         status, trouble = await asyncio.gather(self.workflow.query_status(), self._diagnose())
-        status = status or await self._read_logged_status()
+        if status is None or (trouble is not None and trouble.is_over):
+            status = await self._read_logged_status()  # which a failed workflow may not have read
         if trouble is None or (trouble.cause == ENDED_CAUSE and status.status != "running"):
             return status
         return status.model_copy(update={"trouble": trouble.sentence})

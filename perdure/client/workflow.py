@@ -263,4 +263,5 @@ def _to_client_error(error: WorkflowUpdateFailedError) -> ClientError:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return Invalid(str(cause))
-    return Conflict(cause.message) if cause.type == "Closed" else Invalid(cause.message)
+    is_invalid = cause.type in ("BadMessage", "BadRequest")
+    return Invalid(cause.message) if is_invalid else Conflict(cause.message)

@@ -8,20 +8,26 @@ from temporalio import workflow
 from perdure.agent.loop.start import ConversationStatus
 from perdure.agent.loop.steps import Open, Step
 from perdure.workflows.conversation import Conversation
+from perdure.workflows.loop import ConversationLoop
+from perdure.workflows.messages import parse_start
 
 
-@workflow.defn(name="Conversation", failure_exception_types=[ValueError])
-class NewerConversation(Conversation):
+class NewerLoop(ConversationLoop):
     """It takes breath before each step."""
-
-    @workflow.init
-    def __init__(self, *sent: Any) -> None:
-        super().__init__(*sent)
-
-    @workflow.run
-    async def run(self, *sent: Any) -> ConversationStatus:
-        return await super().run(*sent)
 
     async def run_steps(self, *steps: Step | Open | None) -> None:
         await workflow.sleep(timedelta(milliseconds=1))
         await super().run_steps(*steps)
+
+
+@workflow.defn(name="Conversation", failure_exception_types=[ValueError])
+class NewerConversation(Conversation):
+    """The workflow around the newer loop."""
+
+    @workflow.init
+    def __init__(self, *sent: Any) -> None:
+        self.loop = NewerLoop(parse_start(sent))
+
+    @workflow.run
+    async def run(self, *sent: Any) -> ConversationStatus:
+        return await super().run(*sent)

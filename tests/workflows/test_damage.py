@@ -54,21 +54,24 @@ async def test_a_damaged_conversation_is_read_and_not_opened_again(
         said = (await entries(talk))[-1]
         await alter(harness, talk, said)
         sentence = f"The log of {talk.id} is damaged at seq {said.seq}: it can be read, not"
+        await talk.send("Are you there?", message_id="m")
         with pytest.raises(Conflict, match=sentence):
-            await talk.send("Are you there?")
+            await talk.wait_for_turn("m")
         with pytest.raises(Conflict, match=f"perdure fork {talk.id} --at {said.seq - 1}"):
-            await talk.resume()
-        assert (await talk.status()).next_seq == said.seq + 1
+            await talk.submit("Are you there?")
+        status = await talk.status()
+        assert (status.next_seq, status.status) == (said.seq + 1, "finished")
+        assert sentence in (status.trouble or "")
         assert not await talk.workflow.is_running()
+        sent = await perdure("send", talk.id, "Hello?", "--wait")
+        assert (sent.code, sentence in sent.err) == (4, True), sent
         forked = await fork(harness.client, talk.id, said.seq - 1)
         await forked.conversation.send("Are you there?", message_id="m")
         assert (await forked.conversation.wait_for_turn("m")).status == "finished"
-    sent, verified, shown = await asyncio.gather(
-        perdure("send", talk.id, "Hello?"),
+    verified, shown = await asyncio.gather(
         perdure("verify", "--all", "-ojson"),
         perdure("show", talk.id),
     )
-    assert (sent.code, sentence in sent.err) == (4, True), sent
     assert verified.code == 1
     told = {one["id"]: one for one in verified.json}
     assert told[forked.conversation.id]["whole"]

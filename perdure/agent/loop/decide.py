@@ -95,6 +95,15 @@ def select_items(inbox: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
     return tuple(selected)
 
 
+def select_opening_items(inbox: Sequence[InboxItem], spec: Agent | None) -> tuple[InboxItem, ...]:
+    """Select the messages to record with the opening: none if a long prompt leaves no room."""
+    items = select_items([item for item in inbox if isinstance(item, UserMessage)])
+    if items != tuple(inbox[: len(items)]):
+        return ()
+    size = sum(map(json_size, items)) + (json_size(spec) if spec else 0)
+    return items if size < MAX_RECORD_BYTES else ()
+
+
 def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
     waiting = select_items(inbox)
     items = tuple(_drop_repeated_rejections(state, waiting))
