@@ -23,8 +23,11 @@ from reliability.mutants.faults import Fault
 PLANTED, VERDICTS = "PERDURE_MUTANTS_PLANTED", "PERDURE_MUTANTS_VERDICTS"
 """Environment variables: the file of faults to plant, and the descriptor for the verdicts."""
 
-FAULT_TIMEOUT = 300
-"""Seconds that the tests of one fault may take; a fault that makes them hang is caught."""
+FAULT_SECONDS = 150
+"""Seconds after which no further test is begun for a fault: it has survived."""
+
+HANGING_SECONDS = FAULT_SECONDS + 150
+"""Seconds after which the tests of a fault hang beyond their own time-out: it is caught."""
 
 _failed: list[str] = []
 
@@ -48,6 +51,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             affected = functions.get(os.path.realpath(path), [])
             try:
                 items = _nearest_first(session, planted["files"])
+                assert items, f"no test of {planted['files']} was collected"
                 caught_by = _find_failing(items, unreliable, (affected, pairs), path, original)
             finally:
                 path.write_bytes(original)
@@ -60,7 +64,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 def _nearest_first(session: pytest.Session, files: Sequence[str]) -> list[pytest.Item]:
     rank = {os.path.realpath(file): nth for nth, file in enumerate(files)}
     items = [item for item in session.items if os.path.realpath(item.path) in rank]
-    return sorted(items, key=lambda item: rank[os.path.realpath(item.path)])
+    return sorted(
+        items,
+        key=lambda item: (
+            item.get_closest_marker("long") is not None,
+            rank[os.path.realpath(item.path)],
+        ),
+    )
 
 
 def _find_failing(
@@ -105,7 +115,7 @@ def _run_in_fork(
         os.write(writing, (failing or "none").encode())
         os._exit(0)
     os.close(writing)
-    until = time.monotonic() + FAULT_TIMEOUT
+    until = time.monotonic() + HANGING_SECONDS
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         if time.monotonic() > until:
             os.killpg(child, signal.SIGKILL)
@@ -120,9 +130,10 @@ def _run_in_fork(
 
 def _run_until_failure(items: list[pytest.Item]) -> str | None:
     _failed.clear()
+    deadline = time.monotonic() + FAULT_SECONDS
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if _failed:
+        if _failed or time.monotonic() > deadline:
             break
     if items:
         items[0].session._setupstate.teardown_exact(None)  # stops the servers

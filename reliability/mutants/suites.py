@@ -21,7 +21,7 @@ FAR = 99
 """The distance of what no imports connect."""
 
 NEIGHBOURS = {
-    "__init__": ("test_public_names.py",),
+    "__init__": ("test_public_api.py",),
     "activities": ("workflows",),
     "errors": ("client", "cli"),
     "events": ("agent",),
@@ -53,9 +53,18 @@ class Copy:
         faults = self.tree / "planted.json"
         faults.write_text(json.dumps(planted))
         tests = sorted({file for fault in planted for file in fault["files"]})
-        command = [str(self.tree / ".venv/bin/python"), "-m", "pytest", "-q"]
+        command = [str(self.tree / ".venv/bin/python"), "-m", "pytest", "-q", "-m", ""]
         process = subprocess.Popen(
-            [*command, "-p", "reliability.mutants.session", "-p", "no:cacheprovider", *tests],
+            [
+                *command,
+                "--timeout",
+                "60",
+                "-p",
+                "reliability.mutants.session",
+                "-p",
+                "no:cacheprovider",
+                *tests,
+            ],
             cwd=self.tree,
             env={
                 **os.environ,
@@ -77,8 +86,10 @@ class Copy:
     def test_files(self, module: str, room: str, *, nearest_only: bool) -> list[str]:
         """List the test files of a module's room, nearest first."""
         distances = self._imports.distances(module)
-        folders = [self.tree / "tests" / name for name in (room, *NEIGHBOURS.get(room, ()))]
-        files = [str(file.relative_to(self.tree)) for path in folders for file in _test_files(path)]
+        names = (room, f"test_{room}.py", *NEIGHBOURS.get(room, ()))
+        paths = [self.tree / "tests" / name for name in names]
+        files = [str(file.relative_to(self.tree)) for path in paths for file in _test_files(path)]
+        assert files, f"the room {room} has no tests"
         stem = Path(module).stem
 
         def nearness(path: str) -> tuple[bool, int]:
