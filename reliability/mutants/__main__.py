@@ -2,9 +2,9 @@
 
 Each fault is planted in a copy of the working tree, and the tests of its room are run against it,
 the nearest by name and imports first and the `long` ones last, for some minutes. Tests that fail
-without the fault as well are left out; a test that hangs catches the fault. The sample is spread over all rooms by their lines,
-and is a function of `--seed`. What survives is judged in `survivors.md`. Exits 1 where fewer than
-`--at-least` of the faults are caught.
+without the fault as well are left out; a test that hangs catches the fault. The sample is spread
+over all rooms by their lines, and is a function of `--seed`. What survives is judged in
+`survivors.md`. Exits 1 where fewer than `--at-least` of the faults are caught.
 """
 
 import argparse
