@@ -91,7 +91,7 @@ async def overhead(
 
 
 def overheads(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]:
-    """How much more the batch took, as a part of what its conversations take: by round."""
+    """Compute by how much longer a batch took than its conversations, as a share, by round."""
     pairs = zip(runs["batch"], runs["alone"], strict=True)
     return [batch[name] / bare[name] - 1 for batch, bare in pairs]
 

@@ -35,7 +35,7 @@ class History:
 
 
 async def measure_history(stage: BatchEnvironment, samples: int, concurrency: int) -> History:
-    """That of a batch of short samples."""
+    """Measure the history of a batch of short samples."""
     batch = await stage.batch("word", samples, concurrency)
     progress = await batch.handle.result()
     assert progress.scored == samples, progress

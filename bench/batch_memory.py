@@ -60,7 +60,7 @@ def take_sample(stage: BatchEnvironment, finished: int) -> MemorySample:
 
 
 def make_table(seen: Sequence[MemorySample]) -> list[dict[str, Any]]:
-    """What was seen when so many samples were finished; the rates are since the row before."""
+    """Tabulate the measurements by finished samples; rates are those since the row before."""
     rows = [seen[0]]
     for mark in (*MARKS, seen[-1].finished):
         if mark <= seen[-1].finished:

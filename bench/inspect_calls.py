@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def count_calls(file: Path, prefix: str = "") -> Counter[str]:
-    """How often for each sample whose name begins so."""
+    """Count the calls of each sample whose name begins so."""
     lines = file.read_text().split() if file.exists() else ()
     return Counter(line for line in lines if line.startswith(prefix))
 

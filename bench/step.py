@@ -116,7 +116,7 @@ async def _floor(bench: Bench, queue: str, steps: int) -> Handle:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is measured: which store, and which way to the model."""
+    """A way to run the benchmark: a store, and a way to the model."""
 
     name: str
     on_s3: bool = False
@@ -180,7 +180,7 @@ async def _history(handle: Handle) -> tuple[int, int]:
 
 
 async def measure_drift(bench: Bench, shape: Shape, steps: int) -> float:
-    """How much longer a step takes in the last tenth of a conversation than in the first.
+    """Compare a step in the last tenth of a conversation with one in the first.
 
     Medians of the time between two observations, by the log's own timestamps.
     """

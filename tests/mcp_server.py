@@ -74,12 +74,12 @@ def long(characters: int) -> str:
 
 
 def surroundings() -> dict[str, Any]:
-    """Where it runs and what it sees."""
+    """Report the server's working directory and environment."""
     return {"cwd": str(Path.cwd()), "pid": os.getpid(), "environment": dict(os.environ)}
 
 
 def everything() -> CallToolResult:
-    """One of each kind of content."""
+    """Return one block of each kind of content."""
     return CallToolResult(
         content=[
             TextContent(text="a text"),

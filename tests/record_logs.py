@@ -121,7 +121,7 @@ def objects(root: Path) -> dict[str, str]:
 
 
 async def prompt_of(log: EventLog) -> list[dict[str, Any]]:
-    """What the model is shown of the whole log."""
+    """Return the messages for the model from the whole log."""
     transcript = Transcript()
     transcript.extend([one.event for one in await log.read(0, await log.end())])
     return transcript.messages()

@@ -111,7 +111,7 @@ TOOLS = (raise_them, keep_them)
 
 
 def echo() -> str:
-    """What is in the copy."""
+    """Return the content of the copy."""
     return Path(COPY).read_text()
 
 

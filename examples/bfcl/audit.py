@@ -17,7 +17,7 @@ ANSWERS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
 
 
 def audit(conversation_id: str, objects: Objects) -> list[str]:
-    """What is wrong with the log that these objects are."""
+    """Find what is wrong with the log in these objects."""
     events = parse_objects(objects)
     return [
         *_names(objects),

@@ -99,7 +99,7 @@ def _text(result: object) -> str:
 
 
 class Conversation:
-    """One conversation as this worker knows it; one call at a time."""
+    """A conversation as this worker knows it; its calls are made one at a time."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()

@@ -77,7 +77,7 @@ class WorkerPool:
         await asyncio.gather(*map(_ended, self._members))
 
     async def _polling_workers(self) -> list[ForkServerProcess]:
-        """Those that ask Temporal for steps to do, in the order in which they were started."""
+        """List the workers that poll Temporal for steps, in the order of their starts."""
         asking = await find_pollers(self.temporal, self.task_queue)
         return [worker for worker in self._members if worker.pid in asking]
 
@@ -101,7 +101,7 @@ async def _ended(worker: ForkServerProcess) -> None:
 
 
 async def count_running_steps(pid: int, workflows: Iterable[WorkflowHandle[object, object]]) -> int:
-    """How many steps Temporal believes to be running in the worker process `pid`."""
+    """Count the steps that Temporal believes to be running in the worker process `pid`."""
     described = await asyncio.gather(*(handle.describe() for handle in workflows))
     pending = (step for one in described for step in one.raw_description.pending_activities)
     started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED

@@ -14,7 +14,7 @@ ANNOTATIONS = ToolAnnotations(idempotentHint=True, destructiveHint=False, openWo
 
 @dataclass(frozen=True)
 class Sample:
-    """One conversation of the benchmark; `truth` has the calls of each turn, as Python text.
+    """A conversation of the benchmark; `truth` has the calls of each turn, as Python text.
 
     `entry` is the sample as published, for upstream's machinery.
     """

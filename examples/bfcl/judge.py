@@ -32,7 +32,7 @@ class ToolCall:
 
 @dataclass
 class Turn:
-    """What one message of the user led to; `steps` has the calls of each answer of the model."""
+    """The turn that a user's message began; `steps` has the calls of each answer of the model."""
 
     text: str
     steps: dict[str, list[ToolCall]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def _made(action: StoredEvent, result: str | None) -> ToolCall:
 
 
 def _called(call: Mapping[str, Any], result: str | None) -> ToolCall:
-    """What cannot be read as arguments was refused, and is none."""
+    """List the calls that were made; one with unreadable arguments was refused, and is left out."""
     try:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:
@@ -114,7 +114,7 @@ def _called(call: Mapping[str, Any], result: str | None) -> ToolCall:
 
 
 def check_sample(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
-    """Where the conversation is not the sample's at all, so that no checker could judge it."""
+    """Find whether the conversation is another sample's, so that no checker could judge it."""
     if len(turns) != len(sample.turns):
         yield f"The log has {len(turns)} messages of the user, the sample {len(sample.turns)}."
     for number, (turn, due) in enumerate(zip(turns, sample.turns, strict=False), 1):
@@ -128,7 +128,7 @@ def check_sample(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
 
 
 def check_results(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
-    """Where a result is not what upstream gets for the same calls in the same order."""
+    """Find results that differ from upstream's for the same calls in the same order."""
     calls = [call for turn in turns for call in turn.calls]
     results = upstream.execute(sample.entry, [call.python for call in calls])
     for call, due in zip(calls, results, strict=True):

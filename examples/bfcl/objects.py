@@ -16,7 +16,7 @@ NAME = re.compile(r"/events/(\d{6,})_([0-9a-f-]{36})\.json$")
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """One event object: what its key says, and what it holds; `fields` is empty if unreadable."""
+    """An event object: its key's parts and its content; `fields` is empty if unreadable."""
 
     key: str
     seq: int
@@ -48,7 +48,7 @@ def _fields(body: bytes) -> Mapping[str, Any]:
 
 
 async def fetch_objects(store: Store, prefix: str) -> Objects:
-    """All objects whose keys begin with `prefix`."""
+    """Fetch all objects whose keys begin with `prefix`."""
     found: dict[str, bytes] = {}
     last = ""
     while keys := await store.list(prefix, after=last):

@@ -25,7 +25,7 @@ def seconds(text: str) -> float:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """How it is run: the same for all of them."""
+    """Add the options that all runs of the benchmark have."""
     parser.add_argument("--concurrency", type=count, default=16, help="conversations at a time")
     parser.add_argument("--workers", type=count, default=2, help="worker processes")
     parser.add_argument(

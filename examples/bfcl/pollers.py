@@ -1,4 +1,4 @@
-"""Which processes Temporal knows to be at work."""
+"""The processes that poll Temporal for work."""
 
 from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue

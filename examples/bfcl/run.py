@@ -38,7 +38,7 @@ You help a person with the tools you have: do what is asked for, then say what y
 
 @dataclass(frozen=True)
 class Plan:
-    """Which samples to run and how.
+    """The samples to run, and the kills during the run.
 
     A worker is killed `kill_every` seconds after the last one was replaced, if that is not None;
     then there must be more than SURVIVORS `workers`.
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a sample went; it passed if there are no `failures`."""
+    """The result of a sample; it passed if there are no `failures`."""
 
     sample: Sample
     failures: Sequence[str]
@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass
 class Report:
-    """What came of a plan; `hits` are the kills of a worker that had a step in its hands."""
+    """The results of a plan; `hits` are the kills of a worker that ran a step."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     kills: int = 0

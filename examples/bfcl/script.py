@@ -9,7 +9,7 @@ from perdure.testing.script import Script, ScriptedAnswer, ScriptedToolCall
 
 
 def script(sample: Sample) -> Script:
-    """What the model says in the whole conversation; its name is that of the sample."""
+    """Build the model's answers of the whole conversation, under the name of the sample."""
     turns = enumerate(sample.truth)
     answers = [answer for turn, calls in turns for answer in _turn(sample, turn, calls)]
     return Script(name=sample.id, answers=tuple(answers))

@@ -35,7 +35,7 @@ async def start_servers(folder: Path, name: str) -> AsyncIterator[tuple[Client, 
 def _environment(
     temporal: TemporalServer, seaweed: Seaweed, folder: Path, name: str
 ) -> dict[str, str]:
-    """What a worker is told of where things are."""
+    """Build the environment of a worker: the addresses of server, store and folders."""
     own = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
     return own | {
         "AWS_ACCESS_KEY_ID": seaweed.access_key,

@@ -39,7 +39,7 @@ def ground_truths() -> dict[str, list[list[str]]]:
 
 
 def documents(class_name: str) -> list[dict[str, Any]]:
-    """How a model is told of the methods of a back-end."""
+    """Describe the methods of a back-end to a model."""
     return _lines("multi_turn_func_doc", MULTI_TURN_FUNC_DOC_FILE_MAPPING[class_name])
 
 
@@ -76,7 +76,7 @@ def backend(entry: Mapping[str, Any], class_name: str) -> Any:
 
 
 def execute(entry: Mapping[str, Any], calls: Sequence[str]) -> list[str]:
-    """What the calls return when upstream's own machinery makes them on new back-ends."""
+    """Make the calls by upstream's own machinery on new back-ends, and return their results."""
     model = _model_name()
     try:
         results, _ = multi_turn_utils.execute_multi_turn_func_call(

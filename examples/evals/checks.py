@@ -23,7 +23,7 @@ MAX_SHOWN_FAILURES = 5
 
 
 def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
-    """Whether each scorer gave each sample what is due, and all that is told adds up to it."""
+    """Check that each scorer gave each sample its due score, and that all totals add up to it."""
     counts = run.progress
     if (counts.scored, counts.missing, counts.failed, counts.limited, counts.running) != (
         len(due), 0, 0, 0, 0,
@@ -48,7 +48,7 @@ def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
 
 
 def check_calls(run: Run, answers: int) -> Iterator[str]:
-    """Whether each answer was asked for once: again only after a worker was killed meanwhile."""
+    """Check that each answer was requested once: again only after a kill of a worker meanwhile."""
     asked = run.asked
     if asked.answers != answers:
         yield f"The model gave {asked.answers} answers, and {answers} are due."
@@ -62,7 +62,7 @@ def check_calls(run: Run, answers: int) -> Iterator[str]:
 
 
 async def check_logs(run: Run, also: Judge | None = None) -> list[str]:
-    """What is wrong with the logs of the samples: each has one attempt, and so one log.
+    """Find what is wrong with the logs of the samples: each has one attempt, and so one log.
 
     `also` looks at each result and the objects of its log. Few of them are held at a time.
     """

@@ -33,7 +33,7 @@ POLL_INTERVAL = 5.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run: `batch` makes it for a model at a URL, `scripts` and `name_of` are that model.
+    """A run: `batch` makes its batch for a model at a URL, `scripts` and `name_of` are that model.
 
     `warm` is the module that each worker has imported. A worker is killed `kill_every` seconds
     after the last one was replaced, if that is not None; then there must be over SURVIVORS

@@ -37,7 +37,7 @@ class RequestTimes:
 
     @property
     def again(self) -> int:
-        """How many calls were for an answer that had been asked for before."""
+        """Count the calls for an answer that had been requested before."""
         return self.calls - self.answers
 
 
@@ -85,7 +85,7 @@ async def serve(
 
 
 def texts(messages: Messages, role: str) -> list[str]:
-    """What was said in this role, message by message."""
+    """Return the texts of the messages of this role."""
     return [_text(one.get("content")) for one in messages if one.get("role") == role]
 
 

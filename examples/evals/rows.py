@@ -32,7 +32,7 @@ WRONG_ANSWER = "?"
 
 
 class TooFew(Exception):
-    """There are not so many rows."""
+    """The data set has fewer rows than were requested."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def rotate_targets(question: str, targets: Sequence[str]) -> list[str]:
 
 
 def other_answers(chat_set: ChatSet, line: Line) -> Iterator[str]:
-    """What is right elsewhere in the set, from the next line on."""
+    """Return right answers of other rows of the set, from the next line on."""
     place = chat_set.lines.index(line)
     for other in (*chat_set.lines[place + 1 :], *chat_set.lines[:place]):
         ideal = other.fields.get("ideal")

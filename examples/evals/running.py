@@ -32,7 +32,7 @@ def print_progress(progress: Progress) -> None:
 
 
 def report_lines(run: Run) -> Iterator[str]:
-    """What there is to say of a batch, line by line."""
+    """Report a batch, line by line."""
     found = summarize(run.results, run.progress.expected)
     counts = found.counts
     yield (

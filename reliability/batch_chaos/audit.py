@@ -117,14 +117,14 @@ async def audit_conversation(
 
 
 def is_expected_error(event: StoredEvent, sample: PlannedSample) -> bool:
-    """Whether it is the error by which the sample has to end."""
+    """Check that it is the error by which the sample has to end."""
     due = FAILED[sample.kind][1] if sample.kind in FAILED else "max_iterations"
     ends = sample.kind in FAILED or sample.kind == "endless"
     return ends and event.kind == "ConversationErrorEvent" and event.fields.get("code") == due
 
 
 def check_starts(events: Sequence[StoredEvent], sample: PlannedSample) -> Iterator[str]:
-    """Whether it was begun, and set up, once, and every turn said once."""
+    """Check that the sample was begun and set up once, and every turn said once."""
     runs = {(one.fields.get("origin") or {}).get("run") for one in events}
     if len(runs) != 1:
         yield f"its events are of {len(runs)} workflows: it was begun more than once"

@@ -35,7 +35,7 @@ SCRIPT = Script(name=MODEL, answers=(ScriptedAnswer(content="-"),))
 
 
 class RequestId(NamedTuple):
-    """Which answer: the `number`-th of a sample for a purpose, from 0."""
+    """The identity of an answer: the `number`-th of a sample for a purpose, from 0."""
 
     sample: int
     purpose: str
@@ -44,7 +44,7 @@ class RequestId(NamedTuple):
 
 @dataclass(eq=False)
 class Call(CallCounter):
-    """One request that was to be answered: who made it, and when it began, by the monotonic clock.
+    """A request to the model: its caller, and its beginning by the monotonic clock.
 
     `answered` is when the last of the answer was sent; None: it never was.
     """

@@ -55,7 +55,7 @@ FAILED: dict[SampleKind, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PlannedSample:
-    """One sample. `number` counts them from 0."""
+    """A planned sample. `number` counts them from 0."""
 
     number: int
     kind: SampleKind
@@ -97,7 +97,7 @@ class PlannedSample:
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """What the model says to it, in order; in the last words, `{}` is what a tool said."""
+        """Return the model's replies in order; `{}` in the last one is the result of a tool."""
         chance = random.Random(f"sample {self.number}")
         said = make_replies(self.kind, self.word, chance)
         return tuple(add_delay(one, nth, chance) for nth, one in enumerate(said))
@@ -117,7 +117,7 @@ class PlannedSample:
         return self.answer == self.target
 
     def grade(self) -> ScriptedAnswer:
-        """What the grading model says: by the plan, and so whatever it is shown is checked."""
+        """Answer as the grading model, by the plan, so that its input is checked too."""
         letter = "C" if self.is_right else "I"
         return ScriptedAnswer(content=f"So it is.\nGRADE: {letter}", usage=GRADED, delay=0.1)
 
@@ -165,7 +165,7 @@ kind = "{GRADER}"
 
 
 def expected_result(one: PlannedSample, batch: str) -> SampleResult:
-    """What has to come of a sample; how long it took is left out."""
+    """Compute the result that a sample must have, without its duration."""
     sample = one.sample
     failed = FAILED.get(one.kind)
     replies = [reply for reply in one.replies if isinstance(reply, ScriptedAnswer)]

@@ -48,7 +48,7 @@ class Report:
             )
 
     def compare_with_undisturbed(self, undisturbed: "Report") -> None:
-        """Whether the results are those of the same batch when nobody disturbed it."""
+        """Compare the results with those of the same batch without disturbance."""
         mine, theirs = self.audit.results, undisturbed.audit.results
         for name in sorted({*mine, *theirs}):
             if without_batch_name(mine.get(name)) != without_batch_name(theirs.get(name)):
@@ -116,7 +116,7 @@ class Report:
 
 
 def make_summary(results: Sequence[SampleResult], expected: int) -> Summary:
-    """As `perdure batch results` makes it, of what does not depend on time."""
+    """Summarize as `perdure batch results` does, without the values that depend on time."""
     plain = [
         one.model_copy(update={"attempts": tuple(map(comparable, one.attempts))})
         for one in sorted(results, key=lambda one: one.id)
@@ -134,7 +134,7 @@ def without_batch_name(result: SampleResult | None) -> SampleResult | None:
 
 
 def explain_losses(lost: Sequence[LostCall]) -> dict[str, Any]:
-    """How many, by what befell their workers; and how soon after the answer, in seconds."""
+    """Count lost answers by the fate of their workers, with the seconds since the answer."""
     whys = Counter(one.disruption.kind if one.disruption else "nothing" for one in lost)
     after = [one.after for one in lost if one.disruption and one.disruption.kind == "killed"]
     told: dict[str, Any] = {"count": len(lost), "worker": dict(whys)}

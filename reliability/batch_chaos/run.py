@@ -142,7 +142,7 @@ async def audit(
 async def find_silences(
     stage: Environment, name: str, found: CallAudit
 ) -> AsyncIterator[Disruption]:
-    """What else befell the workers of calls that came to nothing, as Temporal tells."""
+    """Find what else befell the workers of calls without a result, by Temporal's history."""
     samples = stage.model.samples
     for lost in found.unexplained:
         call = lost.call
@@ -159,7 +159,7 @@ def write_evidence(stage: Environment, folder: Path) -> None:
 
 
 def expected_responses(samples: Sequence[PlannedSample]) -> dict[RequestId, int]:
-    """How often each answer has to be on record: once."""
+    """Return how often each answer must be recorded: once."""
     answers = {
         RequestId(one.number, "", number): 1 for one in samples for number in range(one.answers)
     }

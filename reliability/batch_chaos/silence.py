@@ -17,7 +17,7 @@ TIMEOUT_TYPES = (TimeoutType.TIMEOUT_TYPE_HEARTBEAT, TimeoutType.TIMEOUT_TYPE_ST
 
 
 async def was_silent(temporal: Client, conversation_id: str, asked: RequestId) -> bool:
-    """Whether the history tells of it, for the step that asked the model this.
+    """Check whether the history has a heartbeat time-out of the step with this request.
 
     That befalls a worker on a machine that has too much to do, as if it had been frozen.
     """

@@ -1,4 +1,4 @@
-"""Who is killed, and when: at every so many answers of the model, so that all happens meanwhile."""
+"""The kills and their times: one every so many answers, so that every phase is hit."""
 
 import asyncio
 import random
@@ -72,7 +72,7 @@ class StrikeRunner:
                 self.done[kind] += 1
 
     async def _wait_for_responses(self, answers: int) -> None:
-        """So many answers have been given by the model."""
+        """Wait until the model has given this many answers."""
         given, since = -1, monotonic()
         while (now := len(self.model.calls)) < answers:
             if now != given:
@@ -125,7 +125,7 @@ class StrikeRunner:
 
 
 def plan_strikes(count: int, chance: random.Random) -> list[StrikeKind]:
-    """So many, of all kinds if there are enough, mixed."""
+    """Plan this many strikes, of all kinds if there are enough, in mixed order."""
     kinds: tuple[StrikeKind, ...] = get_args(StrikeKind)
     weights = [KIND_COUNTS[kind] for kind in kinds]
     plan = [*kinds, *chance.choices(kinds, weights, k=max(0, count - len(kinds)))][:count]

@@ -15,7 +15,7 @@ async def copy(source: str, target: str, context: Context) -> str:
 
 @tool(read_only=True, idempotent=True)
 async def peek(path: str, context: Context) -> str:
-    """What a file holds."""
+    """Return the content of a file."""
     return (context.workspace / path).read_text().strip()
 
 

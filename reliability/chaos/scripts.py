@@ -1,4 +1,4 @@
-"""What the scripted model says: all kinds of tool calls, side by side and one by one."""
+"""The scripts of the model: all kinds of tool calls, in parallel and one by one."""
 
 import random
 from collections.abc import Callable, Iterator

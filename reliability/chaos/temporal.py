@@ -16,7 +16,7 @@ from perdure.embedded.temporal import TEMPORAL_NAMESPACE, TemporalServer
 
 
 class RestartableTemporal:
-    """Its command is that of the embedded server, read from the running process."""
+    """A Temporal server that restarts by the command of the embedded one's process."""
 
     def __init__(self, server: TemporalServer, command: list[str]) -> None:
         self.address = server.address

@@ -21,7 +21,7 @@ UNREPEATABLE_TOOLS = ("charge", "deposit")
 
 @dataclass(frozen=True)
 class Effect:
-    """One line of the file."""
+    """A line of the file of effects."""
 
     tool: str
     conversation_id: str

@@ -41,7 +41,7 @@ MIN_REACHED_SHARE = 0.9
 
 @dataclass
 class Report:
-    """What came of the cases; `wrong` says what, case by case."""
+    """The results of the cases; `wrong` has the faults, case by case."""
 
     points: int = 0
     cases: Counter[str] = field(default_factory=Counter)

@@ -34,7 +34,7 @@ IMMUTABLE_OBJECTS = ("/events/", "/responses/", "/blobs/", "/workspace/")
 
 @dataclass(frozen=True)
 class Environment:
-    """Where conversations are played: a Temporal server, a store, a folder for all else."""
+    """The place where conversations are played: a Temporal server, a store, a folder."""
 
     temporal: temporalio.client.Client
     url: str
@@ -62,7 +62,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What was left of a conversation: in the store, outside, and what its model was paid for.
+    """The traces of a conversation: in the store, outside, and the answers that were paid for.
 
     `points` are those that the first worker passed, and `resumed` those of the one after it. `hit`
     says whether the point was come to. `altered` are the objects that a worker which had been
@@ -87,7 +87,7 @@ def make_environment(
     heartbeat: float,
     bucket: tuple[str, S3Access] | None = None,
 ) -> Environment:
-    """All in `folder`, also what is stored, unless that goes to a `bucket`."""
+    """Make an environment in `folder`, with a store there or in a `bucket`."""
     url, access = bucket or (f"file://{folder}/store", None)
     place = folder / "conversations"
     place.mkdir(parents=True)

@@ -133,7 +133,7 @@ def is_model_call(case: Case | None) -> bool:
 
 
 async def check_derived_objects(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
-    """What lies beside the log says what the log says."""
+    """Check that the objects beside the log agree with it."""
     log = LogReader(store, "local", seen.played.conversation_id)
     kept = await load_cached_state(log)
     if kept != fold_entries(seen.entries[: kept.next_seq]):

@@ -64,7 +64,7 @@ def normalize_value(event: dict[str, Any], aliases: Mapping[str, str]) -> Mappin
 def find_differences(
     undisturbed: NormalizedLog, disturbed: NormalizedLog, lost: Sequence[str]
 ) -> list[str]:
-    """How the two differ, but for the answers to calls whose outcome is `lost`."""
+    """Find how two logs differ, apart from the answers to calls whose outcome is `lost`."""
     found = []
     due, order = sort_parallel_results(undisturbed, lost), sort_parallel_results(disturbed, lost)
     if due != order:

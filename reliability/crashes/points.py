@@ -53,7 +53,7 @@ def read_point(line: str) -> Point:
 
 @dataclass(frozen=True)
 class Trap:
-    """What is to happen where; `sprung` is a file that is made when it does."""
+    """A planned crash at a point; `sprung` is a file that is made when it happens."""
 
     point: Point
     harm: Harm
@@ -61,7 +61,7 @@ class Trap:
 
 
 class Points:
-    """What one worker passes: every point goes into `passed`, a line each."""
+    """The points that one worker passes: each goes into `passed`, a line each."""
 
     def __init__(self, passed: Path, trap: Trap | None) -> None:
         self._file = os.open(passed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """What a worker is told; `folder` is for what it leaves behind, `disk` for the workspaces."""
+    """The job of a worker; `folder` takes its output, `disk` the workspaces."""
 
     temporal: str
     store: str

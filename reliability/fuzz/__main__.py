@@ -105,7 +105,7 @@ def _fuzz(target: Target, seconds: float, seed: int, current: str) -> None:
 
 
 def find_fault(target: Target, data: bytes, coverage: Coverage, *, weigh: bool) -> str | None:
-    """What is wrong, and where: the same for the same mistake."""
+    """Name an error and its place: the same for the same mistake."""
     faulthandler.dump_traceback_later(HANG_TIMEOUT, exit=True)
     try:
         with time_limit():

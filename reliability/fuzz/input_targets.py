@@ -45,7 +45,7 @@ MAX_ERROR_CHARACTERS = 2_000
 
 
 def handle(data: bytes) -> None:
-    """What the handlers of a conversation make of a payload, once Temporal's converter took it."""
+    """Feed a payload to the handlers of a conversation, through Temporal's converter."""
     payload = Payload(metadata={"encoding": b"json/plain"}, data=data)
     try:
         [sent] = CONVERTER.payload_converter.from_payloads([payload], [Any])
@@ -142,7 +142,7 @@ def read_as_file(read: Callable[[Path], object], *suffixes: str) -> Callable[[by
 
 
 def type_in(data: bytes) -> None:
-    """What stands behind a command: none of it may end in a traceback."""
+    """Run the code behind a command: none of it may end in a traceback."""
     text = data.decode(errors="replace").replace("\0", "")
     reads: tuple[Callable[[], object], ...] = (
         lambda: json.dumps(parse_assignments(text.split("\n"))),

@@ -183,7 +183,7 @@ def build_keys(data: bytes) -> None:
 
 
 def read_manifest(body: bytes) -> None:
-    """As it is, and packed: a changed body alone is hardly ever one that can be unpacked."""
+    """Read a manifest as it is, and packed: a changed packed body can hardly ever be unpacked."""
     for packed in (body, zlib.compress(body)):
         try:
             manifest = parse_manifest(packed)

@@ -1,4 +1,4 @@
-"""All that reads what somebody else wrote."""
+"""The readers of foreign input, as targets of the fuzzer."""
 
 from reliability.fuzz.input_targets import INPUT_TARGETS
 from reliability.fuzz.model_targets import MODEL_TARGETS

@@ -79,7 +79,7 @@ def patch(data: bytes) -> None:
 
 
 def judge(data: bytes) -> None:
-    """As a command, as keys, as a patch and as another tool's arguments."""
+    """Judge an input as a command, as keys, as a patch and as another tool's arguments."""
     text, workspace = data.decode(errors="replace"), PurePosixPath("/data/ws")
     plain = builders.action("terminal")
     for action in (

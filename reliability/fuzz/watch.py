@@ -59,7 +59,7 @@ def run_target(target: Target, data: bytes) -> None:
 
 
 def run_with_memory_check(target: Target, data: bytes) -> None:
-    """As `judged`, and raises Growing where it takes too much memory."""
+    """Run a target. Raises what it raises, and Growing if it takes too much memory."""
     tracemalloc.start()
     try:
         run_target(target, data)
@@ -87,7 +87,7 @@ def raise_hanging(_signal: int, _frame: FrameType | None) -> None:
 
 
 class Coverage:
-    """Which lines of ours were ever reached."""
+    """The lines of the product that were ever reached."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[CodeType, int]] = set()

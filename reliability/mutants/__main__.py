@@ -42,7 +42,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a fault."""
+    """The verdict on a fault."""
 
     mutant: Mutant
     caught_by: str | None

@@ -25,7 +25,7 @@ class RandomKeys(EventLog):
 
 
 class SkipsUnknownWrites(EventLog):
-    """Where nothing is known of a write, the next slot is taken, as if this one had failed."""
+    """A log that takes the next slot after a write with unknown outcome, as if it had failed."""
 
     async def _claim(self, mine: Entry, before: Entry | None) -> Entry:
         try:
@@ -57,7 +57,7 @@ class IgnoresTheRun(EventLog):
 
 
 class AdoptsAnything(EventLog):
-    """What is in the slot is taken for one's own, whoever wrote it."""
+    """A log that takes whatever is in the slot for its own, whoever wrote it."""
 
     async def _claim(self, mine: Entry, before: Entry | None) -> Entry:
         held = await super()._claim(mine, before)
@@ -65,7 +65,7 @@ class AdoptsAnything(EventLog):
 
 
 class CachesItsOwnEntry(EventLog):
-    """What was to be written is cached, and not what was."""
+    """A log that caches the entry that it wanted to write, not the one that was written."""
 
     async def _claim(self, mine: Entry, before: Entry | None) -> Entry:
         held = await super()._claim(mine, before)

@@ -29,7 +29,7 @@ USER = "somebody"
 
 @dataclass
 class WorkflowKnowledge:
-    """What workflows were told, and can count on for ever."""
+    """The acknowledgements that workflows got, and can count on for ever."""
 
     slots: dict[int, str] = field(default_factory=dict)
     """The hash of the bytes in a slot, as a step first came back with it."""
@@ -42,7 +42,7 @@ class WorkflowKnowledge:
 
 
 class WorkflowRun:
-    """One workflow run; `state` is handed to it by the run before it, or read from the log."""
+    """A workflow run; `state` comes from the run before it, or from the log."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class WorkflowRun:
         ]
 
     async def _has_work(self) -> bool:
-        """Whether there is something to do: somebody speaks up when there is not."""
+        """Tell whether there is something to do; a user speaks up when there is not."""
         if self.loop.chance(0.08):
             self.inbox.append(self._interruption())
         while not self.inbox and not decide(self.state, self.inbox, notes=self.notes):

@@ -29,7 +29,7 @@ OPENED_BY_A_FORK = "fork"
 
 
 class Log:
-    """One conversation as it lies in the bucket: its own slots, and before them its parent's."""
+    """A conversation as it lies in the bucket: its own slots, and before them its parent's."""
 
     def __init__(self, schedule: Schedule, conversation_id: str) -> None:
         self.schedule = schedule
@@ -113,7 +113,7 @@ def check_event_order(log: Log) -> None:
 
 
 def check_acknowledged_slots(log: Log) -> None:
-    """What a workflow was told is there, unchanged and unmoved."""
+    """Check that every acknowledged slot is there, unchanged and unmoved."""
     require(not log.known.contradicted, f"told twice, and differently: {log.known.contradicted}")
     for seq, sha in log.known.slots.items():
         require(seq < len(log.entries), f"slot {seq} was acknowledged, and is not there")
@@ -176,7 +176,7 @@ def check_saved_state(log: Log) -> None:
 
 
 def check_caches(log: Log) -> None:
-    """What is kept beside the log changes nothing of what the log says."""
+    """Check that the cached objects beside the log change nothing of it."""
     loop = SimulatedLoop(0)  # type: ignore[abstract]
     bucket = Bucket(loop, 0.0, 0.0)
     bucket.objects = log.schedule.bucket.objects
@@ -185,7 +185,7 @@ def check_caches(log: Log) -> None:
 
 
 def check_responses(log: Log) -> None:
-    """Of a recorded answer the log has all, and one bill; less only where somebody cut in."""
+    """Check that the log has a recorded answer whole, with one bill, unless it was fenced."""
     written: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in log.own:
         written[entry.origin.run, entry.origin.activity].append(entry)
@@ -206,7 +206,7 @@ def check_responses(log: Log) -> None:
 
 
 def ended_behind(log: Log, last: Entry) -> bool:
-    """Whether the run ended behind this entry: another one opened the log, or nobody did."""
+    """Tell whether the run ended behind this entry: another one opened the log, or nobody did."""
     behind = log.entries[last.seq + 1 : last.seq + 2]
     return not behind or behind[0].origin.run != last.origin.run
 
@@ -216,7 +216,7 @@ def event_content(event: Any) -> tuple[str, str | None]:
 
 
 def check_readers(log: Log) -> None:
-    """All readers saw the same in every slot, and what they saw is what is there."""
+    """Check that all readers saw the same in every slot, and that it is there."""
     for reader in log.schedule.readers:
         if reader.log.conversation_id != log.conversation_id:
             continue

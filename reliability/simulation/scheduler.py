@@ -209,7 +209,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         func: Callable[..., Any],
         *args: Any,
     ) -> Any:
-        """What a thread would do: it begins some time, and its result comes some time later."""
+        """Simulate a thread: it begins some time later, and its result comes some time later."""
         future, process = self.create_future(), PROCESS.get()
 
         def dies() -> bool:

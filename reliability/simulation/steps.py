@@ -243,7 +243,7 @@ async def _reject(writer: Writer, refused: Refusal) -> None:
 async def append_until_stored(
     log: EventLog, base: int, answer: ObservationEvent
 ) -> list[EventSummary]:
-    """What was done is put on record however long the store is away."""
+    """Append the events, however long the store is away."""
     while True:
         try:
             return await append_result(log, base, answer)

@@ -87,7 +87,7 @@ class Bucket:
         return True
 
     def fault(self, kinds: tuple[str, ...]) -> str | None:
-        """What goes wrong with this request."""
+        """Choose the fault that this request meets."""
         self.requests += 1
         if PROCESS.get() is None or self.loop.now > self.calm:
             return None
@@ -171,7 +171,7 @@ class Client:
 
 
 class Access(S3Store):
-    """One process's way to the bucket."""
+    """The access of one process to the bucket."""
 
     def __init__(self, bucket: Bucket, patience: float) -> None:
         super().__init__("simulated", retry_seconds=patience)

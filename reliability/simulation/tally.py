@@ -9,7 +9,7 @@ from reliability.simulation.play import make_schedule, play
 
 @dataclass
 class Tally:
-    """What so many schedules came to."""
+    """The counts of all schedules."""
 
     schedules: int = 0
     events: int = 0

@@ -44,7 +44,7 @@ class Worker(Process):
 
 @dataclass
 class FaultRates:
-    """How bad it is: the chance of a crash at a request, of a premature time-out, of a stop."""
+    """The chances of a crash at a request, of a premature time-out, of a stop."""
 
     crashes: float
     silences: float

@@ -31,7 +31,7 @@ SPEC = Agent(
 
 @dataclass
 class Effects:
-    """What happened in the world, whatever the log says of it."""
+    """The effects of tools in the world, whatever the log says of them."""
 
     actions: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each action was done that must not be done twice."""
@@ -77,7 +77,7 @@ class RandomModel:
 
 @dataclass(frozen=True)
 class WorkerResources:
-    """What a process has: a way to the store, what it read, a model."""
+    """The resources of a process: a way to the store, a cache, a model."""
 
     store: Access
     model: RandomModel
@@ -90,7 +90,7 @@ class WorkerResources:
         return self.kind(self.store, task.user_id, task.conversation_id, self.entries)
 
     def on_record(self, log: EventLog, seq: int) -> bool:
-        """Whether the bucket holds the answer of this step, whoever can reach it."""
+        """Tell whether the bucket holds the answer of this step, whoever can reach it."""
         prefix = conversation_prefix(log.user_id, log.conversation_id)
         return prefix + response_key(seq) in self.store.bucket_of.objects
 

@@ -105,7 +105,7 @@ class Scene:
         return found
 
     async def events(self) -> list[AnyEvent]:
-        """What the step wrote."""
+        """Return the events that the step wrote."""
         entries = await self.log.read(self.end, 100)
         return [entry.event for entry in entries]
 

@@ -21,7 +21,7 @@ from tests.builders import SPEC, action, opened_event, prompt, spec_event
 async def test_a_tool_that_the_worker_has_not_got_is_an_error_and_no_endless_retry(
     tmp_path: Path,
 ) -> None:
-    """Its program may be older than the one that the agent was begun with."""
+    """The worker's program may be older than that of the agent's start."""
     world = Resources(FileStore(tmp_path / "store"), ModelRouter(), tmp_path)
     log = EventLog(world.store, "local", new_conversation_id())
     spec = SPEC.model_copy(update={"tools": ("think",)})

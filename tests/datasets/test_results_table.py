@@ -66,7 +66,7 @@ def as_parquet(made: ResultsTable) -> Any:
 
 @pytest.fixture(params=["csv", "parquet"])
 def rows(request: pytest.FixtureRequest) -> list[TableRow]:
-    """As both have them: what is nothing is left out, and everything else is text."""
+    """Return the rows as both have them: empty values left out, all else as text."""
     made = build_table(*results())
     found = as_csv(made) if request.param == "csv" else as_parquet(made).read().to_pylist()
     return [

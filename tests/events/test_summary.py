@@ -52,7 +52,7 @@ def changed(event: EventBase, **fields: Any) -> AnyEvent:
 
 
 def json_of(fact: EventSummary) -> bytes:
-    """As Temporal carries it."""
+    """Return the summary as Temporal carries it."""
     return to_json(fact, exclude_none=True)
 
 

@@ -26,7 +26,7 @@ USER = "tester"
 
 
 class BenchmarkConversation:
-    """One sample, played by `worker`, which can be another one for each call."""
+    """A sample, played by `worker`, which can be another one for each call."""
 
     def __init__(self, store: Store, sample: Sample, worker: Worker) -> None:
         self.store = store

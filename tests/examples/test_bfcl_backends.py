@@ -47,7 +47,7 @@ async def test_the_ground_truth_passes(store: FileStore, sample: Sample) -> None
 
 
 def _state_differs(sample: Sample, worker: Worker, conversation_id: str) -> str | None:
-    """How our instances differ from those that upstream made the same calls on."""
+    """Compare our instances with those on which upstream made the same calls."""
     calls = [text for turn in sample.truth for text in turn]
     involved = list(sample.classes)
     _, theirs = execute_multi_turn_func_call(

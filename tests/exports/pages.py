@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
     @property
     def plots(self) -> list[ET.Element]:
-        """Those of the page as XML, which also says that they are well formed."""
+        """Parse the plots of the page as XML, which checks that they are well formed."""
         pieces = self.html.split("<svg")[1:]
         return [ET.fromstring("<svg" + piece.split("</svg>")[0] + "</svg>") for piece in pieces]
 

@@ -1,4 +1,4 @@
-"""How numbers are spread, told in little memory."""
+"""A distribution of numbers is summarized in little memory."""
 
 import pytest
 

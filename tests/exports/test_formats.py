@@ -77,7 +77,7 @@ def test_every_message_of_any_log_is_exported(made: Format, log: list[Entry]) ->
 
 @each
 def test_a_long_log_is_not_in_memory(made: Format) -> None:
-    """What is said goes out before what comes after it has been read."""
+    """An entry is written before the ones after it have been read."""
     read = 0
 
     def without_end() -> Iterator[Entry]:

@@ -67,7 +67,7 @@ def run_with_openhands(folder: Path, script: Path, *arguments: str) -> None:
 
 
 def _lost(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
-    """Where something that we wrote is not what they would write: they pass over what they do not
+    """Find fields of ours that their models drop: they pass over what they do not
     know in a message, a tool or a task."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name, value in ours.items():

@@ -43,7 +43,7 @@ def page(results: Iterable[SampleResult], expected: int, **fields: Any) -> Page:
 
 
 def story() -> list[SampleResult]:
-    """Of five samples: two right, one wrong, one limited, one that failed twice."""
+    """Build five samples: two right, one wrong, one limited, one that failed twice."""
     failure = AttemptFailure(kind="scorer", code="unscorable", detail="There is no target.")
     return [
         result("a", 1, level=1),

@@ -48,7 +48,7 @@ def inspect(path: Path) -> dict[str, Any]:
 
 
 def batch(path: Path) -> dict[str, Any]:
-    """Of each scorer with plain values what their own reducer and metrics make of the samples."""
+    """Aggregate each scorer with plain values by their own reducer and metrics."""
     log = read_eval_log(str(path))
     summaries = read_eval_log_sample_summaries(str(path))
     scores: dict[str, dict[str, list[Any]]] = {}

@@ -23,7 +23,7 @@ def judged(schedule: Schedule) -> Schedule:
 
 
 def finds(kind: type[EventLog] = EventLog, *, spoils: bool = False) -> bool:
-    """Whether a schedule breaks a law, with this log or this bucket."""
+    """Tell whether a schedule breaks a law, with this log or this bucket."""
     for seed in range(ENOUGH):
         try:
             judged(make_schedule(seed, kind, spoils=spoils))

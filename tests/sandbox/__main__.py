@@ -11,7 +11,7 @@ TRIED = ("none", *NAMES)
 
 
 async def run_probes(name: str) -> dict[str, str]:
-    """What came of each probe."""
+    """Run the probes, and print the result of each."""
     tried = set_up_sandbox(name)
     if tried.sandbox is None:
         print(f"{name}: NOT CHECKED: {tried.why}")

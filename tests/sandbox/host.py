@@ -40,7 +40,7 @@ class Host:
         return self.folder / "outside"
 
     def reset(self) -> None:
-        """As it was before anybody attacked it."""
+        """Restore the host to the state before an attack."""
         for path in self.outside.iterdir():
             path.unlink()
         file = self.outside / "secret"
@@ -51,7 +51,7 @@ class Host:
             os.read(self.terminal, 4096)
 
     def read_terminal(self) -> bytes:
-        """What somebody wrote to the other terminal."""
+        """Read what was written to the other terminal."""
         try:
             return os.read(self.terminal, 4096)
         except BlockingIOError:

@@ -14,7 +14,7 @@ ESCAPED = "ESC" + "APED"
 
 
 def has_leaked(_: Host, output: str) -> bool:
-    """What the command says itself, or what it says of the host's secret."""
+    """Find the command's own report, or the host's secret, in its output."""
     return ESCAPED in output or SECRET in output
 
 

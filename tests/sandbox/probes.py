@@ -1,4 +1,4 @@
-"""All probes; among the quick ones, those that may kill the host's processes come last."""
+"""The probes; among the quick ones, those that may kill the host's processes come last."""
 
 from tests.sandbox.exhaustions import EXHAUSTIONS
 from tests.sandbox.files import FILES, PRIVILEGES

@@ -77,7 +77,7 @@ def _choose(name: str) -> Bubblewrap | NamespacelessSandbox:
 
 
 async def find_escapes(tried: SandboxUnderTest, probes: Sequence[Probe]) -> dict[str, str]:
-    """What each probe printed that came through."""
+    """Find the lines of each probe that came through."""
     assert tried.sandbox is not None
     through = {}
     async with start_host(tried.owner) as machine, open_attack(machine, tried.sandbox) as attack:
@@ -104,7 +104,7 @@ class Attack:
         return "60" if self.sandbox is UNCONFINED else "0.3"
 
     async def attempt(self, probe: Probe) -> str:
-        """What the probe prints."""
+        """Run a probe and return its output."""
         file = self.machine.workspace / "probe"
         file.unlink(missing_ok=True)
         file.write_text(probe.script)

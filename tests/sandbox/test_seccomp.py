@@ -23,7 +23,7 @@ def verdict(machine: Machine, name: str, *arguments: int, sockets: bool = True) 
 
 
 def run(filter_: bytes, audit: int, number: int, arguments: tuple[int, ...]) -> int:
-    """What the kernel's small machine makes of it."""
+    """Run a filter on the kernel's small machine."""
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     data = struct.pack("=IIQ6Q", number, audit, 0, *padded)
     at, held = 0, 0

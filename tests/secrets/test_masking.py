@@ -1,4 +1,4 @@
-"""What is recorded, told to Temporal and logged holds no value of a secret."""
+"""A recorded, sent or logged text holds no value of a secret."""
 
 import io
 import logging

@@ -43,7 +43,7 @@ class Caller:
         return [tool.definition for tool in tools]
 
     async def call(self, name: str, **arguments: Any) -> MCPToolObservation:
-        """What comes of a call, as a worker makes it that knows only what the log says."""
+        """Make a call as a worker does that knows only the log."""
         full = f"{self.server.name}__{name}"
         recorded = next(one for one in await self.definitions() if one.name == full)
         return await self.call_recorded(recorded, **arguments)
@@ -66,7 +66,7 @@ class Caller:
 
     @property
     def calls(self) -> list[str]:
-        """What the server wrote down."""
+        """Read the calls that the server wrote down."""
         path = self.place.workspace / "calls"
         return path.read_text().split("\n")[:-1] if path.exists() else []
 

@@ -45,7 +45,7 @@ class Terminal:
         return await self.run(text, is_input=True, **arguments)
 
     async def run_ok(self, command: str, **arguments: Any) -> str:
-        """What a command prints that ends well."""
+        """Run a command that ends well, and return its output."""
         observation = await self.run(command, **arguments)
         assert observation.exit_code == 0, text_of_result(observation)
         return output_of(observation)
@@ -54,14 +54,14 @@ class Terminal:
         return asyncio.create_task(self.run(command, **arguments))
 
     def with_short_timeouts(self) -> "Terminal":
-        """One who is asked soon whether to wait on: perhaps before anything was printed."""
+        """Start a terminal that soon reports a running command, perhaps before any output."""
         return replace(self, timeouts=SHORT_TIMEOUTS)
 
     def with_timeouts(self, silence: float, reply: float) -> "Terminal":
         return replace(self, timeouts=SilenceTimeouts(silence, reply))
 
     async def run_until_output(self, command: str, words: str) -> TerminalObservation:
-        """What was said when the command, which still runs, had printed just these words."""
+        """Run a command until it has printed just these words; return the report on it."""
         asked = await self.with_short_timeouts().run(command)
         while not output_of(asked):
             asked = await self.with_short_timeouts().type("")
@@ -77,7 +77,7 @@ class Terminal:
 
 @pytest_asyncio.fixture
 async def talk(place: ToolBench, token: str) -> AsyncIterator[Terminal]:  # noqa: ARG001 - ends after us
-    """Its shells end with the test, and then nobody has the test's token any more."""
+    """Start a terminal whose shells end with the test."""
     talk = Terminal(place)
     yield talk
     await talk.sessions.close()
@@ -88,7 +88,7 @@ def text_of_result(observation: TerminalObservation) -> str:
 
 
 def output_of(observation: TerminalObservation) -> str:
-    """What the command printed, without what we say of it."""
+    """Return the output of the command, without our notes on it."""
     return re.sub(r"(?m)^\[[A-Z][^\]]*\]\n?", "", text_of_result(observation))
 
 

@@ -25,7 +25,7 @@ STREAM = b"".join(
 
 
 def told(*chunks: bytes) -> list[bytes | CommandStarted | CommandEnded]:
-    """What comes of the chunks, with output that stands together as one."""
+    """Split the chunks, and join neighbouring output."""
     marks, parts = MarkerParser(SECRET), list[bytes | CommandStarted | CommandEnded]()
     for part in (part for chunk in chunks for part in marks.split(chunk)):
         if isinstance(part, bytes) and parts and isinstance(before := parts[-1], bytes):

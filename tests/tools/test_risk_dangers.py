@@ -1,4 +1,4 @@
-"""What does lasting harm, or harm beyond the workspace, is of high risk."""
+"""Actions that do lasting harm, or harm beyond the workspace, are of high risk."""
 
 import pytest
 

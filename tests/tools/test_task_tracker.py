@@ -68,7 +68,7 @@ async def test_another_worker_finds_the_list_however_long_ago_it_was_made(place:
 
 
 async def test_a_list_made_in_the_same_answer_is_seen(place: ToolBench) -> None:
-    """Its observation stands behind the action of the call that looks."""
+    """The observation of the list stands behind the action of the call that looks."""
     await record(place, *[ThinkObservation() for _ in range(place.context.seq + 2)])
     await do(place, command="plan", task_list=PLAN)
     assert (await do(place)).task_list == ITEMS

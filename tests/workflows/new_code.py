@@ -13,7 +13,7 @@ from perdure.workflows.messages import parse_start
 
 
 class NewerLoop(ConversationLoop):
-    """It takes breath before each step."""
+    """A loop that sleeps before each step."""
 
     async def run_steps(self, *steps: Step | Open | None) -> None:
         await workflow.sleep(timedelta(milliseconds=1))

@@ -8,7 +8,7 @@ from temporalio import workflow
 
 @workflow.defn(name="Conversation")
 class BrokenConversation:
-    """There is a mistake in it."""
+    """A workflow with a mistake."""
 
     @workflow.run
     async def run(self, sent: Any) -> None:  # noqa: ARG002
@@ -17,7 +17,7 @@ class BrokenConversation:
 
 @workflow.defn(name="Conversation")
 class NondeterministicConversation:
-    """It does something else first."""
+    """A workflow that does something else first."""
 
     @workflow.run
     async def run(self, sent: Any) -> None:  # noqa: ARG002
@@ -30,7 +30,7 @@ class NondeterministicConversation:
 
 @workflow.defn(name="Conversation")
 class OversizedConversation:
-    """It hands over too much."""
+    """A workflow that hands over too much."""
 
     @workflow.run
     async def run(self, sent: Any) -> None:  # noqa: ARG002

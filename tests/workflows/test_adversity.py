@@ -51,7 +51,7 @@ class SlowStore(FileStore):
 
 @pytest.fixture
 def hesitant(harness: ConversationHarness) -> SlowStore:
-    """What the worker of the harness writes to."""
+    """Return the store that the worker of the harness writes to."""
     store = SlowStore(harness.folder / "store")
     harness.resources = dataclasses.replace(harness.resources, store=store)
     return store

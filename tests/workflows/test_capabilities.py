@@ -1,4 +1,4 @@
-"""What an agent can do, through whole conversations: servers, skills, shells, images, models."""
+"""The capabilities of an agent in whole conversations: MCP, skills, shells, images, models."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -50,7 +50,7 @@ def write(path: str) -> dict[str, Any]:
 async def test_a_server_that_dies_in_a_call_leaves_its_outcome_open_and_is_used_again(
     harness: ConversationHarness,
 ) -> None:
-    """It says of the tool that it only reads; nobody trusts it."""
+    """The server says that the tool only reads, and is not trusted."""
     spec = harness.spec(
         tool_call_answer(("test__add", {"a": 2, "b": 3})),
         tool_call_answer(("test__look_and_die", {"text": "x"})),

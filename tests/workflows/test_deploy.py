@@ -215,7 +215,7 @@ async def test_a_conversation_whose_version_has_no_worker_is_moved_to_another(
 
 
 async def move(talk: Talk, build_id: str) -> None:
-    """As `temporal workflow reset with-workflow-update-options` does."""
+    """Reset a workflow as `temporal workflow reset with-workflow-update-options` does."""
     options = WorkflowExecutionOptions(
         versioning_override=VersioningOverride(
             one_time=VersioningOverride.OneTimeOverride(
@@ -264,7 +264,7 @@ async def test_a_version_is_ramped_and_a_version_without_workers_is_refused(
 async def test_queues_are_described_if_the_deployment_does_not_list_them(
     harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    """As where it has lost that news, and as where they do not go by it."""
+    """The deployment may have lost its list of queues, or not keep one."""
     temporal, queue = harness.client.temporal, harness.client.task_queue
     ask = deployment._describe_deployment
 

@@ -154,7 +154,7 @@ async def test_a_finished_call_is_not_repeated_when_its_sibling_is_lost(
 async def test_nudges_do_not_hide_that_an_agent_is_stuck(
     harness: ConversationHarness,
 ) -> None:
-    """It is told after the third failure and stopped at the fourth; a person starts it over."""
+    """A nudge comes after the third failure, a stop at the fourth; a person starts it over."""
     wrong = tool_call_answer(("stumble", {}))
     async with harness.worker():
         talk = await harness.client.start("go", harness.spec(*[wrong] * 8, text_answer("I see.")))
@@ -244,5 +244,5 @@ async def test_a_damaged_object_is_named_and_all_others_are_read(
 
 
 async def run_show(environment: dict[str, str], talk: Conversation) -> Any:
-    """What `perdure show` says of it."""
+    """Return the output of `perdure show`."""
     return await Perdure({**clean_environment(), **environment})("show", talk.id)

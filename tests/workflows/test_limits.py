@@ -38,7 +38,7 @@ def add(nth: int) -> dict[str, Any]:
 
 
 def billed(state: State) -> set[str]:
-    """What the model was asked for."""
+    """Return the requests that the model got."""
     return {on.split()[0] for on in state.usage_by_model}
 
 
@@ -139,7 +139,7 @@ async def test_a_spent_budget_ends_the_turn_after_a_last_word_and_a_larger_one_g
 async def test_the_spending_of_a_delegate_counts_for_its_parent(
     harness: ConversationHarness,
 ) -> None:
-    """Its calls are the script's, from the first on: there is no delegating for a delegate."""
+    """The delegate's calls are the script's, from the first on: it cannot delegate."""
     spec = harness.spec(
         {**tool_call_answer(("delegate", {"task": "find the answer"})), "usage": {"cost": 0.25}},
         {**text_answer("The answer is 42."), "usage": {"cost": 0.25}},

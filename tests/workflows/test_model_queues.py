@@ -1,4 +1,4 @@
-"""All workers together keep to the rate of a model, and no conversation is stuck."""
+"""Workers together keep to the rate of a model, and no conversation is stuck."""
 
 import contextlib
 import time
@@ -78,7 +78,7 @@ async def working(harness: ConversationHarness) -> AsyncIterator[None]:
 
 
 async def queues(talk: Conversation, *kinds: str) -> list[str]:
-    """Where the steps of these kinds were queued, in order, by what is behind the common queue."""
+    """Return the queues of the steps of these kinds in order, by their suffix."""
     history = await talk.handle.fetch_history()
     scheduled = [
         event.activity_task_scheduled_event_attributes

@@ -45,7 +45,7 @@ def wrong_queue_error(model: str, queue: str) -> ApplicationError:
 
 
 async def route_step(lanes: KnownModelQueues, *causes: BaseException) -> list[ActivityConfig]:
-    """How a step was asked for that came to nothing for these reasons, before it was done."""
+    """Route a step that fails for these reasons first; return the queues that it was sent to."""
     ways: list[ActivityConfig] = []
     left = list(causes)
 

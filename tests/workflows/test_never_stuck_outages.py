@@ -40,7 +40,7 @@ class UnavailableStore(FileStore):
 
 @pytest.fixture
 def store(harness: ConversationHarness) -> UnavailableStore:
-    """What the harness keeps everything in."""
+    """Return the store of the harness."""
     store = UnavailableStore(harness.folder / "store")
     harness.resources = dataclasses.replace(harness.resources, store=store)
     harness.client.store = store
@@ -77,7 +77,7 @@ async def test_an_unavailable_store_is_reported_until_it_is_back(
 async def test_a_store_that_fails_during_a_tool_call_is_reported(
     harness: ConversationHarness, store: UnavailableStore
 ) -> None:
-    """Its result waits inside of the step, which does not fail."""
+    """The tool's result waits inside of the step, which does not fail."""
     async with harness.worker():
         spec = harness.spec(
             tool_call_answer(("charge", {"amount": 1, "seconds": 3})), text_answer("done")

@@ -84,7 +84,7 @@ async def watched(harness: ConversationHarness, watching: StepRecorder) -> Conve
 
 
 def of_batch(name: str) -> Priority:
-    """What a batch starts its conversations with."""
+    """Return the priority with which a batch starts its conversations."""
     return Priority(priority_key=4, fairness_key=f"batch-{name}")
 
 

@@ -26,7 +26,7 @@ def name_of(path: Path) -> str:
 
 
 async def restore_log(path: Path, store: FileStore) -> dict[str, Any]:
-    """What is on file of a log, its objects put into the store."""
+    """Put the objects of a recorded log into the store."""
     then: dict[str, Any] = json.loads(path.read_text())
     for key, body in then["objects"].items():
         await store.create(key, body.encode())
@@ -34,7 +34,7 @@ async def restore_log(path: Path, store: FileStore) -> dict[str, Any]:
 
 
 def contains(today: Any, then: Any) -> bool:
-    """Whether all that was known then is known today; more may have been added."""
+    """Tell whether the new value has all of the old one; more may have been added."""
     if isinstance(then, dict) and isinstance(today, dict):
         return all(key in today and contains(today[key], value) for key, value in then.items())
     if isinstance(then, list) and isinstance(today, list) and len(then) == len(today):

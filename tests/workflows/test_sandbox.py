@@ -41,7 +41,7 @@ def module_state(source: str) -> list[str]:
 
 
 def changes_state(node: ast.AST, names: set[str]) -> bool:
-    """Whether a node rebinds one of the module's `names`, or changes the object behind it."""
+    """Tell whether a node rebinds one of the module's `names`, or changes the object behind it."""
     if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
         return isinstance(node.value, ast.Name) and node.value.id in names
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

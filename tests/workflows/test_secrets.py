@@ -99,7 +99,7 @@ def lending(harness: ConversationHarness, secrets: Secrets) -> ConversationHarne
 
 @contextlib.contextmanager
 def logged(secrets: Secrets) -> Iterator[io.StringIO]:
-    """What a worker writes to its log, each and every line."""
+    """Return every line that a worker writes to its log."""
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
     handler.addFilter(MaskingFilter(secrets))
@@ -142,7 +142,7 @@ def spilling(harness: ConversationHarness) -> Agent:
 
 
 async def heartbeats(talk: Conversation, into: set[bytes]) -> None:
-    """All that Temporal tells of the steps at work, for as long as this is let."""
+    """Collect the heartbeats of the running steps until this is cancelled."""
     while True:
         with contextlib.suppress(Exception):
             told = await talk.handle.describe()
@@ -160,7 +160,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def readable(body: bytes) -> bytes:
-    """What is stored, and what it is where it is compressed."""
+    """Return the stored bytes, decompressed where they are compressed."""
     with contextlib.suppress(zlib.error):
         return body + zlib.decompress(body)
     return body

@@ -59,6 +59,6 @@ def workspace(harness: ConversationHarness, talk: Conversation) -> Path:
 
 
 def notes(harness: ConversationHarness, talk: Conversation, name: str) -> list[str]:
-    """What the tools of `tests.example_tools` did, line by line."""
+    """Return the lines that the tools of `tests.example_tools` wrote."""
     path = workspace(harness, talk) / name
     return path.read_text().splitlines() if path.exists() else []

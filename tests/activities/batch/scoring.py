@@ -39,7 +39,7 @@ class Grader:
 
 
 class MemoryReplies:
-    """Where replies are kept: in memory, as they are in a store."""
+    """Replies in memory, as a store keeps them."""
 
     def __init__(self) -> None:
         self.bodies: dict[str, bytes] = {}

@@ -48,7 +48,7 @@ class Scene:
         self.state = State()
 
     async def add(self, *events: AnyEvent) -> None:
-        """One by one, so that each is answered by the id that it got."""
+        """Add the results one by one, so that each is answered by its own id."""
         for event in events:
             base = self.state.next_seq
             origin = Origin(run="run", activity=str(base))

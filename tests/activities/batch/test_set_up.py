@@ -85,7 +85,7 @@ async def test_a_repeated_attempt_begins_afresh(folder: Path, tmp_path: Path) ->
 async def test_mounts_survive_the_set_up(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the kernel lists it: a blank in a name is written as a number."""
+    """The kernel lists a blank in a name as a number."""
     (folder / "way/my data").mkdir(parents=True)
     (folder / "way/my data/large.bin").write_text("large")
     (folder / "way/left").write_text("left")

@@ -122,7 +122,7 @@ async def test_a_retry_returns_parts_that_this_machine_would_not_write(
     first = await scene.set_up("one", 1)
 
     async def nowhere(*_: object) -> None:
-        """As where the files cannot be had."""
+        """Simulate a place from which no files can be had."""
 
     monkeypatch.setattr("perdure.activities.batch.samples.restore_files", nowhere)
     assert await scene.set_up("another", 2) == first

@@ -46,7 +46,7 @@ SUMMARY = SummaryCondenser()
 
 
 def talk(count: int, *more: AnyEvent) -> CondensationInput:
-    """So many events that a model is shown, the first of them the system prompt."""
+    """Make this many events for the model, the first of them the system prompt."""
     return CondensationInput(
         entries([builders.prompt(), *[user(f"{n}") for n in range(count - 1)], *more])
     )
@@ -76,7 +76,7 @@ def planned(
 def condensed(
     material: CondensationInput, condenser: CondenserSpec, asked: CondenseReason = "size"
 ) -> CondensationInput:
-    """What there is once the plan is carried out."""
+    """Return the view after the plan is carried out."""
     plan = plan_condensation(material.view, condenser, material.tokens, asked)
     assert plan is not None
     said = "S" if isinstance(plan.condenser, SummaryCondenser) else None
@@ -314,7 +314,7 @@ def test_parts_come_to_an_end(log: list[Entry], room: int) -> None:
 
 
 def carried_out(material: CondensationInput, plan: CondensationPlan) -> CondensationInput:
-    """What there is then; exactly what was planned has made room for the summary."""
+    """Return the view after the plan; only the planned events make room for the summary."""
     shown = material.view.events
     gone = material.select_forgotten(plan)
     said = "S" if isinstance(plan.condenser, SummaryCondenser) else None

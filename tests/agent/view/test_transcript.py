@@ -32,7 +32,7 @@ from tests.logs import recall_event, system_message
 
 
 def shown(*events: AnyEvent) -> list[ChatMessage]:
-    """What a model is shown of a log that begins with these events."""
+    """Return the messages for a model from a log that begins with these events."""
     transcript = Transcript()
     transcript.extend(with_ids(events))
     return transcript.messages()

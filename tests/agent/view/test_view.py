@@ -50,7 +50,7 @@ def viewed(*events: AnyEvent) -> View:
 
 
 def slots(view: View) -> list[int | str]:
-    """What is shown, by slot; a summary by its text."""
+    """Return the view by slot; a summary by its text."""
     number = {id_of(seq): seq for seq in range(50)}
     return [number.get(event.id, getattr(event, "summary", "?")) for event in view.events]
 

@@ -139,7 +139,7 @@ async def test_a_damaged_state_object_does_not_break_the_list(
 async def test_a_damaged_object_is_named_and_the_rest_is_shown(
     conversation: RecordedConversation, store: S3Store
 ) -> None:
-    """This test comes last: it damages the recorded conversation."""
+    """The test comes last: it damages the recorded conversation."""
     prefix = conversation_prefix("local", conversation.name)
     await store.replace(f"{prefix}{event_key(conversation.name, 4)}", b"{")
     text, lines = await asyncio.gather(

@@ -170,7 +170,7 @@ async def test_a_taken_id_is_refused_for_a_fork(store: Store) -> None:
 
 
 async def test_repeating_a_fork_changes_nothing(store: Store) -> None:
-    """As after a crash before its answer arrived: but with events of its own, it is another's."""
+    """A crash may come before the answer; a fork with events of its own is another's."""
     parent, name = log_in(store), str(uuid4())
     await fill(parent, 3)
     state = await read_state_at(parent, 2)

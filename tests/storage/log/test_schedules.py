@@ -38,7 +38,7 @@ CONVERSATION = str(UUID(int=7))
 
 
 class Run:
-    """One workflow run and all that it left behind; `folded` is the log as it knows it."""
+    """A workflow run and its traces; `folded` is the log as it knows it."""
 
     def __init__(self, name: str, store: Store, fate: Choose) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class Run:
         return []
 
     async def step(self, activity: str, events: Sequence[AnyEvent], *, shared: bool) -> list[Entry]:
-        """One activity, perhaps beside an attempt of its own that was thought dead."""
+        """Run an activity, perhaps beside an earlier attempt of it that was thought dead."""
         if self.fate(3) == 1:
             self.leave(self.attempts(activity, events, shared=shared))
         return await self.attempts(activity, events, shared=shared)

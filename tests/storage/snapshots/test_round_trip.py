@@ -87,7 +87,7 @@ async def test_an_unchanged_folder_makes_no_snapshot(folder: Path) -> None:
 
 
 async def test_a_change_that_keeps_size_and_mtime_is_detected(folder: Path) -> None:
-    """As fast as can be, so that a clock which ticks every few milliseconds shows no difference."""
+    """A clock that ticks every few milliseconds shows no difference at this speed."""
     store, last = MemoryStore(), None
     (folder / "file").write_bytes(b"0")
     for nth in range(30):

@@ -22,7 +22,7 @@ whole = _workflow_instance._WorkflowInstanceImpl.activate
 
 
 def cut(instance: Any, activation: WorkflowActivation) -> WorkflowActivationCompletion:
-    """What came of the jobs, told in two pieces.
+    """Return what the jobs led to, in two activations.
 
     Temporal does so now and then: a query brings the newest events along, before the workflow task
     that they belong to; when its history is gone through again, they come together.
