@@ -5,9 +5,11 @@ functions that the fault changes; the file holds the fault too, for the processe
 and modules that are imported late. A test that fails without the fault as well is left out.
 """
 
+import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -28,6 +30,9 @@ FAULT_SECONDS = 150
 
 HANGING_SECONDS = FAULT_SECONDS + 150
 """Seconds after which the tests of a fault hang beyond their own time-out: it is caught."""
+
+STOPPING_SECONDS = 20
+"""Seconds for the servers of a fault's tests to stop."""
 
 _failed: list[str] = []
 
@@ -106,26 +111,46 @@ def _run_in_fork(
     child = os.fork()
     if child == 0:
         os.close(reading)
-        os.setpgid(0, 0)
         try:
             _swap_codes(*swap)
             failing = _run_until_failure(items)
         except BaseException as error:  # a fault may raise whatever there is
             failing = f"crash: {type(error).__name__}"
         os.write(writing, (failing or "none").encode())
+        os.close(writing)
+        items[0].session._setupstate.teardown_exact(None)  # stops the servers
         os._exit(0)
     os.close(writing)
-    until = time.monotonic() + HANGING_SECONDS
+    with os.fdopen(reading) as answer:
+        is_answered = bool(select.select([answer], [], [], HANGING_SECONDS)[0])
+        failing = (answer.read(4096) or "crash") if is_answered else "time-out"
+    _end(child, STOPPING_SECONDS if is_answered else 0)
+    return None if failing == "none" else failing
+
+
+def _end(child: int, seconds: float) -> None:
+    """Wait for a process to stop its servers; kill it and them after `seconds`."""
+    until = time.monotonic() + seconds
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         if time.monotonic() > until:
-            os.killpg(child, signal.SIGKILL)
+            for pid in [*_descendants(child), child]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             os.waitpid(child, 0)
-            os.close(reading)
-            return "time-out"
+            return
         time.sleep(0.02)
-    with os.fdopen(reading) as answer:
-        failing = answer.read(4096) or "crash"
-    return None if failing == "none" else failing
+
+
+def _descendants(ancestor: int) -> list[int]:
+    """List the processes below another one, parents first."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    below = [ancestor]
+    for pid in below:
+        below += [child for child, parent in parents.items() if parent == pid]
+    return below[1:]
 
 
 def _run_until_failure(items: list[pytest.Item]) -> str | None:
@@ -135,8 +160,6 @@ def _run_until_failure(items: list[pytest.Item]) -> str | None:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if _failed or time.monotonic() > deadline:
             break
-    if items:
-        items[0].session._setupstate.teardown_exact(None)  # stops the servers
     return _failed[0] if _failed else None
 
 
