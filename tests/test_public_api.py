@@ -49,7 +49,7 @@ def test_every_public_name_can_be_imported_and_is_known_to_type_checkers() -> No
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     }
-    assert sorted(name for name in typed if name) == perdure.__all__
+    assert sorted(name for name in typed if name) == perdure.__all__ == dir(perdure)
     for name in perdure.__all__:
         module = getattr(perdure, name).__module__ if name != "AnyEvent" else "perdure.events.event"
         assert typed[name] == f"{module}.{name}"

@@ -108,3 +108,9 @@ async def test_the_most_recoverable_error_is_raised_when_no_model_answers(
 async def test_a_refusal_by_all_names_model_and_fallback(ask: Asked) -> None:
     with pytest.raises(ModelRefused, match=r"#key refused the key .*\. Nor .* .*#quota has no"):
         await ask("key", "quota")
+
+
+async def test_a_model_without_fallbacks_refuses_in_its_own_words(ask: Asked) -> None:
+    with pytest.raises(ModelRefused) as refused:
+        await ask("key")
+    assert "Nor did a fallback" not in str(refused.value)

@@ -2,14 +2,20 @@
 
 import uuid
 
+import pytest
 import temporalio.client
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 
 from perdure.client.client import Client
 from perdure.embedded.temporal import TemporalServer
+from perdure.errors import Unreachable
 from perdure.temporal.converter import CONVERTER
-from perdure.temporal.register_attributes import missing_attributes, register_attributes
+from perdure.temporal.register_attributes import (
+    are_attributes_registered,
+    missing_attributes,
+    register_attributes,
+)
 from perdure.temporal.search_attributes import ATTRIBUTES
 from tests.harness import ConversationHarness, text_answer
 
@@ -39,6 +45,16 @@ async def test_missing_search_attributes_are_registered_once(
     assert not await Client(
         fresh, harness.client.store, search_attributes="off"
     ).has_search_attributes()
+
+
+async def test_a_server_that_does_not_list_its_search_attributes_counts_as_without(
+    temporal: temporalio.client.Client,
+) -> None:
+    address = temporal.service_client.config.target_host
+    stranger = await temporalio.client.Client.connect(address, namespace=f"no-{uuid.uuid4()}")
+    with pytest.raises(Unreachable, match="does not list its search attributes"):
+        await missing_attributes(stranger)
+    assert not await are_attributes_registered(stranger)
 
 
 async def test_the_embedded_server_knows_all_search_attributes(

@@ -34,6 +34,7 @@ async def library(litellm: LiteLLM) -> Any:
         ("vertex_ai/claude-sonnet-4@20250514", {**CLAUDE, "effort": True}),
         ("openrouter/anthropic/claude-sonnet-4.5", {"cache_marks": True, "reasoning": ""}),
         ("openai/claude-by-a-gateway", {"cache_marks": False, "reasoning": ""}),
+        ("openai/gemini-by-a-gateway", {"signed_ids": False, "images_in_results": False}),
         ("gemini/gemini-2.5-pro", {"signed_ids": True, "cache_marks": False, "reasoning": ""}),
         ("openai/gpt-4o", {"vision": True, "effort": False, "reasoning": ""}),
         ("openai/gpt-5", {"vision": True, "effort": True, "stop": False}),
