@@ -8,11 +8,16 @@ class PerdureError(Exception):
 
 
 class ClientError(PerdureError):
-    """An error that the caller can act on: `str(error)` says what is wrong, `hint` what to do."""
+    """An error that the caller can act on: `str(error)` says what is wrong, `hint` what to do.
+
+    A traceback shows both.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(hint)
 
 
 class Invalid(ClientError):

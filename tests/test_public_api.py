@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ def test_an_invalid_agent_is_refused_in_a_sentence(
     with pytest.raises(Invalid, match=message) as refused:
         Agent(model="m", **fields)  # type: ignore[arg-type]
     assert hint in refused.value.hint
+    assert hint in "".join(traceback.format_exception(refused.value))
     assert "\n" not in str(refused.value)
 
 
