@@ -21,7 +21,7 @@ from perdure.storage.s3 import S3Store
 from perdure.temporal.connect import connect
 from tests.cli.command import Perdure, model_options, tool_call_answer
 from tests.harness import ConversationHarness
-from tests.leaked_processes import (
+from tests.interrupted_conversations import (
     OUTCOMES,
     is_fenced,
     resume_all,

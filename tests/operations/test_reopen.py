@@ -13,7 +13,7 @@ from perdure.errors import NotFound
 from perdure.operations.reopen import ReopenResult, reopen, reopen_all
 from perdure.storage.keys import conversation_prefix, event_key
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
-from tests.leaked_processes import (
+from tests.interrupted_conversations import (
     OUTCOMES,
     InterruptedConversations,
     is_fenced,

@@ -7,7 +7,7 @@ from perdure.client.conversation import Conversation
 from perdure.events.tools import AgentErrorEvent, ObservationEvent
 from perdure.operations.reopen import reopen
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
-from tests.leaked_processes import rewrite_script
+from tests.interrupted_conversations import rewrite_script
 from tests.workflows.test_adversity import SlowStore, hesitant
 from tests.workflows.watching import (
     entries,
