@@ -121,7 +121,7 @@ def show(report: dict[str, Any]) -> None:
         print(
             f"history: {row['samples']} samples, {row['concurrency']} at a time: "
             f"{row['events_per_sample']:.2f} events a sample in {len(row['runs'])} runs; "
-            f"of each run {', '.join(f'{one:.2f}' for one in row['of_each_run'])}"
+            f"of each run {', '.join(f'{item:.2f}' for item in row['of_each_run'])}"
         )
         for kind, events in row["by_kind"].items():
             print(f"    {kind:52}{events:8.3f}")
@@ -144,7 +144,7 @@ def _show_overhead(found: dict[str, Any]) -> None:
     for side, row in found["per_sample"].items():
         print(f"{side:12}" + "".join(f"{row[name]:18.1f}" for name in columns))
     for name, ratios in found["overhead"].items():
-        rounds = " ".join(f"{one:+.1%}" for one in ratios)
+        rounds = " ".join(f"{ratio:+.1%}" for ratio in ratios)
         print(f"overhead, {name:18} {statistics.median(ratios):+.1%}   ({rounds})")
 
 

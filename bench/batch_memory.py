@@ -64,7 +64,7 @@ def make_table(seen: Sequence[MemorySample]) -> list[dict[str, Any]]:
     rows = [seen[0]]
     for mark in (*MARKS, seen[-1].finished):
         if mark <= seen[-1].finished:
-            row = next(one for one in seen if one.finished >= mark)
+            row = next(item for item in seen if item.finished >= mark)
             rows += [row] if row is not rows[-1] else []
     return [
         {

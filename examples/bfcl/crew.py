@@ -103,7 +103,7 @@ async def _ended(worker: ForkServerProcess) -> None:
 async def count_running_steps(pid: int, workflows: Iterable[WorkflowHandle[object, object]]) -> int:
     """Count the steps that Temporal believes to be running in the worker process `pid`."""
     described = await asyncio.gather(*(handle.describe() for handle in workflows))
-    pending = (step for one in described for step in one.raw_description.pending_activities)
+    pending = (step for item in described for step in item.raw_description.pending_activities)
     started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
     return sum(
         step.state == started and pid_of(step.last_worker_identity) == pid for step in pending

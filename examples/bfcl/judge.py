@@ -82,13 +82,13 @@ def turns_of(events: Sequence[StoredEvent]) -> list[Turn]:
 def turns_of_messages(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The turns of a conversation in the results format."""
     told = list(messages)
-    results = {one["tool_call_id"]: one["content"] for one in told if one["role"] == "tool"}
+    results = {item["tool_call_id"]: item["content"] for item in told if item["role"] == "tool"}
     turns: list[Turn] = []
-    for at, one in enumerate(told):
-        if one["role"] == "user":
-            turns.append(Turn(one["content"]))
-        elif turns and one["role"] == "assistant":
-            calls = one["tool_calls"] or ()
+    for at, item in enumerate(told):
+        if item["role"] == "user":
+            turns.append(Turn(item["content"]))
+        elif turns and item["role"] == "assistant":
+            calls = item["tool_calls"] or ()
             turns[-1].ended = not calls
             if calls:
                 turns[-1].steps[str(at)] = [

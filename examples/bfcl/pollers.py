@@ -19,7 +19,7 @@ async def find_pollers(temporal: Client, task_queue: str) -> set[int]:
     )
     described = await temporal.workflow_service.describe_task_queue(request, retry=True)
     versions = described.versions_info.values()
-    pollers = (poller for one in versions for poller in one.types_info[kind].pollers)
+    pollers = (poller for version in versions for poller in version.types_info[kind].pollers)
     return {pid_of(poller.identity) for poller in pollers}
 
 

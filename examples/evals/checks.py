@@ -33,7 +33,7 @@ def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
     if len(found) != len(run.results) or found.keys() != due.keys():
         yield f"There are {len(run.results)} results of {len(found)} samples, not {len(due)}."
     told = summarize(run.results, len(due))
-    for scorer in (one.score_name for one in run.batch.scorers):
+    for scorer in (item.score_name for item in run.batch.scorers):
         given = {name: _score(result, scorer) for name, result in found.items()}
         yield from _few(
             f"{name} has {value} from {scorer}, and {due.get(name)} is due."

@@ -86,7 +86,7 @@ async def serve(
 
 def texts(messages: Messages, role: str) -> list[str]:
     """Return the texts of the messages of this role."""
-    return [_text(one.get("content")) for one in messages if one.get("role") == role]
+    return [_text(message.get("content")) for message in messages if message.get("role") == role]
 
 
 def _text(content: Any) -> str:

@@ -28,20 +28,20 @@ _CHECKING = threading.Lock()
 
 def rows() -> Iterator[dict[str, Any]]:
     """A row for each sample of the benchmark, in the order of publication."""
-    for one in samples().values():
-        prompt = PROMPT.format(scenario=SCENARIO, sample=one.id)
-        first, *later = one.turns
+    for sample in samples().values():
+        prompt = PROMPT.format(scenario=SCENARIO, sample=sample.id)
+        first, *later = sample.turns
         yield {
-            "id": one.id,
+            "id": sample.id,
             "input": [{"role": "system", "content": prompt}, {"role": "user", "content": first}],
             "turns": later,
-            "metadata": {"turns": len(one.turns), "back_ends": " ".join(sorted(one.classes))},
+            "metadata": {"turns": len(sample.turns), "back_ends": " ".join(sorted(sample.classes))},
         }
 
 
 def batch(ids: Sequence[str], concurrency: int, model: str) -> BatchSpec:
     """The batch of these samples; its model is at the URL `model`."""
-    classes = sorted({name for one in samples().values() for name in one.classes})
+    classes = sorted({name for sample in samples().values() for name in sample.classes})
     return BatchSpec(
         name=NAME,
         dataset=DatasetSpec(function=f"{HERE}:rows"),

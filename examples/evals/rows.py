@@ -101,7 +101,7 @@ def is_known(question: str) -> bool:
 
 
 def interleave(sets: Sequence[ChatSet]) -> Iterator[tuple[ChatSet, Line]]:
-    for lines in zip_longest(*(one.lines for one in sets)):
+    for lines in zip_longest(*(item.lines for item in sets)):
         for chat_set, line in zip(sets, lines, strict=True):
             if line is not None:
                 yield chat_set, line
@@ -151,13 +151,15 @@ def other_answers(chat_set: ChatSet, line: Line) -> Iterator[str]:
     for other in (*chat_set.lines[place + 1 :], *chat_set.lines[:place]):
         ideal = other.fields.get("ideal")
         yield from (
-            one for one in (ideal if isinstance(ideal, list) else [ideal]) if isinstance(one, str)
+            item
+            for item in (ideal if isinstance(ideal, list) else [ideal])
+            if isinstance(item, str)
         )
 
 
 def find_answer(sample: Sample, answers: Iterable[str], value: float, otherwise: str) -> str:
     """The first answer to which every scorer gives this value. Raises Unfit."""
-    for answer in (one.strip() for one in answers):
+    for answer in (item.strip() for item in answers):
         if answer and all(_value(scorer, sample, answer) == value for scorer in SCORERS):
             return answer
     raise Unfit(otherwise)

@@ -40,9 +40,9 @@ def report_lines(run: Run) -> Iterator[str]:
         f"{counts.failed} failed, {counts.missing} missing"
     )
     for measure in found.measures:
-        for reducer, one in measure.estimates.items():
-            error = "" if one.standard_error is None else f" ± {one.standard_error:.4f}"
-            yield f"{measure.scorer} ({reducer}): {one.mean:.4f}{error}"
+        for reducer, item in measure.estimates.items():
+            error = "" if item.standard_error is None else f" ± {item.standard_error:.4f}"
+            yield f"{measure.scorer} ({reducer}): {item.mean:.4f}{error}"
     again = f", {run.asked.again} of them again after a kill" if run.kills else ""
     yield f"{run.asked.calls} calls counted by the model{again}"
     pace = counts.expected / run.seconds

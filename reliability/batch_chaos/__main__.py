@@ -40,13 +40,13 @@ def main() -> None:
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
     with evidence_folder(options.keep) as evidence:
         reports = asyncio.run(_both(plan, evidence.path, alone=options.alone))
-        evidence.keep |= any(one.violations for one in reports)
-    found = [{"seed": seed, **one.as_json()} for one in reports]
+        evidence.keep |= any(report.violations for report in reports)
+    found = [{"seed": seed, **report.as_json()} for report in reports]
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print("\n\n".join(map(format_report, found)))
-    sys.exit(1 if any(one.violations for one in reports) else 0)
+    sys.exit(1 if any(report.violations for report in reports) else 0)
 
 
 async def _both(plan: Plan, folder: Path, *, alone: bool) -> list[Report]:

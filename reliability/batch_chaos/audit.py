@@ -75,7 +75,7 @@ async def audit_batch(
     by_conversation: dict[str, list[Effect]] = {}
     for effect in effects:
         by_conversation.setdefault(effect.conversation_id, []).append(effect)
-    names = {expected_result(one, batch).attempts[0].conversation_id: one for one in samples}
+    names = {expected_result(item, batch).attempts[0].conversation_id: item for item in samples}
     for stranger in sorted(by_conversation.keys() - names.keys()):
         found.violations.append(f"{stranger} has effects, and nobody knows it")
     room = asyncio.Semaphore(CONCURRENCY)
@@ -103,17 +103,17 @@ async def audit_conversation(
     found.events += len(events)
     found.answers += response_ids(objects)
     found.unknown_outcomes[name] = sum(
-        one.fields.get("classification") in OUTCOME_UNKNOWN_TEXT for one in events
+        event.fields.get("classification") in OUTCOME_UNKNOWN_TEXT for event in events
     )
-    foreseen = {f"slot {one.seq}:" for one in events if is_expected_error(one, sample)}
+    foreseen = {f"slot {event.seq}:" for event in events if is_expected_error(event, sample)}
     wrong = [
-        f"{one.kind.value}: {one.description}"
-        for one in audit(events, NO_ACKNOWLEDGEMENTS, effects)
-        if not any(one.description.startswith(slot) for slot in foreseen)
+        f"{item.kind.value}: {item.description}"
+        for item in audit(events, NO_ACKNOWLEDGEMENTS, effects)
+        if not any(item.description.startswith(slot) for slot in foreseen)
     ]
     wrong += check_starts(events, sample)
     wrong += await verify_log(EventLog(store, USER, name))
-    found.violations += [f"{sample.id} ({sample.kind}): {one}" for one in wrong]
+    found.violations += [f"{sample.id} ({sample.kind}): {item}" for item in wrong]
 
 
 def is_expected_error(event: StoredEvent, sample: PlannedSample) -> bool:
@@ -125,14 +125,14 @@ def is_expected_error(event: StoredEvent, sample: PlannedSample) -> bool:
 
 def check_starts(events: Sequence[StoredEvent], sample: PlannedSample) -> Iterator[str]:
     """Check that the sample was begun and set up once, and every turn said once."""
-    runs = {(one.fields.get("origin") or {}).get("run") for one in events}
+    runs = {(event.fields.get("origin") or {}).get("run") for event in events}
     if len(runs) != 1:
         yield f"its events are of {len(runs)} workflows: it was begun more than once"
-    said = [one.fields.get("message_id") for one in events if one.fields.get("message_id")]
+    said = [event.fields.get("message_id") for event in events if event.fields.get("message_id")]
     turns = 2 if sample.kind == "turned" else 1
     if said != [f"turn {nth}" for nth in range(turns)]:
         yield f"its turns are {said}"
-    set_up = sum(one.fields.get("key") == "set_up" for one in events)
+    set_up = sum(event.fields.get("key") == "set_up" for event in events)
     if set_up != (sample.kind == "filed"):
         yield f"it was set up {set_up} times"
 
@@ -153,7 +153,7 @@ async def grading_ids(store: Store, batch: str) -> list[str]:
 async def verify_log(log: EventLog) -> list[str]:
     """Return the findings of a verification."""
     try:
-        return [f"{one.key}: {one.detail}" async for one in verify(log) if one.kind != "note"]
+        return [f"{item.key}: {item.detail}" async for item in verify(log) if item.kind != "note"]
     except StoreError as error:
         return [str(error)]
 
@@ -164,7 +164,7 @@ def check_result(sample: PlannedSample, batch: str, found: AuditResult) -> Itera
         yield f"{sample.id} ({sample.kind}): it has no result"
         return
     if len(held.attempts) != 1:
-        numbers = [(one.epoch, one.number) for one in held.attempts]
+        numbers = [(item.epoch, item.number) for item in held.attempts]
         yield f"{sample.id} ({sample.kind}): its attempts are {numbers}"
     attempt, plan = held.attempts[0], due.attempts[0]
     unknown = found.unknown_outcomes[plan.conversation_id]
@@ -178,7 +178,7 @@ def check_result(sample: PlannedSample, batch: str, found: AuditResult) -> Itera
 def comparable(attempt: AttemptResult) -> AttemptResult:
     """Without what depends on time, on the words of a grader, and on who was killed."""
     failure = attempt.failure
-    scores = {name: Score(value=one.value) for name, one in attempt.scores.items()}
+    scores = {name: Score(value=item.value) for name, item in attempt.scores.items()}
     return attempt.model_copy(
         update={
             "scores": scores,

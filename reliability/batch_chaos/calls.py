@@ -39,7 +39,7 @@ class CallAudit:
 
     @property
     def unexplained(self) -> list[LostCall]:
-        return [one for one in (*self.repeated, *self.cut) if one.disruption is None]
+        return [item for item in (*self.repeated, *self.cut) if item.disruption is None]
 
 
 def audit_calls(
@@ -50,19 +50,21 @@ def audit_calls(
 ) -> CallAudit:
     """`recorded` are the ids of answers on record, `due` how often each is to be there."""
     by_asked: dict[RequestId, list[Call]] = defaultdict(list)
-    for call in sorted(calls, key=lambda one: one.began):
+    for call in sorted(calls, key=lambda item: item.began):
         by_asked[call.request].append(call)
     kept = set(recorded)
-    lost = [explain_loss(one, by_asked[one.request], blows) for one in calls if one.id not in kept]
-    paid = {one.id for one in calls if one.answered is not None}
+    lost = [
+        explain_loss(item, by_asked[item.request], blows) for item in calls if item.id not in kept
+    ]
+    paid = {item.id for item in calls if item.answered is not None}
     return CallAudit(
         answered=len(paid),
         recorded=len(recorded),
-        repeated=tuple(one for one in lost if one.call.answered is not None),
-        cut=tuple(one for one in lost if one.call.answered is None),
+        repeated=tuple(item for item in lost if item.call.answered is not None),
+        cut=tuple(item for item in lost if item.call.answered is None),
         unknown_records=tuple(sorted(kept - paid)),
         unexpected=(*find_unexpected(by_asked, kept, due), *check_keys(calls)),
-        charged=len({one.key or one.id for one in calls if one.answered is not None}),
+        charged=len({item.key or item.id for item in calls if item.answered is not None}),
     )
 
 
@@ -72,9 +74,9 @@ def explain_loss(call: Call, same: Sequence[Call], blows: Sequence[Disruption]) 
     The last one of its kind was made beside another that is on record, by a worker that had been
     given up: that befell it before.
     """
-    again = min((one.began for one in same if one.began > call.began), default=call.began)
-    own = [one for one in blows if one.worker == call.worker]
-    for blow in (*own, *(one for one in blows if not one.worker)):
+    again = min((item.began for item in same if item.began > call.began), default=call.began)
+    own = [item for item in blows if item.worker == call.worker]
+    for blow in (*own, *(item for item in blows if not item.worker)):
         if blow.since <= again and blow.until >= call.began:
             return LostCall(call, blow, blow.since - (call.answered or call.began))
     return LostCall(call, None)
@@ -87,9 +89,9 @@ def check_keys(calls: Sequence[Call]) -> Iterator[str]:
         for call in calls:
             found[getattr(call, mine)].add(getattr(call, theirs))
         yield from (
-            f"{one} had more than one {theirs}: {sorted(map(str, others))}"
-            for one, others in found.items()
-            if len(others) > 1 and one
+            f"{item} had more than one {theirs}: {sorted(map(str, others))}"
+            for item, others in found.items()
+            if len(others) > 1 and item
         )
 
 

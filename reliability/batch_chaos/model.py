@@ -93,7 +93,7 @@ class BatchModelServer:
     """
 
     def __init__(self, samples: Sequence[PlannedSample]) -> None:
-        self.samples = {one.number: one for one in samples}
+        self.samples = {sample.number: sample for sample in samples}
         self.calls: list[Call] = []
         self.paid: list[Call] = []
         self.refused: Counter[int] = Counter()
@@ -148,7 +148,7 @@ class BatchModelServer:
 
 
 def _identify_request(messages: Messages, headers: Mapping[str, str]) -> RequestId | None:
-    first = next((one for one in messages if one.get("role") == "user"), {})
+    first = next((message for message in messages if message.get("role") == "user"), {})
     sample = SAMPLE.search(str(first.get("content")))
     number = headers.get(NUMBER_HEADER, "")
     if sample is None or not number.isdecimal():

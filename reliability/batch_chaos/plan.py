@@ -100,11 +100,11 @@ class PlannedSample:
         """Return the model's replies in order; `{}` in the last one is the result of a tool."""
         chance = random.Random(f"sample {self.number}")
         said = make_replies(self.kind, self.word, chance)
-        return tuple(add_delay(one, nth, chance) for nth, one in enumerate(said))
+        return tuple(add_delay(item, nth, chance) for nth, item in enumerate(said))
 
     @property
     def answers(self) -> int:
-        return sum(isinstance(one, ScriptedAnswer) for one in self.replies)
+        return sum(isinstance(reply, ScriptedAnswer) for reply in self.replies)
 
     @property
     def answer(self) -> str | None:
@@ -134,7 +134,7 @@ def write_batch(
 ) -> Path:
     """The file of the batch, with its dataset beside it."""
     folder.mkdir(exist_ok=True)
-    rows = "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in samples)
+    rows = "".join(json.dumps(sample.row, ensure_ascii=False) + "\n" for sample in samples)
     (folder / "samples.jsonl").write_text(rows)
     file = folder / "batch.toml"
     file.write_text(
@@ -245,6 +245,6 @@ def _charge(chance: random.Random) -> ScriptedToolCall:
 
 def add_usages(usages: Sequence[Usage]) -> Usage:
     return Usage(
-        prompt_tokens=sum(one.prompt_tokens for one in usages),
-        completion_tokens=sum(one.completion_tokens for one in usages),
+        prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+        completion_tokens=sum(usage.completion_tokens for usage in usages),
     )

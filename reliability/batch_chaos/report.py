@@ -32,14 +32,15 @@ class Report:
 
     def compare(self, samples: Sequence[PlannedSample]) -> None:
         """Hold the summary, the bill and what the command said against the plan."""
-        due = [expected_result(one, self.name) for one in samples]
-        held = [self.audit.results[one.id] for one in due if one.id in self.audit.results]
+        due = [expected_result(sample, self.name) for sample in samples]
+        held = [self.audit.results[item.id] for item in due if item.id in self.audit.results]
         self.summary = make_summary(held, self.samples)
         if self.summary != (plan := make_summary(due, self.samples)):
             self.violations.append("the summary is not that of the plan")
         self._check_command_output(plan)
         self.violations += [
-            f"an answer that nobody gave is on record: {one}" for one in self.calls.unknown_records
+            f"an answer that nobody gave is on record: {record}"
+            for record in self.calls.unknown_records
         ]
         self.violations += self.calls.unexpected
         for lost in self.calls.unexplained:
@@ -76,8 +77,8 @@ class Report:
         told = {name: final.get(name) for name in due}
         if told != due:
             self.violations.append(f"the command said {told}, not {due}")
-        means = {name: one["mean"] for name, one in final.get("scores", {}).items()}
-        scores = {one.scorer: one.estimates["mean"].mean for one in plan.measures}
+        means = {name: item["mean"] for name, item in final.get("scores", {}).items()}
+        scores = {measure.scorer: measure.estimates["mean"].mean for measure in plan.measures}
         if means.keys() != scores.keys() or any(abs(means[n] - scores[n]) > 1e-9 for n in scores):
             self.violations.append(f"the command said the scores are {means}, not {scores}")
         if code != (1 if counts.failed else 0):
@@ -85,7 +86,7 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         crew, researcher, bill = self.strikes.workers, self.strikes.command, self.calls
-        blows = Counter(one.kind for one in crew.disruptions)
+        blows = Counter(disruption.kind for disruption in crew.disruptions)
         return {
             "batch": self.name,
             "samples": self.samples,
@@ -118,8 +119,8 @@ class Report:
 def make_summary(results: Sequence[SampleResult], expected: int) -> Summary:
     """Summarize as `perdure batch results` does, without the values that depend on time."""
     plain = [
-        one.model_copy(update={"attempts": tuple(map(comparable, one.attempts))})
-        for one in sorted(results, key=lambda one: one.id)
+        result.model_copy(update={"attempts": tuple(map(comparable, result.attempts))})
+        for result in sorted(results, key=lambda item: item.id)
     ]
     return summarize(plain, expected)
 
@@ -128,15 +129,15 @@ def without_batch_name(result: SampleResult | None) -> SampleResult | None:
     """Without the name of the batch, which is in the id of its conversation."""
     if result is None:
         return None
-    attempts = (comparable(one) for one in result.attempts)
-    plain = tuple(one.model_copy(update={"conversation_id": ""}) for one in attempts)
+    attempts = (comparable(attempt) for attempt in result.attempts)
+    plain = tuple(attempt.model_copy(update={"conversation_id": ""}) for attempt in attempts)
     return result.model_copy(update={"attempts": plain})
 
 
 def explain_losses(lost: Sequence[LostCall]) -> dict[str, Any]:
     """Count lost answers by the fate of their workers, with the seconds since the answer."""
-    whys = Counter(one.disruption.kind if one.disruption else "nothing" for one in lost)
-    after = [one.after for one in lost if one.disruption and one.disruption.kind == "killed"]
+    whys = Counter(item.disruption.kind if item.disruption else "nothing" for item in lost)
+    after = [item.after for item in lost if item.disruption and item.disruption.kind == "killed"]
     told: dict[str, Any] = {"count": len(lost), "worker": dict(whys)}
     if after and lost[0].call.answered is not None:
         told["killed after s"] = {
@@ -189,7 +190,9 @@ def format_calls(model: dict[str, Any]) -> list[str]:
 def format_summary(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
-    means = {one["scorer"]: one["estimates"]["mean"]["mean"] for one in found["measures"]}
+    means = {
+        measure["scorer"]: measure["estimates"]["mean"]["mean"] for measure in found["measures"]
+    }
     return [
         f"counts              {format_counts(found['counts'])}",
         f"scores              {', '.join(f'{name} {mean:.4f}' for name, mean in means.items())}",

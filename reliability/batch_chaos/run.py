@@ -98,7 +98,7 @@ async def run_with_strikes(
     plan: Plan, stage: Environment, hunt: StrikeRunner, report: Report, tell: Callable[[str], None]
 ) -> None:
     """Have the command run the batch, and everything killed meanwhile."""
-    answers = sum(one.answers + one.is_graded for one in plan_samples(plan.samples))
+    answers = sum(sample.answers + sample.is_graded for sample in plan_samples(plan.samples))
     telling = asyncio.create_task(report_progress(hunt, stage, answers, tell))
     researching = asyncio.create_task(stage.command.run())
     try:
@@ -106,7 +106,9 @@ async def run_with_strikes(
         async with asyncio.timeout(BATCH_TIMEOUT):
             await researching
     except* Exception as errors:  # a batch that does not end is a finding: the audit tells the rest
-        report.violations += [f"it did not come to its end: {one!r}" for one in errors.exceptions]
+        report.violations += [
+            f"it did not come to its end: {exception!r}" for exception in errors.exceptions
+        ]
     finally:
         researching.cancel()
         telling.cancel()
@@ -129,10 +131,10 @@ async def audit(
     report.violations += await find_nondeterminism(stage.client.temporal, f"batch-{name}")
     report.violations += await stage.monitor.changed_results()
     report.violations += stage.workers.crash_outputs
-    report.violations += [f"a request nobody foresaw: {one}" for one in stage.model.strange]
+    report.violations += [f"a request nobody foresaw: {item}" for item in stage.model.strange]
     calls, blows, due = stage.model.calls, stage.workers.disruptions, expected_responses(samples)
     report.calls = audit_calls(calls, blows, found.answers, due)
-    silent = [one async for one in find_silences(stage, name, report.calls)]
+    silent = [silence async for silence in find_silences(stage, name, report.calls)]
     report.calls = audit_calls(calls, [*blows, *silent], found.answers, due)
     report.compare(samples)
     report.violations += found.violations  # last: where it hangs, they are thousands
@@ -154,16 +156,20 @@ async def find_silences(
 def write_evidence(stage: Environment, folder: Path) -> None:
     """Every call and every blow, for whoever wants to know how it came to a breach."""
     with (folder / "book.txt").open("w") as book:
-        for one in (*stage.workers.disruptions, *stage.model.calls):
-            print(one, file=book)
+        for disruption in (*stage.workers.disruptions, *stage.model.calls):
+            print(disruption, file=book)
 
 
 def expected_responses(samples: Sequence[PlannedSample]) -> dict[RequestId, int]:
     """Return how often each answer must be recorded: once."""
     answers = {
-        RequestId(one.number, "", number): 1 for one in samples for number in range(one.answers)
+        RequestId(sample.number, "", number): 1
+        for sample in samples
+        for number in range(sample.answers)
     }
-    return answers | {RequestId(one.number, "grade", 0): 1 for one in samples if one.is_graded}
+    return answers | {
+        RequestId(sample.number, "grade", 0): 1 for sample in samples if sample.is_graded
+    }
 
 
 @asynccontextmanager

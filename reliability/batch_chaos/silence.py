@@ -35,12 +35,18 @@ async def was_silent(temporal: Client, conversation_id: str, asked: RequestId) -
 
 async def find_nondeterminism(temporal: Client, workflow_id: str) -> list[str]:
     """Workflow tasks that failed because a replay did not come to what was done before."""
-    events = [one async for one in temporal.get_workflow_handle(workflow_id).fetch_history_events()]
+    events = [
+        event async for event in temporal.get_workflow_handle(workflow_id).fetch_history_events()
+    ]
     failed = (
-        one.workflow_task_failed_event_attributes for one in events if one.event_type == FAILED
+        event.workflow_task_failed_event_attributes
+        for event in events
+        if event.event_type == FAILED
     )
     return [
-        f"{workflow_id}: {one.failure.message}" for one in failed if one.cause == NON_DETERMINISTIC
+        f"{workflow_id}: {item.failure.message}"
+        for item in failed
+        if item.cause == NON_DETERMINISTIC
     ]
 
 

@@ -104,7 +104,7 @@ class StrikeRunner:
 
     async def _wait_for_answered_worker(self) -> WorkerProcess:
         """The worker that has had the newest answer, at that very moment."""
-        members = {key_of(one): one for one in await self.workers.wait_until_polling(2)}
+        members = {key_of(item): item for item in await self.workers.wait_until_polling(2)}
         seen = len(self.model.paid)
         while True:
             if len(self.model.paid) > seen:

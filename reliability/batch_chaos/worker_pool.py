@@ -32,7 +32,7 @@ class KeyedWorkerPool(WorkerPool):
 
     async def kill_all(self, members: Iterable[WorkerProcess]) -> None:
         """At once, each with a successor."""
-        await asyncio.gather(*(self.kill(one) for one in members))
+        await asyncio.gather(*(self.kill(member) for member in members))
 
     async def kill(self, member: WorkerProcess) -> None:
         if member in self.workers:

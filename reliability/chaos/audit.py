@@ -70,7 +70,9 @@ def check_slots(events: Sequence[StoredEvent]) -> Iterator[Violation]:
 
 def check_origins(events: Sequence[StoredEvent]) -> Iterator[Violation]:
     origins = (event.fields.get("origin") or {} for event in events)
-    marks = ((one.get("run"), one.get("activity"), one.get("position", 0)) for one in origins)
+    marks = (
+        (origin.get("run"), origin.get("activity"), origin.get("position", 0)) for origin in origins
+    )
     for mark, count in _repeated(marks):
         yield Violation(ViolationKind.DUPLICATED, f"{count} events say that they are {mark}")
 
@@ -109,7 +111,9 @@ def check_calls(events: Sequence[StoredEvent]) -> Iterator[Violation]:
         if count != 1:
             wrong = ViolationKind.DUPLICATED if count else ViolationKind.LOST
             yield Violation(wrong, f"call {call_id} (slot {action.seq}) has {count} answers")
-    for call_id, count in _repeated(_call_id(one) for one in events if one.kind == "ActionEvent"):
+    for call_id, count in _repeated(
+        _call_id(item) for item in events if item.kind == "ActionEvent"
+    ):
         yield Violation(ViolationKind.DUPLICATED, f"call {call_id} is on record {count} times")
     for answer in answers:
         asked = actions.get(_call_id(answer))
@@ -190,7 +194,7 @@ def expected_files(events: Sequence[StoredEvent]) -> dict[str, str]:
 def find_newest_snapshot(events: Sequence[StoredEvent]) -> str | None:
     """Return the key of the newest snapshot."""
     told = (event.fields.get("files") or {} for event in reversed(events))
-    return next((str(one["snapshot"]) for one in told if one.get("snapshot")), None)
+    return next((str(item["snapshot"]) for item in told if item.get("snapshot")), None)
 
 
 def _call_id(event: StoredEvent) -> str:

@@ -90,4 +90,4 @@ def _field(head: bytes, name: str) -> str:
 
 def _without(head: bytes, name: str) -> bytes:
     lines = head.split(b"\r\n")
-    return b"\r\n".join(one for one in lines if not one.lower().startswith(f"{name}:".encode()))
+    return b"\r\n".join(line for line in lines if not line.lower().startswith(f"{name}:".encode()))

@@ -119,7 +119,7 @@ class Report:
             },
             "violations": {wrong.value: self.count_violations(wrong) for wrong in ViolationKind},
             "what": [
-                f"{where}: {one.kind.value}: {one.description}" for where, one in self.violations
+                f"{where}: {item.kind.value}: {item.description}" for where, item in self.violations
             ],
         }
 

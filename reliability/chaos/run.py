@@ -91,7 +91,7 @@ async def run(plan: Plan, folder: Path, tell: Callable[[str], None]) -> Report:
     async with start_environment(plan, folder) as stage:
         chance = random.Random(plan.seed)
         talks: list[LoadConversation] = []
-        live = lambda: [one.conversation for one in talks if one.end is None]  # noqa: E731
+        live = lambda: [talk.conversation for talk in talks if talk.end is None]  # noqa: E731
         try:
             await stage.workers.start(plan.workers)
             stage.network.rate = plan.faults
@@ -170,7 +170,7 @@ async def run_all(
             await run_conversation(
                 stage.client, model, stage.model, talks, f"{plan.seed} {nth} {lane}"
             )
-            over = sum(one.end == "" for one in talks)
+            over = sum(talk.end == "" for talk in talks)
             tell(f"{len(hunt.strikes)} strikes, {over} conversations at their end")
 
     async with asyncio.TaskGroup() as lanes:
@@ -184,22 +184,22 @@ async def audit_conversation(
 ) -> None:
     done = read_effects(stage.effects)
     report.effects = len(done)
-    for one in talks:
-        log = one.conversation.log
-        objects = await fetch_objects(log.store, conversation_prefix(USER, one.conversation.id))
+    for talk in talks:
+        log = talk.conversation.log
+        objects = await fetch_objects(log.store, conversation_prefix(USER, talk.conversation.id))
         events = parse_objects(objects)
-        mine = [effect for effect in done if effect.conversation_id == one.conversation.id]
-        report.count(one, events, objects, mine)
-        found = list(audit(events, Acknowledgements(one.message_ids, one.slots), mine))
-        if one.end != "" or not is_closed(events):
-            found.append(Violation(ViolationKind.UNFINISHED, one.end or "its log is not closed"))
+        mine = [effect for effect in done if effect.conversation_id == talk.conversation.id]
+        report.count(talk, events, objects, mine)
+        found = list(audit(events, Acknowledgements(talk.message_ids, talk.slots), mine))
+        if talk.end != "" or not is_closed(events):
+            found.append(Violation(ViolationKind.UNFINISHED, talk.end or "its log is not closed"))
         found += await verify_log(log)
         found += await check_files(log.store, events, folder)
-        report.violations += [(one.conversation.id, violation) for violation in found]
-    known = {one.conversation.id for one in talks}
+        report.violations += [(talk.conversation.id, violation) for violation in found]
+    known = {talk.conversation.id for talk in talks}
     strange = {effect.conversation_id for effect in done} - known
     report.violations += [
-        (one, Violation(ViolationKind.LOST, "nobody knows it")) for one in strange
+        (item, Violation(ViolationKind.LOST, "nobody knows it")) for item in strange
     ]
     for words in stage.workers.crash_outputs:
         report.violations.append(("a worker", Violation(ViolationKind.FAILED, words)))
@@ -208,7 +208,7 @@ async def audit_conversation(
 
 def is_closed(events: Sequence[StoredEvent]) -> bool:
     states = (event for event in events if event.kind == "ConversationStateUpdateEvent")
-    return any(one.fields.get("value") == "closed" for one in states)
+    return any(state.fields.get("value") == "closed" for state in states)
 
 
 async def verify_log(log: EventLog) -> list[Violation]:
@@ -217,7 +217,7 @@ async def verify_log(log: EventLog) -> list[Violation]:
         findings = [finding async for finding in verify(log) if finding.kind != "note"]
     except StoreError as error:
         return [Violation(ViolationKind.DAMAGED, str(error))]
-    return [Violation(ViolationKind.DAMAGED, f"{one.key}: {one.detail}") for one in findings]
+    return [Violation(ViolationKind.DAMAGED, f"{item.key}: {item.detail}") for item in findings]
 
 
 async def check_files(store: Store, events: Sequence[StoredEvent], folder: Path) -> list[Violation]:
@@ -243,4 +243,4 @@ async def check_files(store: Store, events: Sequence[StoredEvent], folder: Path)
 def count_responses(model: str) -> int:
     """Count the complete responses of the model."""
     with urllib.request.urlopen(f"{model.removesuffix('/v1')}/calls") as answer:
-        return sum(one["answered"] for one in json.load(answer)["calls"])
+        return sum(call["answered"] for call in json.load(answer)["calls"])

@@ -31,7 +31,7 @@ def scripts(seed: int) -> dict[str, Script]:
 
 def _script(name: str, chance: random.Random) -> Script:
     numbers = count(1)
-    answers = [one for _ in range(TURNS) for one in _turn(chance, numbers)]
+    answers = [item for _ in range(TURNS) for item in _turn(chance, numbers)]
     return Script(name=name, answers=tuple(answers), repeat=True)
 
 

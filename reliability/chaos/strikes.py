@@ -106,7 +106,7 @@ class StrikeRunner:
 
     async def _running_steps(self, pid: int | None = None) -> list[tuple[str, str]]:
         """The steps that Temporal believes to be running, in the worker process `pid` or in any."""
-        found = await asyncio.gather(*(running_steps(one, pid) for one in self.live()))
+        found = await asyncio.gather(*(running_steps(item, pid) for item in self.live()))
         return [held for steps in found for held in steps]
 
 
@@ -115,11 +115,15 @@ async def running_steps(conversation: Conversation, pid: int | None) -> list[tup
         described = await conversation.handle.describe()
     except RPCError:  # it has not begun yet
         return []
-    pending = [one for one in described.raw_description.pending_activities if one.state == STARTED]
+    pending = [
+        activity
+        for activity in described.raw_description.pending_activities
+        if activity.state == STARTED
+    ]
     return [
-        (conversation.id, one.activity_type.name)
-        for one in pending
-        if pid is None or pid_of(one.last_worker_identity) == pid
+        (conversation.id, item.activity_type.name)
+        for item in pending
+        if pid is None or pid_of(item.last_worker_identity) == pid
     ]
 
 

@@ -164,7 +164,7 @@ class WorkerPool:
 
     async def _polling_workers(self) -> list[WorkerProcess]:
         asking = await find_pollers(self.temporal, self.task_queue)
-        return [one for one in self.workers if one.pid in asking and not one.frozen]
+        return [worker for worker in self.workers if worker.pid in asking and not worker.frozen]
 
 
 async def wait_for_exit(member: WorkerProcess) -> None:

@@ -32,14 +32,14 @@ class FinishedConversation:
         self.played = played
         self.entries = entries
         self.told = normalize(played.conversation_id, entries)
-        self.slots = {one.event.id: one.seq for one in entries}
+        self.slots = {entry.event.id: entry.seq for entry in entries}
         self.actions = {
-            one.event.id: one.event for one in entries if isinstance(one.event, ActionEvent)
+            entry.event.id: entry.event for entry in entries if isinstance(entry.event, ActionEvent)
         }
         self.answers = {
-            answered_action_id(one.event): one.event
-            for one in entries
-            if answered_action_id(one.event)
+            answered_action_id(entry.event): entry.event
+            for entry in entries
+            if answered_action_id(entry.event)
         }
 
     @property
@@ -62,7 +62,7 @@ async def find_violations(
     store: Store, undisturbed: FinishedConversation, seen: FinishedConversation
 ) -> list[str]:
     """List the differences from the undisturbed conversation; none are allowed."""
-    names = [f"answer {one.tool_call_id}" for one in seen.lost_calls]
+    names = [f"answer {call.tool_call_id}" for call in seen.lost_calls]
     return [
         *audit(seen.played.conversation_id, seen.played.objects),
         *find_differences(undisturbed.told, seen.told, names),
@@ -145,12 +145,14 @@ async def check_derived_objects(store: Store, seen: FinishedConversation) -> Asy
 
 
 def fold_entries(entries: Sequence[Entry]) -> State:
-    return fold(State(), [summarize(one) for one in entries])
+    return fold(State(), [summarize(entry) for entry in entries])
 
 
 async def check_snapshot(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
     """The newest snapshot has what the log says was done, and nothing twice."""
-    snapshots = [one.files.snapshot for one in seen.entries if one.files and one.files.snapshot]
+    snapshots = [
+        entry.files.snapshot for entry in seen.entries if entry.files and entry.files.snapshot
+    ]
     if not snapshots:
         yield "the files were never kept"
         return

@@ -20,24 +20,26 @@ NormalizedLog = Mapping[str, Mapping[str, Any]]
 def normalize(conversation_id: str, entries: Sequence[Entry]) -> NormalizedLog:
     """Two conversations in which the same was said and done tell the same."""
     names = name_events(entries)
-    fields = {names[one.seq]: json.loads(one.body) for one in entries}
-    aliases = {one.event.id: names[one.seq] for one in entries} | {conversation_id: "conversation"}
+    fields = {names[entry.seq]: json.loads(entry.body) for entry in entries}
+    aliases = {entry.event.id: names[entry.seq] for entry in entries} | {
+        conversation_id: "conversation"
+    }
     aliases |= _responses(fields.values())
     return {name: normalize_value(event, aliases) for name, event in fields.items()}
 
 
 def name_events(entries: Sequence[Entry]) -> dict[int, str]:
     """A name for each slot: an answer's is that of its call, for they come in any order."""
-    actions = (one.event for one in entries if isinstance(one.event, ActionEvent))
+    actions = (entry.event for entry in entries if isinstance(entry.event, ActionEvent))
     calls = {action.id: action.tool_call_id for action in actions}
     times: Counter[str] = Counter()
     names = {}
-    for one in entries:
-        kind = "answer" if answered_action_id(one.event) else one.event.kind
+    for entry in entries:
+        kind = "answer" if answered_action_id(entry.event) else entry.event.kind
         if kind != "answer":
             times[kind] += 1
-        of = calls[answered_action_id(one.event) or ""] if kind == "answer" else times[kind]
-        names[one.seq] = f"{kind} {of}"
+        of = calls[answered_action_id(entry.event) or ""] if kind == "answer" else times[kind]
+        names[entry.seq] = f"{kind} {of}"
     return names
 
 

@@ -71,11 +71,11 @@ async def make_log(store: Store, events: int, kept: bool = True, seed: int = 0) 
     log, other = await write_log(store, events), await write_log(store, events)
     if kept:
         entries = await log.read(0, events)
-        state = fold(State(), [summarize(one) for one in entries])
+        state = fold(State(), [summarize(entry) for entry in entries])
         await log.save_state(state.model_dump_json().encode())
         await seal(log, events)
-    bodies = [one.body for one in await log.read(0, events)]
-    others = [one.body for one in await other.read(0, events)]
+    bodies = [entry.body for entry in await log.read(0, events)]
+    others = [entry.body for entry in await other.read(0, events)]
     return DamagedLog(log, bodies, others, random.Random(seed))
 
 
@@ -118,7 +118,7 @@ def delete(_: DamagedLog, seq: int) -> dict[int, bytes | None]:
 
 
 def swap(victim: DamagedLog, seq: int) -> dict[int, bytes | None]:
-    other = victim.random.choice([one for one in range(len(victim.bodies)) if one != seq])
+    other = victim.random.choice([number for number in range(len(victim.bodies)) if number != seq])
     return {seq: victim.bodies[other], other: victim.bodies[seq]}
 
 
@@ -155,7 +155,7 @@ HARMS: dict[str, Harm] = {
 
 async def verified_seqs(victim: DamagedLog) -> set[int]:
     """The slots that a whole verification names."""
-    return {one.seq async for one in verify(victim.log) if one.is_slot and one.seq is not None}
+    return {item.seq async for item in verify(victim.log) if item.is_slot and item.seq is not None}
 
 
 async def inspected_seqs(
@@ -166,7 +166,9 @@ async def inspected_seqs(
     found: set[int] = set()
     for seq in seqs:
         page = await inspector.inspect_slots(max(0, seq - 1), min(seq + 2, end), end)
-        found |= {one.seq for one in page.findings if one.is_slot and one.seq is not None}
+        found |= {
+            finding.seq for finding in page.findings if finding.is_slot and finding.seq is not None
+        }
     return found
 
 

@@ -50,9 +50,9 @@ MEMORY_CHECK_INTERVAL = 32
 
 def main() -> int:
     told = _arguments()
-    chosen = [one for one in TARGETS if told.target in (None, one.name)]
+    chosen = [item for item in TARGETS if told.target in (None, item.name)]
     if not chosen:
-        print(f"There is no target {told.target}: {', '.join(one.name for one in TARGETS)}.")
+        print(f"There is no target {told.target}: {', '.join(item.name for item in TARGETS)}.")
         return 2
     share = told.seconds / len(chosen)
     return max(fuzz_in_process(target, share, told.seed) for target in chosen)

@@ -40,7 +40,7 @@ USER = "ada"
 
 EVENTS = (
     *(path.read_bytes() for path in sorted(GOLDEN.iterdir())),
-    *(one.body for one in builders.entries(builders.EVENT_OF_EACH_KIND)),
+    *(entry.body for entry in builders.entries(builders.EVENT_OF_EACH_KIND)),
     add_checksum(builders.entries(builders.EVENT_OF_EACH_KIND, SLOT)[0], "0" * 32).body,
 )
 

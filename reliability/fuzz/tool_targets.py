@@ -40,8 +40,8 @@ def mask(data: bytes) -> None:
     """Lines are values, and what is behind an empty line is the text."""
     head, _, text = data.partition(b"\n\n")
     lines = [line.decode(errors="ignore") for line in head.split(b"\n")[:MAX_SECRETS]]
-    values = [one for one in lines if len(one.encode()) >= MIN_SECRET_BYTES and "\0" not in one]
-    values = [one for one in values if "<" not in one and one not in f"<secret:{NAME}>"]
+    values = [item for item in lines if len(item.encode()) >= MIN_SECRET_BYTES and "\0" not in item]
+    values = [item for item in values if "<" not in item and item not in f"<secret:{NAME}>"]
     patterns = Patterns(dict.fromkeys(values, NAME))
     whole = mask_bytes(text, patterns)
     for value in values:

@@ -117,7 +117,7 @@ def run(
                     word = f"caught by {verdict.caught_by}" if verdict.caught_by else "SURVIVED"
                     print(f"{len(verdicts):4}/{len(mutants)} {verdict.mutant}: {word}", flush=True)
                     if report is not None:
-                        report.write_text(json.dumps([asdict(one) for one in verdicts], indent=1))
+                        report.write_text(json.dumps([asdict(item) for item in verdicts], indent=1))
 
     with tempfile.TemporaryDirectory(prefix="perdure-mutants-") as folder:
         copies = [Copy(Path(folder) / str(number)) for number in range(processes)]

@@ -167,6 +167,6 @@ class WorkflowRun:
         ]
 
     def _note(self, digests: Sequence[EventSummary]) -> None:
-        for one in digests:
-            if self.known.slots.setdefault(one.seq, one.sha) != one.sha:
-                self.known.contradicted.append(f"slot {one.seq}, as {self.name} was told")
+        for digest in digests:
+            if self.known.slots.setdefault(digest.seq, digest.sha) != digest.sha:
+                self.known.contradicted.append(f"slot {digest.seq}, as {self.name} was told")

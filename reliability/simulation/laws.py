@@ -159,8 +159,8 @@ def check_fencing(log: Log) -> None:
         require(run in holder, f"slot {entry.seq} is by {run}, behind the opening by {holder[:1]}")
     order = [chains[e.origin.run].index(e.origin.run) for e in log.own if e.origin.run in chains]
     names = [chains[e.origin.run][0] for e in log.own if e.origin.run in chains]
-    for (one, name), (other, then) in pairwise(zip(order, names, strict=True)):
-        require(name != then or one <= other, f"a run of {name} wrote behind the one after it")
+    for (item, name), (other, then) in pairwise(zip(order, names, strict=True)):
+        require(name != then or item <= other, f"a run of {name} wrote behind the one after it")
 
 
 def check_saved_state(log: Log) -> None:

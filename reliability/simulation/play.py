@@ -78,7 +78,7 @@ async def run_schedule(schedule: Schedule) -> None:
         child = await run_fork(schedule, first, str(UUID(int=2)))
         await run_conversation(schedule, child, runs=dice.choice((1, 1, 1, 2)))
     await schedule.temporal.wait_until_idle()
-    await asyncio.gather(*(_last_run(schedule, one) for one in schedule.known))
+    await asyncio.gather(*(_last_run(schedule, item) for item in schedule.known))
     await schedule.temporal.wait_until_idle()
 
 

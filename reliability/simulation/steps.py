@@ -137,7 +137,7 @@ class Steps:
 
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
         written = await append_exclusive(self.world.log(task), [PROMPT], task.base)
-        return [summarize(one) for one in written]
+        return [summarize(item) for item in written]
 
     async def chat(self, task: Task[Think]) -> list[EventSummary]:
         log = self.world.log(task)
@@ -146,11 +146,11 @@ class Steps:
         except ModelRefused as error:
             failed = ConversationErrorEvent(timestamp=NOW, code=error.code, detail=str(error))
             return [
-                summarize(one)
-                for one in await append_exclusive(log, [failed], task.base, "failure")
+                summarize(item)
+                for item in await append_exclusive(log, [failed], task.base, "failure")
             ]
         written = append_exclusive(log, events_of(answer), task.base, usage=answer.usage)
-        return [summarize(one) for one in await ignore_cancellation(written)]
+        return [summarize(item) for item in await ignore_cancellation(written)]
 
     async def _answer(self, log: EventLog, task: Task[Think]) -> Completion:
         known = is_retry() and self.world.on_record(log, task.base)

@@ -173,5 +173,5 @@ def describe_job(job: asyncio.Task[Any]) -> str:
         return "stopped"
     with contextlib.suppress(Exception):
         result = job.result()
-        return f"slots {[one.seq for one in result]}" if isinstance(result, list) else "done"
+        return f"slots {[item.seq for item in result]}" if isinstance(result, list) else "done"
     return str(job.exception())
