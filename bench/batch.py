@@ -43,14 +43,14 @@ async def run_conversations(stage: BatchEnvironment, samples: int, concurrency: 
     """The conversations of a batch, without the batch."""
     spec, room = Agent.model_validate(stage.agent("steps")), asyncio.Semaphore(concurrency)
 
-    async def one() -> None:
+    async def run_conversation() -> None:
         async with room:
             talk = await stage.client.start(QUESTION, spec)
             outcome = await talk.handle.result()
             assert outcome.status == "finished", outcome.reason
 
     before = stage.spent()
-    await asyncio.gather(*(one() for _ in range(samples)))
+    await asyncio.gather(*(run_conversation() for _ in range(samples)))
     return stage.spent() - before
 
 
@@ -96,27 +96,27 @@ def overheads(runs: dict[str, list[dict[str, float]]], name: str) -> list[float]
     return [batch[name] / bare[name] - 1 for batch, bare in pairs]
 
 
-async def measure(asked: argparse.Namespace) -> dict[str, Any]:
+async def measure(options: argparse.Namespace) -> dict[str, Any]:
     report: dict[str, Any] = {}
     async with batch_environment() as stage:
-        if "overhead" in asked.parts:
+        if "overhead" in options.parts:
             report["overhead"] = await overhead(
-                stage, asked.rounds, asked.samples, asked.concurrency
+                stage, options.rounds, options.samples, options.concurrency
             )
-        if "history" in asked.parts:
+        if "history" in options.parts:
             report["history"] = [
-                (await measure_history(stage, asked.long, concurrency)).report()
-                for concurrency in asked.windows
+                (await measure_history(stage, options.long, concurrency)).report()
+                for concurrency in options.windows
             ]
-        if "memory" in asked.parts:
-            seen = await measure_memory(stage, asked.memory, asked.concurrency)
+        if "memory" in options.parts:
+            seen = await measure_memory(stage, options.memory, options.concurrency)
             report["memory"] = make_table(seen)
     return report
 
 
 def show(report: dict[str, Any]) -> None:
-    if found := report.get("overhead"):
-        _show_overhead(found)
+    if overhead := report.get("overhead"):
+        _show_overhead(overhead)
     for row in report.get("history", ()):
         print(
             f"history: {row['samples']} samples, {row['concurrency']} at a time: "
@@ -134,16 +134,16 @@ def show(report: dict[str, Any]) -> None:
         )
 
 
-def _show_overhead(found: dict[str, Any]) -> None:
+def _show_overhead(overhead: dict[str, Any]) -> None:
     print(
-        f"{found['rounds']} rounds of {found['samples']} samples of three answers, "
-        f"{found['concurrency']} at a time, at a load of {found['load']:.1f}"
+        f"{overhead['rounds']} rounds of {overhead['samples']} samples of three answers, "
+        f"{overhead['concurrency']} at a time, at a load of {overhead['load']:.1f}"
     )
-    columns = list(found["per_sample"]["batch"])
+    columns = list(overhead["per_sample"]["batch"])
     print(f"{'a sample':12}" + "".join(f"{name:>18}" for name in columns))
-    for side, row in found["per_sample"].items():
+    for side, row in overhead["per_sample"].items():
         print(f"{side:12}" + "".join(f"{row[name]:18.1f}" for name in columns))
-    for name, ratios in found["overhead"].items():
+    for name, ratios in overhead["overhead"].items():
         rounds = " ".join(f"{ratio:+.1%}" for ratio in ratios)
         print(f"overhead, {name:18} {statistics.median(ratios):+.1%}   ({rounds})")
 
@@ -158,9 +158,9 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=600, help="samples of a history")
     parser.add_argument("--windows", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--memory", type=int, default=5000, help="samples, at most 20,000")
-    asked = parser.parse_args()
-    report = asyncio.run(measure(asked))
-    if asked.output == "json":
+    options = parser.parse_args()
+    report = asyncio.run(measure(options))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
     else:
         show(report)

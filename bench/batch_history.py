@@ -39,24 +39,26 @@ async def measure_history(stage: BatchEnvironment, samples: int, concurrency: in
     batch = await stage.batch("word", samples, concurrency)
     progress = await batch.handle.result()
     assert progress.scored == samples, progress
-    found = History(samples, concurrency)
+    history = History(samples, concurrency)
     described = await batch.handle.describe()
     run = described.raw_description.workflow_execution_info.first_run_id
     while run:
         temporal = stage.client.temporal
-        run = await count_events(temporal.get_workflow_handle(batch.workflow_id, run_id=run), found)
-    return found
+        run = await count_events(
+            temporal.get_workflow_handle(batch.workflow_id, run_id=run), history
+        )
+    return history
 
 
-async def count_events(handle: WorkflowHandle[Any, Any], found: History) -> str:
+async def count_events(handle: WorkflowHandle[Any, Any], history: History) -> str:
     """Count the events of this run; the id of the next one, if there is one."""
     events, begun, then = 0, 0, ""
     async for event in handle.fetch_history_events():
         kind = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_").lower()
         events += 1
         begun += kind == "start_child_workflow_execution_initiated"
-        found.kinds[kind] += 1
+        history.kinds[kind] += 1
         then = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-    found.runs.append(events)
-    found.begun.append(begun)
+    history.runs.append(events)
+    history.begun.append(begun)
     return then

@@ -40,11 +40,13 @@ async def measure_memory(
     seen = [take_sample(stage, 0)]
     while not ended.done():
         await asyncio.wait({ended}, timeout=POLL_INTERVAL)
-        told = await batch.query_progress()
-        if told is not None and told.finished > seen[-1].finished:
-            seen.append(take_sample(stage, told.finished))
+        progress = await batch.query_progress()
+        if progress is not None and progress.finished > seen[-1].finished:
+            seen.append(take_sample(stage, progress.finished))
             if seen[-1].finished // REPORT_INTERVAL > seen[-2].finished // REPORT_INTERVAL:
-                print(f"{told.finished} samples: {seen[-1].worker / 1e6:.0f} MB", file=sys.stderr)
+                print(
+                    f"{progress.finished} samples: {seen[-1].worker / 1e6:.0f} MB", file=sys.stderr
+                )
     assert (await ended).scored == samples, await ended
     return seen
 

@@ -13,8 +13,8 @@ def count_calls(file: Path, prefix: str = "") -> Counter[str]:
 
 def count_repeats(file: Path, prefix: str = "") -> dict[str, float]:
     """Calls that had been made before, and samples for which that is so."""
-    found = count_calls(file, prefix)
-    more = {sample: times - 1 for sample, times in found.items() if times > 1}
+    calls = count_calls(file, prefix)
+    more = {sample: times - 1 for sample, times in calls.items() if times > 1}
     return {"calls_again": sum(more.values()), "samples_again": len(more)}
 
 

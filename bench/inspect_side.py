@@ -79,11 +79,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--samples", type=int, default=500)
     parser.add_argument("--at-a-time", type=int, default=16)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     if not VALIDATORS.ready():
         sys.exit(MISSING)
-    report = asyncio.run(measure(asked.rounds, asked.kills, asked.samples, asked.at_a_time))
-    if asked.output == "json":
+    report = asyncio.run(measure(options.rounds, options.kills, options.samples, options.at_a_time))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
     else:
         show(report)

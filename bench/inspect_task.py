@@ -34,8 +34,8 @@ def counted() -> type[ModelAPI]:
         return output  # without a usage it would count tokens, and ask another host how
 
     class Counted(MockLLM):  # type: ignore[misc]
-        def __init__(self, model_name: str, *given: Any, **named: Any) -> None:
-            super().__init__(model_name, *given, custom_outputs=answer, **named)
+        def __init__(self, model_name: str, *args: Any, **named: Any) -> None:
+            super().__init__(model_name, *args, custom_outputs=answer, **named)
 
     return Counted
 
@@ -74,8 +74,8 @@ def options(at_a_time: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    way, place, *given = sys.argv[1:]
-    at_a_time = int(given[-1])
+    way, place, *args = sys.argv[1:]
+    at_a_time = int(args[-1])
     if way == "measure":
         calls, os.environ["CALLS"] = os.environ["CALLS"], os.devnull
         run(f"{place}-before", WARM, at_a_time)
@@ -84,7 +84,7 @@ def main() -> None:
     if way == "retry":
         [log] = eval_retry(place, log_dir=str(Path(place).parent), **options(at_a_time))
     else:
-        log = run(place, int(given[0]), at_a_time)
+        log = run(place, int(args[0]), at_a_time)
     after = spent()
     if log.status != "success":
         sys.exit(f"Inspect's log is {log.status}: {log.error and log.error.message}")

@@ -22,13 +22,13 @@ class InspectSide:
     async def measured(self, samples: int) -> dict[str, float]:
         place = self._place()
         process = await self._start(place, "measure", place / "logs", samples)
-        told = await _ended(process)
-        assert (told["scored"], told["right"]) == (samples, True), told
+        times = await _ended(process)
+        assert (times["scored"], times["right"]) == (samples, True), times
         assert len(count_calls(place / "calls")) == samples
         return {
-            "time_s": told["time"],
-            "cpu_ms_a_call": 1000 * told["cpu"] / samples,
-            "written_kb_a_call": told["written"] / 1000 / samples,
+            "time_s": times["time"],
+            "cpu_ms_a_call": 1000 * times["cpu"] / samples,
+            "written_kb_a_call": times["written"] / 1000 / samples,
         }
 
     async def killed(self, samples: int) -> dict[str, float]:
@@ -40,9 +40,9 @@ class InspectSide:
         await process.wait()
         made, at = len(count_calls(place / "calls")), time.perf_counter()
         [log] = (place / "logs").glob("*.eval")
-        told = await _ended(await self._start(place, "retry", log))
+        times = await _ended(await self._start(place, "retry", log))
         took = time.perf_counter() - at
-        assert (told["scored"], told["right"]) == (samples, True), told
+        assert (times["scored"], times["right"]) == (samples, True), times
         return {"calls_before": made, **count_repeats(place / "calls"), "then_time_s": took}
 
     def _place(self) -> Path:
@@ -50,21 +50,21 @@ class InspectSide:
         place.mkdir(parents=True)
         return place
 
-    async def _start(self, place: Path, *given: object) -> asyncio.subprocess.Process:
+    async def _start(self, place: Path, *args: object) -> asyncio.subprocess.Process:
         own = {"PATH": os.environ["PATH"], "HOME": str(place), "CALLS": str(place / "calls")}
-        command = [VALIDATORS.python, "-I", TASK, *given, self.at_a_time]
-        with (place / "told").open("ab") as told:
+        command = [VALIDATORS.python, "-I", TASK, *args, self.at_a_time]
+        with (place / "told").open("ab") as output_file:
             return await asyncio.create_subprocess_exec(
                 *map(str, command),
                 cwd=place,
                 env=own,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=told,
+                stderr=output_file,
             )
 
 
 async def _ended(process: asyncio.subprocess.Process) -> dict[str, float]:
     output, _ = await process.communicate()
     assert process.returncode == 0, "Inspect failed: see what it wrote to its standard error"
-    told: dict[str, float] = json.loads(output.decode().splitlines()[-1])
-    return told
+    times: dict[str, float] = json.loads(output.decode().splitlines()[-1])
+    return times

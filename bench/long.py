@@ -162,9 +162,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.long", description=__doc__)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.add_argument("--steps", type=int, default=5000, help="5,000 make 10,000 events")
-    asked = parser.parse_args()
-    report = asyncio.run(measure(asked.steps))
-    if asked.output == "json":
+    options = parser.parse_args()
+    report = asyncio.run(measure(options.steps))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
     else:
         for name, value in report.items():

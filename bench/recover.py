@@ -113,9 +113,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.recover", description=__doc__)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    report = asyncio.run(measure(asked.rounds))
-    if asked.output == "json":
+    options = parser.parse_args()
+    report = asyncio.run(measure(options.rounds))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
     else:
         for name, value in report.items():

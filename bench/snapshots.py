@@ -129,15 +129,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.snapshots", description=__doc__)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.add_argument("--files", type=int, default=5000)
-    asked = parser.parse_args()
-    report = asyncio.run(measure(asked.files))
-    if asked.output == "json":
+    options = parser.parse_args()
+    report = asyncio.run(measure(options.files))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
         return
     for of, rows in report.items():
         for name, row in rows.items():
-            told = "  ".join(f"{value:>10,} {unit}" for unit, value in row.items())
-            print(f"{of:6} {name:20} {told}")
+            cells = "  ".join(f"{value:>10,} {unit}" for unit, value in row.items())
+            print(f"{of:6} {name:20} {cells}")
 
 
 if __name__ == "__main__":

@@ -252,9 +252,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--long", type=int, default=500)
-    asked = parser.parse_args()
-    report = asyncio.run(measure(asked.rounds, asked.steps, asked.long))
-    if asked.output == "json":
+    options = parser.parse_args()
+    report = asyncio.run(measure(options.rounds, options.steps, options.long))
+    if options.output == "json":
         json.dump(report, sys.stdout, indent=2)
     else:
         show(report)

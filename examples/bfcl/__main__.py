@@ -65,10 +65,10 @@ def _tell(verdict: Verdict) -> None:
 
 def _summary(report: Report, seconds: float) -> str:
     passed = len(report.verdicts) - report.failed
-    said = f"{passed} passed, {report.failed} failed in {seconds:.0f} s"
+    summary = f"{passed} passed, {report.failed} failed in {seconds:.0f} s"
     if report.kills:
-        said += f"; {report.kills} kills, {report.hits} of them while a step was running"
-    return said
+        summary += f"; {report.kills} kills, {report.hits} of them while a step was running"
+    return summary
 
 
 if __name__ == "__main__":

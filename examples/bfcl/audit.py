@@ -68,11 +68,11 @@ def check_calls(events: Sequence[StoredEvent]) -> Iterator[str]:
     answers = [event for event in events if event.kind in ANSWERS]
     for call_id, count in _repeated(map(_call_id, made)):
         yield f"Tool call {call_id} is on record {count} times."
-    given = Counter(map(_call_id, answers))
+    counts = Counter(map(_call_id, answers))
     actions = {_call_id(action): action for action in made}
     for call_id, action in actions.items():
-        if given[call_id] != 1:
-            yield f"Tool call {call_id} (slot {action.seq}) has {given[call_id]} answers, not 1."
+        if counts[call_id] != 1:
+            yield f"Tool call {call_id} (slot {action.seq}) has {counts[call_id]} answers, not 1."
     for answer in answers:
         yield from _answer(answer, actions.get(_call_id(answer)))
 
@@ -95,7 +95,7 @@ def _call_id(event: StoredEvent) -> str:
 
 def check_messages(events: Iterable[StoredEvent]) -> Iterator[str]:
     ids = (event.fields.get("message_id") for event in events if event.kind == "MessageEvent")
-    for message_id, count in _repeated(given for given in ids if given):
+    for message_id, count in _repeated(identifier for identifier in ids if identifier):
         yield f"Message {message_id} is on record {count} times."
 
 

@@ -163,11 +163,11 @@ class Worker:
         self._live: OrderedDict[str, Conversation] = OrderedDict()
 
     def conversation(self, conversation_id: str) -> Conversation:
-        found = self._live.pop(conversation_id, None) or Conversation()
-        self._live[conversation_id] = found
+        conversation = self._live.pop(conversation_id, None) or Conversation()
+        self._live[conversation_id] = conversation
         if len(self._live) > self.most:
             self._live.popitem(last=False)
-        return found
+        return conversation
 
 
 def toolset(class_name: str, worker: Worker) -> tuple[Tool, ...]:

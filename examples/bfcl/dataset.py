@@ -45,7 +45,7 @@ def samples() -> dict[str, Sample]:
 
 
 def _sample(entry: dict[str, Any], truth: list[list[str]]) -> Sample:
-    turns = tuple("\n".join(said["content"] for said in turn) for turn in entry["question"])
+    turns = tuple("\n".join(message["content"] for message in turn) for turn in entry["question"])
     return Sample(entry["id"], turns, tuple(map(tuple, truth)), entry)
 
 

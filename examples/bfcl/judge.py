@@ -81,10 +81,10 @@ def turns_of(events: Sequence[StoredEvent]) -> list[Turn]:
 
 def turns_of_messages(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """The turns of a conversation in the results format."""
-    told = list(messages)
-    results = {item["tool_call_id"]: item["content"] for item in told if item["role"] == "tool"}
+    history = list(messages)
+    results = {item["tool_call_id"]: item["content"] for item in history if item["role"] == "tool"}
     turns: list[Turn] = []
-    for at, item in enumerate(told):
+    for at, item in enumerate(history):
         if item["role"] == "user":
             turns.append(Turn(item["content"]))
         elif turns and item["role"] == "assistant":
@@ -109,8 +109,8 @@ def _called(call: Mapping[str, Any], result: str | None) -> ToolCall:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:
         arguments = None
-    given = arguments if isinstance(arguments, dict) else {}
-    return ToolCall(call["id"], call["function"]["name"], given, result)
+    arguments_by_name = arguments if isinstance(arguments, dict) else {}
+    return ToolCall(call["id"], call["function"]["name"], arguments_by_name, result)
 
 
 def check_sample(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
@@ -136,5 +136,5 @@ def check_results(sample: Sample, turns: Sequence[Turn]) -> Iterator[str]:
             yield f"Tool call {call.id} returned {call.result!r}; upstream gets {due!r}."
 
 
-def _text(said: dict[str, list[dict[str, str]]]) -> str:
-    return "\n".join(part["text"] for part in said.get("content", ()) if part["type"] == "text")
+def _text(message: dict[str, list[dict[str, str]]]) -> str:
+    return "\n".join(part["text"] for part in message.get("content", ()) if part["type"] == "text")

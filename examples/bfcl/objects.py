@@ -30,10 +30,10 @@ class StoredEvent:
 
 def parse_objects(objects: Objects) -> list[StoredEvent]:
     """The event objects in order of their slots; objects with other names are left out."""
-    found = ((key, NAME.search(key)) for key in objects)
+    matches = ((key, NAME.search(key)) for key in objects)
     events = [
         StoredEvent(key, int(name[1]), name[2], _fields(objects[key]))
-        for key, name in found
+        for key, name in matches
         if name
     ]
     return sorted(events, key=lambda event: (event.seq, event.key))
@@ -49,10 +49,10 @@ def _fields(body: bytes) -> Mapping[str, Any]:
 
 async def fetch_objects(store: Store, prefix: str) -> Objects:
     """Fetch all objects whose keys begin with `prefix`."""
-    found: dict[str, bytes] = {}
+    bodies: dict[str, bytes] = {}
     last = ""
     while keys := await store.list(prefix, after=last):
         last = keys[-1]
         for key in keys:
-            found[key] = await store.read(key) or b""
-    return found
+            bodies[key] = await store.read(key) or b""
+    return bodies

@@ -16,12 +16,12 @@ def count(text: str) -> int:
 
 def seconds(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = 0.0
-    if not 0 < found < float("inf"):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return found
+    return seconds
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

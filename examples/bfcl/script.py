@@ -46,10 +46,10 @@ def call(text: str) -> ScriptedToolCall:
 def _arguments(expression: ast.Call, names: Sequence[str]) -> dict[str, object]:
     positional = dict(zip(names, expression.args, strict=False))
     keywords = {word.arg: word.value for word in expression.keywords if word.arg}
-    given = positional | keywords
-    if len(given) < len(expression.args) + len(expression.keywords):
+    values = positional | keywords
+    if len(values) < len(expression.args) + len(expression.keywords):
         raise ValueError(f"{ast.unparse(expression)!r} gives an argument that has no one name.")
-    return {name: ast.literal_eval(value) for name, value in given.items()}
+    return {name: ast.literal_eval(value) for name, value in values.items()}
 
 
 def python(name: str, arguments: dict[str, object]) -> str:

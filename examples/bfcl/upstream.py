@@ -51,9 +51,9 @@ def _lines(*path: str) -> list[dict[str, Any]]:
 @cache
 def backend_class(class_name: str) -> type[Any]:
     module = import_module(CLASS_FILE_PATH_MAPPING[class_name])
-    found = getattr(module, class_name)
-    assert isinstance(found, type)
-    return found
+    backend = getattr(module, class_name)
+    assert isinstance(backend, type)
+    return backend
 
 
 @cache
@@ -62,8 +62,8 @@ def parameters(class_name: str, method: str) -> tuple[str, ...]:
 
     The order in the documents is not always the same, and positional calls go by the signature.
     """
-    found = inspect.signature(getattr(backend_class(class_name), method))
-    return tuple(found.parameters)[1:]
+    signature = inspect.signature(getattr(backend_class(class_name), method))
+    return tuple(signature.parameters)[1:]
 
 
 def backend(entry: Mapping[str, Any], class_name: str) -> Any:
@@ -113,6 +113,6 @@ def _model_name() -> str:
 
 
 def _forget(model: str) -> None:
-    kept = vars(multi_turn_utils)
-    for name in [name for name in kept if name.startswith(model)]:
-        del kept[name]
+    globals_before = vars(multi_turn_utils)
+    for name in [name for name in globals_before if name.startswith(model)]:
+        del globals_before[name]

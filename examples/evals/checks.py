@@ -29,18 +29,18 @@ def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
         len(due), 0, 0, 0, 0,
     ):  # fmt: skip
         yield f"The batch ended as {counts!r}, and {len(due)} samples should be scored."
-    found = {result.id: result for result in run.results}
-    if len(found) != len(run.results) or found.keys() != due.keys():
-        yield f"There are {len(run.results)} results of {len(found)} samples, not {len(due)}."
-    told = summarize(run.results, len(due))
+    results = {result.id: result for result in run.results}
+    if len(results) != len(run.results) or results.keys() != due.keys():
+        yield f"There are {len(run.results)} results of {len(results)} samples, not {len(due)}."
+    summary = summarize(run.results, len(due))
     for scorer in (item.score_name for item in run.batch.scorers):
-        given = {name: _score(result, scorer) for name, result in found.items()}
+        scores = {name: _score(result, scorer) for name, result in results.items()}
         yield from _few(
             f"{name} has {value} from {scorer}, and {due.get(name)} is due."
-            for name, value in given.items()
+            for name, value in scores.items()
             if value != due.get(name)
         )
-        mean, estimate = counts.scores.get(scorer), told.score(scorer)
+        mean, estimate = counts.scores.get(scorer), summary.score(scorer)
         if mean is None or (mean.count, mean.total) != (len(due), sum(due.values())):
             yield f"The batch tells {mean!r} of {scorer}; {sum(due.values())} is due."
         if estimate is None or abs(estimate.mean - sum(due.values()) / len(due)) > 1e-12:
@@ -49,13 +49,13 @@ def check_scores(run: Run, due: Mapping[str, float]) -> Iterator[str]:
 
 def check_calls(run: Run, answers: int) -> Iterator[str]:
     """Check that each answer was requested once: again only after a kill of a worker meanwhile."""
-    asked = run.asked
-    if asked.answers != answers:
-        yield f"The model gave {asked.answers} answers, and {answers} are due."
+    request_times = run.asked
+    if request_times.answers != answers:
+        yield f"The model gave {request_times.answers} answers, and {answers} are due."
     yield from _few(
         f"Answer {number} of {name} was asked for again {after - before:.1f} s later, and no "
         "worker was killed meanwhile."
-        for (name, number), times in asked.times.items()
+        for (name, number), times in request_times.times.items()
         for before, after in pairwise(times)
         if not any(start <= after and before <= end for start, end in run.kills)
     )
@@ -75,8 +75,8 @@ async def check_logs(run: Run, also: Judge | None = None) -> list[str]:
             wrong = [*_of_log(result, objects), *(also(result, objects) if also else ())]
             return [f"{result.id}: {what}" for what in wrong]
 
-    found = await asyncio.gather(*map(read, run.results))
-    return list(_few(failure for each in found for failure in each))
+    findings = await asyncio.gather(*map(read, run.results))
+    return list(_few(failure for each in findings for failure in each))
 
 
 def _of_log(result: SampleResult, objects: Objects) -> Iterator[str]:

@@ -64,5 +64,5 @@ def score_sample(sample: Sample, outcome: Outcome) -> dict[str, Any]:
 
 def sample_of_request(messages: Messages) -> str:
     """The sample that a request is about: the name of its script."""
-    found = find_sample("\n".join(texts(messages, "system")))
-    return found.id if found else ""
+    sample = find_sample("\n".join(texts(messages, "system")))
+    return sample.id if sample else ""

@@ -60,13 +60,13 @@ def chat_sets(most: int) -> list[ChatSet]:
 
 
 def _wheel() -> Path:
-    found = sorted(FOLDER.glob("evals-*.whl"))
-    if not found:
+    wheels = sorted(FOLDER.glob("evals-*.whl"))
+    if not wheels:
         raise PackageMissing(
             "The evals package is missing: run `pip download --no-deps --require-hashes "
             f"--only-binary :all: --dest {FOLDER} -r examples/evals/requirements.lock`."
         )
-    return found[-1]
+    return wheels[-1]
 
 
 def _data(wheel: ZipFile) -> set[str]:
@@ -75,15 +75,15 @@ def _data(wheel: ZipFile) -> set[str]:
 
 def _graded(wheel: ZipFile) -> dict[str, str]:
     """By the name of its file: how a set is graded; a set with options of its own is left out."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     for name in sorted(wheel.namelist()):
         if name.startswith(REGISTRY) and name.endswith((".yaml", ".yml")):
             for spec in (yaml.safe_load(wheel.read(name)) or {}).values():
                 how = GRADED_BY.get(str(spec.get("class"))) if isinstance(spec, dict) else None
                 options = spec.get("args") or {} if how else {}
                 if how and options.keys() == {"samples_jsonl"}:
-                    found.setdefault(options["samples_jsonl"], how)
-    return found
+                    contents.setdefault(options["samples_jsonl"], how)
+    return contents
 
 
 def _lines(wheel: ZipFile, name: str) -> Iterator[Line]:

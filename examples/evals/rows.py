@@ -76,14 +76,14 @@ def choose_rows(count: int) -> Choice:
     Raises PackageMissing and TooFew.
     """
     choice = Choice()
-    asked: set[str] = set()
+    questions: set[str] = set()
     for chat_set, line in interleave(chat_sets(MAX_LINES_PER_SET)):
         try:
-            row = _row(chat_set, line, asked)
+            row = _row(chat_set, line, questions)
         except Unfit as error:
             choice.left_out[str(error)] += 1
             continue
-        asked.add(row.question)
+        questions.add(row.question)
         choice.rows.append(row)
         if len(choice.rows) == count:
             return choice
@@ -107,7 +107,7 @@ def interleave(sets: Sequence[ChatSet]) -> Iterator[tuple[ChatSet, Line]]:
                 yield chat_set, line
 
 
-def _row(chat_set: ChatSet, line: Line, asked: set[str]) -> Row:
+def _row(chat_set: ChatSet, line: Line, questions: set[str]) -> Row:
     """Raises Unfit."""
     fields = {
         "id": f"{chat_set.name}:{line.number}",
@@ -120,7 +120,7 @@ def _row(chat_set: ChatSet, line: Line, asked: set[str]) -> Row:
         raise Unfit("its input is no chat")
     sample = _sample(fields)
     question = question_of([sample.question])
-    if question in asked:
+    if question in questions:
         raise Unfit("its question came before")
     right = find_answer(sample, rotate_targets(question, sample.target), 1.0, "no answer is right")
     others = other_answers(chat_set, line)

@@ -33,13 +33,13 @@ def print_progress(progress: Progress) -> None:
 
 def report_lines(run: Run) -> Iterator[str]:
     """Report a batch, line by line."""
-    found = summarize(run.results, run.progress.expected)
-    counts = found.counts
+    summary = summarize(run.results, run.progress.expected)
+    counts = summary.counts
     yield (
         f"{counts.expected} samples: {counts.scored} scored, {counts.limited} limited, "
         f"{counts.failed} failed, {counts.missing} missing"
     )
-    for measure in found.measures:
+    for measure in summary.measures:
         for reducer, item in measure.estimates.items():
             error = "" if item.standard_error is None else f" ± {item.standard_error:.4f}"
             yield f"{measure.scorer} ({reducer}): {item.mean:.4f}{error}"

@@ -41,11 +41,11 @@ def main() -> None:
     with evidence_folder(options.keep) as evidence:
         reports = asyncio.run(_both(plan, evidence.path, alone=options.alone))
         evidence.keep |= any(report.violations for report in reports)
-    found = [{"seed": seed, **report.as_json()} for report in reports]
+    runs = [{"seed": seed, **report.as_json()} for report in reports]
     if options.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json.dumps(runs, indent=2, ensure_ascii=False))
     else:
-        print("\n\n".join(map(format_report, found)))
+        print("\n\n".join(map(format_report, runs)))
     sys.exit(1 if any(report.violations for report in reports) else 0)
 
 

@@ -61,48 +61,48 @@ class ResultMonitor:
         ]
 
     async def _keys(self) -> list[str]:
-        prefix, found = batch_prefix(USER, self.batch) + RESULTS, list[str]()
-        while page := await self.store.list(prefix, after=found[-1] if found else ""):
-            found += page
-        return found
+        prefix, keys = batch_prefix(USER, self.batch) + RESULTS, list[str]()
+        while page := await self.store.list(prefix, after=keys[-1] if keys else ""):
+            keys += page
+        return keys
 
 
 async def audit_batch(
     store: Store, batch: str, samples: Sequence[PlannedSample], effects: Sequence[Effect]
 ) -> AuditResult:
     """Audit the stored objects of a batch."""
-    found = AuditResult()
+    audited = AuditResult()
     by_conversation: dict[str, list[Effect]] = {}
     for effect in effects:
         by_conversation.setdefault(effect.conversation_id, []).append(effect)
     names = {expected_result(item, batch).attempts[0].conversation_id: item for item in samples}
     for stranger in sorted(by_conversation.keys() - names.keys()):
-        found.violations.append(f"{stranger} has effects, and nobody knows it")
+        audited.violations.append(f"{stranger} has effects, and nobody knows it")
     room = asyncio.Semaphore(CONCURRENCY)
 
-    async def one(name: str, sample: PlannedSample) -> None:
+    async def audit_sample_log(name: str, sample: PlannedSample) -> None:
         async with room:
-            await audit_conversation(store, name, sample, by_conversation.get(name, []), found)
+            await audit_conversation(store, name, sample, by_conversation.get(name, []), audited)
 
-    await asyncio.gather(*(one(name, sample) for name, sample in names.items()))
+    await asyncio.gather(*(audit_sample_log(name, sample) for name, sample in names.items()))
     async for result in BatchFolder(store, USER, batch).read_results():
-        found.results[result.id] = result
+        audited.results[result.id] = result
     for sample in samples:
-        found.violations += check_result(sample, batch, found)
-    for name in sorted(found.results.keys() - {sample.id for sample in samples}):
-        found.violations.append(f"{name} has a result, and is no sample")
-    found.answers += await grading_ids(store, batch)
-    return found
+        audited.violations += check_result(sample, batch, audited)
+    for name in sorted(audited.results.keys() - {sample.id for sample in samples}):
+        audited.violations.append(f"{name} has a result, and is no sample")
+    audited.answers += await grading_ids(store, batch)
+    return audited
 
 
 async def audit_conversation(
-    store: Store, name: str, sample: PlannedSample, effects: Sequence[Effect], found: AuditResult
+    store: Store, name: str, sample: PlannedSample, effects: Sequence[Effect], result: AuditResult
 ) -> None:
     objects = await fetch_objects(store, conversation_prefix(USER, name))
     events = parse_objects(objects)
-    found.events += len(events)
-    found.answers += response_ids(objects)
-    found.unknown_outcomes[name] = sum(
+    result.events += len(events)
+    result.answers += response_ids(objects)
+    result.unknown_outcomes[name] = sum(
         event.fields.get("classification") in OUTCOME_UNKNOWN_TEXT for event in events
     )
     foreseen = {f"slot {event.seq}:" for event in events if is_expected_error(event, sample)}
@@ -113,7 +113,7 @@ async def audit_conversation(
     ]
     wrong += check_starts(events, sample)
     wrong += await verify_log(EventLog(store, USER, name))
-    found.violations += [f"{sample.id} ({sample.kind}): {item}" for item in wrong]
+    result.violations += [f"{sample.id} ({sample.kind}): {item}" for item in wrong]
 
 
 def is_expected_error(event: StoredEvent, sample: PlannedSample) -> bool:
@@ -128,18 +128,20 @@ def check_starts(events: Sequence[StoredEvent], sample: PlannedSample) -> Iterat
     runs = {(event.fields.get("origin") or {}).get("run") for event in events}
     if len(runs) != 1:
         yield f"its events are of {len(runs)} workflows: it was begun more than once"
-    said = [event.fields.get("message_id") for event in events if event.fields.get("message_id")]
+    message_ids = [
+        event.fields.get("message_id") for event in events if event.fields.get("message_id")
+    ]
     turns = 2 if sample.kind == "turned" else 1
-    if said != [f"turn {nth}" for nth in range(turns)]:
-        yield f"its turns are {said}"
+    if message_ids != [f"turn {nth}" for nth in range(turns)]:
+        yield f"its turns are {message_ids}"
     set_up = sum(event.fields.get("key") == "set_up" for event in events)
     if set_up != (sample.kind == "filed"):
         yield f"it was set up {set_up} times"
 
 
 def response_ids(objects: Objects) -> list[str]:
-    kept = (body for key, body in objects.items() if "/responses/" in key)
-    return [str(json.loads(body)["completion"]["id"]) for body in kept]
+    responses = (body for key, body in objects.items() if "/responses/" in key)
+    return [str(json.loads(body)["completion"]["id"]) for body in responses]
 
 
 async def grading_ids(store: Store, batch: str) -> list[str]:
@@ -158,8 +160,8 @@ async def verify_log(log: EventLog) -> list[str]:
         return [str(error)]
 
 
-def check_result(sample: PlannedSample, batch: str, found: AuditResult) -> Iterator[str]:
-    due, held = expected_result(sample, batch), found.results.get(sample.id)
+def check_result(sample: PlannedSample, batch: str, result: AuditResult) -> Iterator[str]:
+    due, held = expected_result(sample, batch), result.results.get(sample.id)
     if held is None:
         yield f"{sample.id} ({sample.kind}): it has no result"
         return
@@ -167,7 +169,7 @@ def check_result(sample: PlannedSample, batch: str, found: AuditResult) -> Itera
         numbers = [(item.epoch, item.number) for item in held.attempts]
         yield f"{sample.id} ({sample.kind}): its attempts are {numbers}"
     attempt, plan = held.attempts[0], due.attempts[0]
-    unknown = found.unknown_outcomes[plan.conversation_id]
+    unknown = result.unknown_outcomes[plan.conversation_id]
     plain, foreseen = comparable(attempt), comparable(plan)
     if attempt.tool_errors != unknown:
         yield f"{sample.id} ({sample.kind}): {attempt.tool_errors} errors of tools, not {unknown}"
@@ -196,9 +198,13 @@ def total_tokens(usage: Usage) -> Usage:
 
 
 def describe_difference(held: AttemptResult, due: AttemptResult) -> str:
-    one, other = held.model_dump(), due.model_dump()
-    told = [f"{name} is {one[name]}, not {other[name]}" for name in one if one[name] != other[name]]
-    return "; ".join(told) or "its target or its metadata are others"
+    actual, expected = held.model_dump(), due.model_dump()
+    differences = [
+        f"{name} is {actual[name]}, not {expected[name]}"
+        for name in actual
+        if actual[name] != expected[name]
+    ]
+    return "; ".join(differences) or "its target or its metadata are others"
 
 
 def checksum(body: bytes | None) -> str:

@@ -52,9 +52,11 @@ def audit_calls(
     by_asked: dict[RequestId, list[Call]] = defaultdict(list)
     for call in sorted(calls, key=lambda item: item.began):
         by_asked[call.request].append(call)
-    kept = set(recorded)
+    recorded_ids = set(recorded)
     lost = [
-        explain_loss(item, by_asked[item.request], blows) for item in calls if item.id not in kept
+        explain_loss(item, by_asked[item.request], blows)
+        for item in calls
+        if item.id not in recorded_ids
     ]
     paid = {item.id for item in calls if item.answered is not None}
     return CallAudit(
@@ -62,8 +64,8 @@ def audit_calls(
         recorded=len(recorded),
         repeated=tuple(item for item in lost if item.call.answered is not None),
         cut=tuple(item for item in lost if item.call.answered is None),
-        unknown_records=tuple(sorted(kept - paid)),
-        unexpected=(*find_unexpected(by_asked, kept, due), *check_keys(calls)),
+        unknown_records=tuple(sorted(recorded_ids - paid)),
+        unexpected=(*find_unexpected(by_asked, recorded_ids, due), *check_keys(calls)),
         charged=len({item.key or item.id for item in calls if item.answered is not None}),
     )
 
@@ -85,20 +87,22 @@ def explain_loss(call: Call, same: Sequence[Call], blows: Sequence[Disruption]) 
 def check_keys(calls: Sequence[Call]) -> Iterator[str]:
     """Every call has the same key each time, and no other has it."""
     for mine, theirs in (("request", "key"), ("key", "request")):
-        found: dict[object, set[object]] = defaultdict(set)
+        partners: dict[object, set[object]] = defaultdict(set)
         for call in calls:
-            found[getattr(call, mine)].add(getattr(call, theirs))
+            partners[getattr(call, mine)].add(getattr(call, theirs))
         yield from (
             f"{item} had more than one {theirs}: {sorted(map(str, others))}"
-            for item, others in found.items()
+            for item, others in partners.items()
             if len(others) > 1 and item
         )
 
 
 def find_unexpected(
-    by_asked: Mapping[RequestId, Sequence[Call]], kept: set[str], due: Mapping[RequestId, int]
+    by_asked: Mapping[RequestId, Sequence[Call]],
+    recorded_ids: set[str],
+    due: Mapping[RequestId, int],
 ) -> Iterator[str]:
-    for asked in sorted({*by_asked, *due}):
-        count = sum(call.id in kept for call in by_asked.get(asked, ()))
-        if count != due.get(asked, 0):
-            yield f"{asked}: {count} answers are on record, and {due.get(asked, 0)} have to be"
+    for request in sorted({*by_asked, *due}):
+        count = sum(call.id in recorded_ids for call in by_asked.get(request, ()))
+        if count != due.get(request, 0):
+            yield f"{request}: {count} answers are on record, and {due.get(request, 0)} have to be"

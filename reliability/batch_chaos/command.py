@@ -82,10 +82,10 @@ class BatchCommand:
         if code == -signal.SIGKILL:
             return
         try:
-            told = json.loads(out)
+            output = json.loads(out)
         except ValueError:
-            told = {}
-        if told.get("status") in RESULT:
-            self.final_output, self.exit_code = told, code
+            output = {}
+        if output.get("status") in RESULT:
+            self.final_output, self.exit_code = output, code
         else:
-            self.failed_starts[str(told.get("error") or out[-200:])] += 1
+            self.failed_starts[str(output.get("error") or out[-200:])] += 1

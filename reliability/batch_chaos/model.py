@@ -110,40 +110,40 @@ class BatchModelServer:
 
     async def chat(self, request: Request) -> Any:
         body = await request.json()
-        asked = _identify_request(body["messages"], request.headers)
-        reply = self._reply(asked, body["messages"]) if asked else None
-        if asked is None or reply is None:
-            self.strange.append(f"{asked}: {str(body['messages'])[:200]}")
+        request_id = _identify_request(body["messages"], request.headers)
+        reply = self._reply(request_id, body["messages"]) if request_id else None
+        if request_id is None or reply is None:
+            self.strange.append(f"{request_id}: {str(body['messages'])[:200]}")
             return error_response(ScriptedFailure(status=400, message="Nobody foresaw that."))
         if isinstance(reply, ScriptedFailure):
-            self.refused[asked.sample] += 1
+            self.refused[request_id.sample] += 1
             return error_response(reply)
         worker = request.headers.get("authorization", "").removeprefix("Bearer ")
         key = request.headers.get(KEY_HEADER, "")
-        call = Call(asked, worker, monotonic(), self._take, key)
+        call = Call(request_id, worker, monotonic(), self._take, key)
         self.calls.append(call)
-        return RecordedReply(call, ScriptedReply(SCRIPT, asked.number, reply))
+        return RecordedReply(call, ScriptedReply(SCRIPT, request_id.number, reply))
 
     def _take(self, call: Call) -> None:
         self.paid.append(call)
         self._news.set()
 
     def _reply(
-        self, asked: RequestId, messages: Sequence[Mapping[str, Any]]
+        self, request_id: RequestId, messages: Sequence[Mapping[str, Any]]
     ) -> ScriptedAnswer | ScriptedFailure | None:
-        sample = self.samples.get(asked.sample)
+        sample = self.samples.get(request_id.sample)
         if sample is None:
             return None
-        if asked.purpose == "grade":
-            shown = GRADED_TEXT.search(str(messages[0]["content"]))
+        if request_id.purpose == "grade":
+            graded = GRADED_TEXT.search(str(messages[0]["content"]))
             due = sample.answer or "(no answer)"
-            return sample.grade() if shown and shown[1] == due and not asked.number else None
-        if asked.purpose or asked.number >= len(sample.replies):
+            return sample.grade() if graded and graded[1] == due and not request_id.number else None
+        if request_id.purpose or request_id.number >= len(sample.replies):
             return None
-        reply = sample.replies[asked.number]
+        reply = sample.replies[request_id.number]
         if isinstance(reply, ScriptedAnswer) and reply.content == "{}":
-            told = str(messages[-1]["content"]).strip()
-            return reply.model_copy(update={"content": told})
+            last_message = str(messages[-1]["content"]).strip()
+            return reply.model_copy(update={"content": last_message})
         return reply
 
 

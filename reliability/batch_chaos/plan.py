@@ -99,8 +99,8 @@ class PlannedSample:
     def replies(self) -> tuple[Reply, ...]:
         """Return the model's replies in order; `{}` in the last one is the result of a tool."""
         chance = random.Random(f"sample {self.number}")
-        said = make_replies(self.kind, self.word, chance)
-        return tuple(add_delay(item, nth, chance) for nth, item in enumerate(said))
+        replies = make_replies(self.kind, self.word, chance)
+        return tuple(add_delay(item, nth, chance) for nth, item in enumerate(replies))
 
     @property
     def answers(self) -> int:
@@ -164,27 +164,27 @@ kind = "{GRADER}"
     return file
 
 
-def expected_result(one: PlannedSample, batch: str) -> SampleResult:
+def expected_result(planned: PlannedSample, batch: str) -> SampleResult:
     """Compute the result that a sample must have, without its duration."""
-    sample = one.sample
-    failed = FAILED.get(one.kind)
-    replies = [reply for reply in one.replies if isinstance(reply, ScriptedAnswer)]
-    exact = Score(value=one.is_right)
-    graded = Score(value="C" if one.is_right else "I")
+    sample = planned.sample
+    failed = FAILED.get(planned.kind)
+    replies = [reply for reply in planned.replies if isinstance(reply, ScriptedAnswer)]
+    exact = Score(value=planned.is_right)
+    graded = Score(value="C" if planned.is_right else "I")
     attempt = AttemptResult(
-        conversation_id=conversation_id(f"{USER}/{batch}", one.id, 0),
-        status="failed" if failed else "limited" if one.kind == "endless" else "scored",
+        conversation_id=conversation_id(f"{USER}/{batch}", planned.id, 0),
+        status="failed" if failed else "limited" if planned.kind == "endless" else "scored",
         scores={} if failed else {"exact": exact, GRADER: graded},
-        answer=one.answer,
+        answer=planned.answer,
         failure=AttemptFailure(kind=failed[0], code=failed[1]) if failed else None,
-        limit="max_iterations" if one.kind == "endless" else None,
+        limit="max_iterations" if planned.kind == "endless" else None,
         usage=add_usages([reply.usage for reply in replies]),
-        grading=GRADED if one.is_graded else Usage(),
-        turns=one.answers,
+        grading=GRADED if planned.is_graded else Usage(),
+        turns=planned.answers,
         tool_calls=sum(len(reply.tool_calls) for reply in replies),
     )
     return SampleResult(
-        id=one.id, target=sample.target, metadata=sample.metadata, attempts=(attempt,)
+        id=planned.id, target=sample.target, metadata=sample.metadata, attempts=(attempt,)
     )
 
 

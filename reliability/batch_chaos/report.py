@@ -74,9 +74,9 @@ class Report:
             "failures": dict(plan.failures),
             "limits": plan.limits,
         }
-        told = {name: final.get(name) for name in due}
-        if told != due:
-            self.violations.append(f"the command said {told}, not {due}")
+        actual = {name: final.get(name) for name in due}
+        if actual != due:
+            self.violations.append(f"the command said {actual}, not {due}")
         means = {name: item["mean"] for name, item in final.get("scores", {}).items()}
         scores = {measure.scorer: measure.estimates["mean"].mean for measure in plan.measures}
         if means.keys() != scores.keys() or any(abs(means[n] - scores[n]) > 1e-9 for n in scores):
@@ -138,13 +138,13 @@ def explain_losses(lost: Sequence[LostCall]) -> dict[str, Any]:
     """Count lost answers by the fate of their workers, with the seconds since the answer."""
     whys = Counter(item.disruption.kind if item.disruption else "nothing" for item in lost)
     after = [item.after for item in lost if item.disruption and item.disruption.kind == "killed"]
-    told: dict[str, Any] = {"count": len(lost), "worker": dict(whys)}
+    losses: dict[str, Any] = {"count": len(lost), "worker": dict(whys)}
     if after and lost[0].call.answered is not None:
-        told["killed after s"] = {
+        losses["killed after s"] = {
             "median": round(statistics.median(after), 3),
             "max": round(max(after), 3),
         }
-    return told
+    return losses
 
 
 def format_report(report: dict[str, Any]) -> str:
@@ -187,14 +187,14 @@ def format_calls(model: dict[str, Any]) -> list[str]:
     ]
 
 
-def format_summary(found: dict[str, Any] | None) -> list[str]:
-    if found is None:
+def format_summary(summary: dict[str, Any] | None) -> list[str]:
+    if summary is None:
         return []
     means = {
-        measure["scorer"]: measure["estimates"]["mean"]["mean"] for measure in found["measures"]
+        measure["scorer"]: measure["estimates"]["mean"]["mean"] for measure in summary["measures"]
     }
     return [
-        f"counts              {format_counts(found['counts'])}",
+        f"counts              {format_counts(summary['counts'])}",
         f"scores              {', '.join(f'{name} {mean:.4f}' for name, mean in means.items())}",
     ]
 

@@ -126,27 +126,27 @@ async def report_progress(
 async def audit(
     stage: Environment, name: str, samples: Sequence[PlannedSample], report: Report, folder: Path
 ) -> None:
-    found = await audit_batch(stage.client.store, name, samples, read_effects(stage.effects))
-    report.audit = found
+    log_audit = await audit_batch(stage.client.store, name, samples, read_effects(stage.effects))
+    report.audit = log_audit
     report.violations += await find_nondeterminism(stage.client.temporal, f"batch-{name}")
     report.violations += await stage.monitor.changed_results()
     report.violations += stage.workers.crash_outputs
     report.violations += [f"a request nobody foresaw: {item}" for item in stage.model.strange]
     calls, blows, due = stage.model.calls, stage.workers.disruptions, expected_responses(samples)
-    report.calls = audit_calls(calls, blows, found.answers, due)
+    report.calls = audit_calls(calls, blows, log_audit.answers, due)
     silent = [silence async for silence in find_silences(stage, name, report.calls)]
-    report.calls = audit_calls(calls, [*blows, *silent], found.answers, due)
+    report.calls = audit_calls(calls, [*blows, *silent], log_audit.answers, due)
     report.compare(samples)
-    report.violations += found.violations  # last: where it hangs, they are thousands
+    report.violations += log_audit.violations  # last: where it hangs, they are thousands
     write_evidence(stage, folder)
 
 
 async def find_silences(
-    stage: Environment, name: str, found: CallAudit
+    stage: Environment, name: str, calls: CallAudit
 ) -> AsyncIterator[Disruption]:
     """Find what else befell the workers of calls without a result, by Temporal's history."""
     samples = stage.model.samples
-    for lost in found.unexplained:
+    for lost in calls.unexplained:
         call = lost.call
         attempt = expected_result(samples[call.request.sample], name).attempts[0]
         if await was_silent(stage.client.temporal, attempt.conversation_id, call.request):
@@ -224,7 +224,7 @@ async def start_store(
 
 def clean_environment() -> dict[str, str]:
     """The caller's environment without what would decide for the workers."""
-    kept = {
+    retained = {
         name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)
     }
-    return {**kept, "PERDURE_TASK_QUEUE": TASK_QUEUE, "PERDURE_USER": USER}
+    return {**retained, "PERDURE_TASK_QUEUE": TASK_QUEUE, "PERDURE_USER": USER}

@@ -16,12 +16,12 @@ NON_DETERMINISTIC = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETER
 TIMEOUT_TYPES = (TimeoutType.TIMEOUT_TYPE_HEARTBEAT, TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE)
 
 
-async def was_silent(temporal: Client, conversation_id: str, asked: RequestId) -> bool:
+async def was_silent(temporal: Client, conversation_id: str, request: RequestId) -> bool:
     """Check whether the history has a heartbeat time-out of the step with this request.
 
     That befalls a worker on a machine that has too much to do, as if it had been frozen.
     """
-    kind = "sample.finish" if asked.purpose == "grade" else "llm.chat"
+    kind = "sample.finish" if request.purpose == "grade" else "llm.chat"
     handle = temporal.get_workflow_handle(f"conv-{conversation_id}")
     events = [event async for event in handle.fetch_history_events()]
     steps = {event.event_id for event in events if _kind(event) == kind}

@@ -73,10 +73,10 @@ class StrikeRunner:
 
     async def _wait_for_responses(self, answers: int) -> None:
         """Wait until the model has given this many answers."""
-        given, since = -1, monotonic()
+        responses, since = -1, monotonic()
         while (now := len(self.model.calls)) < answers:
-            if now != given:
-                given, since = now, monotonic()
+            if now != responses:
+                responses, since = now, monotonic()
             if monotonic() - since > HANG_TIMEOUT:
                 raise Hanging(f"the model was not asked for {HANG_TIMEOUT:g} s")
             await asyncio.sleep(0.02)

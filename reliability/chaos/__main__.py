@@ -43,8 +43,8 @@ def main() -> None:
     with evidence_folder(options.keep) as evidence:
         report = asyncio.run(run(plan, evidence.path, lambda line: print(line, file=sys.stderr)))
         evidence.keep |= bool(report.violations)
-    found = report.as_json()
-    print(json.dumps(found, indent=2) if options.json else format_report(found))
+    report_fields = report.as_json()
+    print(json.dumps(report_fields, indent=2) if options.json else format_report(report_fields))
     sys.exit(1 if report.violations else 0)
 
 

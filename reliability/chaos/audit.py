@@ -78,23 +78,23 @@ def check_origins(events: Sequence[StoredEvent]) -> Iterator[Violation]:
 
 
 def check_messages(events: Sequence[StoredEvent], account: Acknowledgements) -> Iterator[Violation]:
-    found = [
+    findings = [
         (str(event.fields["message_id"]), event.seq)
         for event in events
         if event.kind == "MessageEvent" and event.fields.get("message_id")
     ]
-    for message_id, count in _repeated(message_id for message_id, _ in found):
+    for message_id, count in _repeated(message_id for message_id, _ in findings):
         yield Violation(
             ViolationKind.DUPLICATED, f"message {message_id} is on record {count} times"
         )
-    where = dict(found)
-    for sender, said in account.message_ids.items():
-        for message_id in said:
+    where = dict(findings)
+    for sender, message_ids in account.message_ids.items():
+        for message_id in message_ids:
             if message_id not in where:
                 yield Violation(ViolationKind.LOST, f"message {message_id} was acknowledged")
-        told = [where[message_id] for message_id in said if message_id in where]
-        if told != sorted(told):
-            yield Violation(ViolationKind.REORDERED, f"{sender}'s messages are in slots {told}")
+        slots = [where[message_id] for message_id in message_ids if message_id in where]
+        if slots != sorted(slots):
+            yield Violation(ViolationKind.REORDERED, f"{sender}'s messages are in slots {slots}")
     for message_id, seq in account.slots.items():
         if where.get(message_id, seq) != seq:
             what = f"message {message_id} is in slot {where[message_id]}, acknowledged as {seq}"
@@ -104,10 +104,10 @@ def check_messages(events: Sequence[StoredEvent], account: Acknowledgements) -> 
 def check_calls(events: Sequence[StoredEvent]) -> Iterator[Violation]:
     """Check that every action has one result, behind it."""
     answers = [event for event in events if event.kind in RESULT_KINDS]
-    given = Counter(_call_id(answer) for answer in answers)
+    counts = Counter(_call_id(answer) for answer in answers)
     actions = {_call_id(event): event for event in events if event.kind == "ActionEvent"}
     for call_id, action in actions.items():
-        count = given[call_id]
+        count = counts[call_id]
         if count != 1:
             wrong = ViolationKind.DUPLICATED if count else ViolationKind.LOST
             yield Violation(wrong, f"call {call_id} (slot {action.seq}) has {count} answers")
@@ -116,12 +116,12 @@ def check_calls(events: Sequence[StoredEvent]) -> Iterator[Violation]:
     ):
         yield Violation(ViolationKind.DUPLICATED, f"call {call_id} is on record {count} times")
     for answer in answers:
-        asked = actions.get(_call_id(answer))
-        if asked is None:
+        request = actions.get(_call_id(answer))
+        if request is None:
             yield Violation(
                 ViolationKind.LOST, f"slot {answer.seq} answers a call that nobody made"
             )
-        elif asked.seq > answer.seq or answer.fields.get("action_id") != asked.id:
+        elif request.seq > answer.seq or answer.fields.get("action_id") != request.id:
             what = f"slot {answer.seq} answers another action, or one that comes later"
             yield Violation(ViolationKind.REORDERED, what)
 
@@ -177,11 +177,11 @@ def expected_files(events: Sequence[StoredEvent]) -> dict[str, str]:
     actions = {event.id: event for event in events if event.kind == "ActionEvent"}
     due: dict[str, str] = {}
     for event in events:
-        asked = actions.get(str(event.fields.get("action_id")))
-        path = file_path(asked)
-        if asked is None or not path:
+        request = actions.get(str(event.fields.get("action_id")))
+        path = file_path(request)
+        if request is None or not path:
             continue
-        action = asked.fields["action"]
+        action = request.fields["action"]
         if event.kind != "ObservationEvent" or _is_error(event):
             due.pop(path, None)  # nobody knows
         elif action["command"] == "create":
@@ -193,8 +193,8 @@ def expected_files(events: Sequence[StoredEvent]) -> dict[str, str]:
 
 def find_newest_snapshot(events: Sequence[StoredEvent]) -> str | None:
     """Return the key of the newest snapshot."""
-    told = (event.fields.get("files") or {} for event in reversed(events))
-    return next((str(item["snapshot"]) for item in told if item.get("snapshot")), None)
+    trees = (event.fields.get("files") or {} for event in reversed(events))
+    return next((str(item["snapshot"]) for item in trees if item.get("snapshot")), None)
 
 
 def _call_id(event: StoredEvent) -> str:

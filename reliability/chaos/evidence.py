@@ -19,11 +19,11 @@ class EvidenceFolder:
 
 @contextmanager
 def evidence_folder(keep: bool) -> Iterator[EvidenceFolder]:
-    found = EvidenceFolder(Path(tempfile.mkdtemp(prefix="chaos-")), keep)
+    folder = EvidenceFolder(Path(tempfile.mkdtemp(prefix="chaos-")), keep)
     try:
-        yield found
+        yield folder
     finally:
-        if found.keep:
-            print(f"Logs and stored objects are in {found.path}.", file=sys.stderr)
+        if folder.keep:
+            print(f"Logs and stored objects are in {folder.path}.", file=sys.stderr)
         else:
-            shutil.rmtree(found.path)
+            shutil.rmtree(folder.path)

@@ -100,14 +100,14 @@ async def retry_until_answered(it: LoadConversation, deed: Callable[[], Awaitabl
 
 
 async def send_messages(it: LoadConversation, sender: str, chance: random.Random) -> None:
-    said = it.message_ids.setdefault(sender, [])
+    message_ids = it.message_ids.setdefault(sender, [])
     for nth in range(MESSAGES_PER_SENDER):
         await asyncio.sleep(chance.uniform(0.2, 3.0))
         message_id, text = f"{sender}-{nth}", f"{sender} says {nth}: go on."
         for _ in range(2 if chance.random() < REPEAT_PROBABILITY else 1):
             await send_message(it, text, message_id, by_update=chance.random() < 0.5)
-        said.append(message_id)
-    await retry_until_answered(it, lambda: it.conversation.wait_for_turn(said[-1]))
+        message_ids.append(message_id)
+    await retry_until_answered(it, lambda: it.conversation.wait_for_turn(message_ids[-1]))
 
 
 async def send_message(

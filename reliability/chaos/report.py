@@ -58,8 +58,8 @@ class Report:
         self.kinds.update(event.kind for event in events)
         done = {effect.action_id for effect in effects}
         for event in events:
-            if (told := event.fields.get("classification")) in OUTCOME_UNKNOWN_TEXT:
-                self.unknown_outcomes[told] += 1
+            if (classification := event.fields.get("classification")) in OUTCOME_UNKNOWN_TEXT:
+                self.unknown_outcomes[classification] += 1
                 self.unknown_but_effective += event.fields.get("action_id") in done
         # Nothing in this load is too long for an event, so that every blob is a late result.
         self.late_results += sum("/blobs/" in key for key in objects)
@@ -76,8 +76,8 @@ class Report:
         """
         events: dict[str, list[proxy.StoredWrite]] = defaultdict(list)
         for write in self.writes:
-            if found := EVENT_KEY.search(write.path):
-                events[found[1]].append(write)
+            if match := EVENT_KEY.search(write.path):
+                events[match[1]].append(write)
         found_at = []
         for strike in self.strikes:
             for conversation_id in {
@@ -110,7 +110,7 @@ class Report:
                 "events": sum(self.kinds.values()),
                 "actions": self.kinds["ActionEvent"],
                 "effects_outside": self.effects,
-                **{told: self.unknown_outcomes[told] for told in OUTCOME_UNKNOWN_TEXT},
+                **{text: self.unknown_outcomes[text] for text in OUTCOME_UNKNOWN_TEXT},
                 "of_these_had_their_effect": self.unknown_but_effective,
                 "late_results_kept_aside": self.late_results,
                 "moves_to_another_machine": self.moves,
@@ -134,16 +134,16 @@ class Report:
         }
 
     def _faults_json(self) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = defaultdict(dict)
+        counts: dict[str, dict[str, int]] = defaultdict(dict)
         for (method, fault), count in sorted(self.network.hits.items(), key=str):
-            found[fault.value][method] = count
-        return dict(found)
+            counts[fault.value][method] = count
+        return dict(counts)
 
 
 def count_moves(events: Sequence[StoredEvent]) -> int:
     """Count how often the files moved to another machine."""
-    told = (event.fields.get("files") for event in events)
-    homes = [files["home"] for files in told if files]
+    trees = (event.fields.get("files") for event in events)
+    homes = [files["home"] for files in trees if files]
     return sum(before != after for before, after in pairwise(homes))
 
 
@@ -175,8 +175,8 @@ def format_report(report: Mapping[str, Any]) -> str:
         lines.append(f"{'':8}could not start at first: {count} ({reason} …)")
     lines += ["", f"{report['store']['requests']:,} requests of the workers to the store; faults:"]
     for fault, methods in report["store"]["faults"].items():
-        told = ", ".join(f"{method} {count}" for method, count in methods.items())
-        lines.append(f"{'':8}{fault:40} {told}")
+        counts = ", ".join(f"{method} {count}" for method, count in methods.items())
+        lines.append(f"{'':8}{fault:40} {counts}")
     late = report["store"]["late_writes_that_took_effect"]
     lines += [f"{'':8}late writes that took effect: {late}", ""]
     for name, count in report["load"].items():

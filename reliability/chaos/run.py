@@ -190,12 +190,14 @@ async def audit_conversation(
         events = parse_objects(objects)
         mine = [effect for effect in done if effect.conversation_id == talk.conversation.id]
         report.count(talk, events, objects, mine)
-        found = list(audit(events, Acknowledgements(talk.message_ids, talk.slots), mine))
+        findings = list(audit(events, Acknowledgements(talk.message_ids, talk.slots), mine))
         if talk.end != "" or not is_closed(events):
-            found.append(Violation(ViolationKind.UNFINISHED, talk.end or "its log is not closed"))
-        found += await verify_log(log)
-        found += await check_files(log.store, events, folder)
-        report.violations += [(talk.conversation.id, violation) for violation in found]
+            findings.append(
+                Violation(ViolationKind.UNFINISHED, talk.end or "its log is not closed")
+            )
+        findings += await verify_log(log)
+        findings += await check_files(log.store, events, folder)
+        report.violations += [(talk.conversation.id, violation) for violation in findings]
     known = {talk.conversation.id for talk in talks}
     strange = {effect.conversation_id for effect in done} - known
     report.violations += [

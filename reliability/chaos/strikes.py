@@ -106,8 +106,8 @@ class StrikeRunner:
 
     async def _running_steps(self, pid: int | None = None) -> list[tuple[str, str]]:
         """The steps that Temporal believes to be running, in the worker process `pid` or in any."""
-        found = await asyncio.gather(*(running_steps(item, pid) for item in self.live()))
-        return [held for steps in found for held in steps]
+        running = await asyncio.gather(*(running_steps(item, pid) for item in self.live()))
+        return [held for steps in running for held in steps]
 
 
 async def running_steps(conversation: Conversation, pid: int | None) -> list[tuple[str, str]]:

@@ -27,8 +27,8 @@ class RestartableTemporal:
     @contextlib.asynccontextmanager
     async def running(cls, folder: Path) -> AsyncIterator[Self]:
         server = await TemporalServer.start(folder, ui=False)
-        told = Path(f"/proc/{server.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
-        temporal = cls(server, told)
+        arguments = Path(f"/proc/{server.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+        temporal = cls(server, arguments)
         try:
             yield temporal
         finally:

@@ -53,9 +53,9 @@ class Report:
 
 
 def main() -> int:
-    asked = _arguments()
+    options = _arguments()
     folder, began = Path(tempfile.mkdtemp(prefix="crashes-")), time.monotonic()
-    report = asyncio.run(run(asked, folder))
+    report = asyncio.run(run(options, folder))
     print_report(report, time.monotonic() - began)
     if report.violations:
         print(f"What they left behind is in {folder}.")
@@ -73,16 +73,18 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def run(asked: argparse.Namespace, folder: Path) -> Report:
+async def run(options: argparse.Namespace, folder: Path) -> Report:
     async with AsyncExitStack() as ending:
         server = await TemporalServer.start(folder / "temporal", ui=False)
         ending.push_async_callback(server.stop)
-        bucket = await _bucket(folder, ending) if asked.s3 else None
+        bucket = await _bucket(folder, ending) if options.s3 else None
         place = make_environment(await connect(server.address), folder, HEARTBEAT_TIMEOUT, bucket)
         ending.push_async_callback(place.store.close)
         undisturbed = await read_conversation(place.store, await run_case(place))
-        chosen = [case for case in list_cases(undisturbed.played.points) if asked.only in str(case)]
-        return await play_all(place, undisturbed, chosen[:: asked.every], asked.parallel)
+        chosen = [
+            case for case in list_cases(undisturbed.played.points) if options.only in str(case)
+        ]
+        return await play_all(place, undisturbed, chosen[:: options.every], options.parallel)
 
 
 async def _bucket(folder: Path, ending: AsyncExitStack) -> tuple[str, S3Access]:

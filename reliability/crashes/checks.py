@@ -135,9 +135,9 @@ def is_model_call(case: Case | None) -> bool:
 async def check_derived_objects(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
     """Check that the objects beside the log agree with it."""
     log = LogReader(store, "local", seen.played.conversation_id)
-    kept = await load_cached_state(log)
-    if kept != fold_entries(seen.entries[: kept.next_seq]):
-        yield f"the state that was kept is not the fold of the first {kept.next_seq} events"
+    cached = await load_cached_state(log)
+    if cached != fold_entries(seen.entries[: cached.next_seq]):
+        yield f"the state that was kept is not the fold of the first {cached.next_seq} events"
     if await read_state(log) != fold_entries(seen.entries):
         yield "the state of the conversation is not the fold of its log"
     async for finding in verify(log):

@@ -49,12 +49,12 @@ def _responses(events: Any) -> dict[str, str]:
 
 
 def normalize_value(event: dict[str, Any], aliases: Mapping[str, str]) -> Mapping[str, Any]:
-    kept = {name: value for name, value in event.items() if name not in VARYING_FIELDS}
-    if "usage" in kept:
-        kept["usage"] = {n: value for n, value in kept["usage"].items() if n != "latency"}
-    if kept.get("key") == "opened":
-        kept["value"] = "a run"
-    text = json.dumps(kept, sort_keys=True)
+    fields = {name: value for name, value in event.items() if name not in VARYING_FIELDS}
+    if "usage" in fields:
+        fields["usage"] = {n: value for n, value in fields["usage"].items() if n != "latency"}
+    if fields.get("key") == "opened":
+        fields["value"] = "a run"
+    text = json.dumps(fields, sort_keys=True)
     for each, alias in aliases.items():
         text = text.replace(each, alias)
     plain: dict[str, Any] = json.loads(text)
@@ -67,24 +67,24 @@ def find_differences(
     undisturbed: NormalizedLog, disturbed: NormalizedLog, lost: Sequence[str]
 ) -> list[str]:
     """Find how two logs differ, apart from the answers to calls whose outcome is `lost`."""
-    found = []
+    differences = []
     due, order = sort_parallel_results(undisturbed, lost), sort_parallel_results(disturbed, lost)
     if due != order:
-        found.append(f"the log is {order}, not {due}")
+        differences.append(f"the log is {order}, not {due}")
     if missing := sorted(undisturbed.keys() ^ disturbed.keys()):
-        found.append(f"only one of the logs has {', '.join(missing)}")
+        differences.append(f"only one of the logs has {', '.join(missing)}")
     for name in undisturbed.keys() & disturbed.keys() - set(lost):
-        one, other = undisturbed[name], disturbed[name]
-        found += [
-            f"{name}: {field} is {other.get(field)!r}, not {one.get(field)!r}"
-            for field in sorted(one.keys() | other.keys())
-            if one.get(field) != other.get(field)
+        expected, actual = undisturbed[name], disturbed[name]
+        differences += [
+            f"{name}: {field} is {actual.get(field)!r}, not {expected.get(field)!r}"
+            for field in sorted(expected.keys() | actual.keys())
+            if expected.get(field) != actual.get(field)
         ]
-    return found
+    return differences
 
 
-def sort_parallel_results(told: NormalizedLog, lost: Sequence[str]) -> list[str]:
+def sort_parallel_results(log: NormalizedLog, lost: Sequence[str]) -> list[str]:
     """The names; answers to calls that were side by side come in any order."""
-    kept = [name for name in told if name not in lost]
-    groups = groupby(kept, lambda name: name.startswith("answer "))
+    names = [name for name in log if name not in lost]
+    groups = groupby(names, lambda name: name.startswith("answer "))
     return [name for any_order, group in groups for name in (sorted(group) if any_order else group)]

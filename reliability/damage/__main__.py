@@ -163,13 +163,13 @@ async def inspected_seqs(
 ) -> set[int]:
     """The slots that are named by those who look at these slots and at their neighbours."""
     end = len(victim.bodies)
-    found: set[int] = set()
+    slots: set[int] = set()
     for seq in seqs:
         page = await inspector.inspect_slots(max(0, seq - 1), min(seq + 2, end), end)
-        found |= {
+        slots |= {
             finding.seq for finding in page.findings if finding.is_slot and finding.seq is not None
         }
-    return found
+    return slots
 
 
 async def damage_every_slot(events: int, full: int, files: int) -> int:
@@ -208,9 +208,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--full", type=int, default=500)
     parser.add_argument("--files", type=int, default=20)
-    told = parser.parse_args()
+    options = parser.parse_args()
     started = time.monotonic()
-    cases = asyncio.run(damage_every_slot(told.events, told.full, told.files))
+    cases = asyncio.run(damage_every_slot(options.events, options.full, options.files))
     print(f"{cases:,} damages, every slot named, in {time.monotonic() - started:.0f} s")
 
 

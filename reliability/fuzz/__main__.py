@@ -49,13 +49,13 @@ MEMORY_CHECK_INTERVAL = 32
 
 
 def main() -> int:
-    told = _arguments()
-    chosen = [item for item in TARGETS if told.target in (None, item.name)]
+    options = _arguments()
+    chosen = [item for item in TARGETS if options.target in (None, item.name)]
     if not chosen:
-        print(f"There is no target {told.target}: {', '.join(item.name for item in TARGETS)}.")
+        print(f"There is no target {options.target}: {', '.join(item.name for item in TARGETS)}.")
         return 2
-    share = told.seconds / len(chosen)
-    return max(fuzz_in_process(target, share, told.seed) for target in chosen)
+    share = options.seconds / len(chosen)
+    return max(fuzz_in_process(target, share, options.seed) for target in chosen)
 
 
 def _arguments() -> argparse.Namespace:
@@ -85,12 +85,12 @@ def _fuzz(target: Target, seconds: float, seed: int, current: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     random, coverage, corpus = Random(f"{target.name} {seed}"), Coverage(), list(target.seeds)
     inputs, until, faults = 0, monotonic() + seconds, set[str]()
-    with Path(current).open("r+b", buffering=0) as told:
+    with Path(current).open("r+b", buffering=0) as status_file:
         while inputs < len(target.seeds) or monotonic() < until:
             data = corpus[inputs] if inputs < len(target.seeds) else mutate(random, corpus)
-            told.truncate(0)
-            told.seek(0)
-            told.write(data)
+            status_file.truncate(0)
+            status_file.seek(0)
+            status_file.write(data)
             reached = len(coverage)
             fault = find_fault(target, data, coverage, weigh=inputs % MEMORY_CHECK_INTERVAL == 0)
             if fault is None and len(coverage) > reached and inputs >= len(target.seeds):

@@ -78,9 +78,9 @@ def set_up(data: bytes) -> None:
     named = {os.fsdecode(name): os.fsdecode(value) for name, _, value in lines if name}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), _environment(named):
         Path("perdure.toml").write_bytes(toml)
-        found = load_settings()
-        open_store(found.store or "file:///tmp/a")
-        build_encryption(found.payload_keys)
+        settings = load_settings()
+        open_store(settings.store or "file:///tmp/a")
+        build_encryption(settings.payload_keys)
 
 
 @contextlib.contextmanager

@@ -38,8 +38,8 @@ ASSESSMENT = RiskAssessor("risky", (("model", model_risk),), str)
 def read_arguments(data: bytes) -> None:
     text = data.decode(errors="surrogateescape").encode(errors="replace").decode()
     for cut in (True, False):
-        found = parse_arguments(text, cut=cut)
-        event = builders.action("write").model_copy(update={"action": MCPToolAction(data=found)})
+        parsed = parse_arguments(text, cut=cut)
+        event = builders.action("write").model_copy(update={"action": MCPToolAction(data=parsed)})
         check_stored(event)
         json.loads(render_arguments(event))
 
@@ -60,8 +60,8 @@ def read_answer(data: bytes) -> None:
 
 
 def check_stored(event: Any) -> None:
-    kept = make_entry(3, event, builders.ORIGIN)
-    assert summarize(parse_entry(3, kept.body)).kind == event.kind
+    entry = make_entry(3, event, builders.ORIGIN)
+    assert summarize(parse_entry(3, entry.body)).kind == event.kind
 
 
 def read_stream(data: bytes) -> None:
@@ -98,10 +98,10 @@ async def split_randomly(data: bytes) -> AsyncIterator[bytes]:
 def read_call_text(data: bytes) -> None:
     text = data.decode(errors="replace")
     for cut in (True, False):
-        found = parse_call(text, SCHEMAS, truncated=cut)
+        calls = parse_call(text, SCHEMAS, truncated=cut)
         assert len(text_before_call(text)) <= len(text)
-        if found is not None:
-            format_call(found.name, found.arguments)
+        if calls is not None:
+            format_call(calls.name, calls.arguments)
 
 
 ARGUMENTS = (

@@ -132,13 +132,13 @@ def replace_json_value(random: Random, text: bytes, _: Corpus) -> bytes:
 
 def json_places(document: Any) -> list[tuple[Any, Any]]:
     """Every place in it: a list or an object, and where in that."""
-    found, waiting = [], [document]
+    places, waiting = [], [document]
     while waiting:
-        one = waiting.pop()
-        keys = list(one) if isinstance(one, dict) else range(len(one))
-        found += [(one, key) for key in keys]
-        waiting += [one[key] for key in keys if isinstance(one[key], dict | list)]
-    return found
+        node = waiting.pop()
+        keys = list(node) if isinstance(node, dict) else range(len(node))
+        places += [(node, key) for key in keys]
+        waiting += [node[key] for key in keys if isinstance(node[key], dict | list)]
+    return places
 
 
 def _span(random: Random, text: bytes) -> tuple[int, int]:

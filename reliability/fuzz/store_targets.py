@@ -50,20 +50,20 @@ MAX_SUMMARY_BYTES = 4_096
 
 def read_entry(body: bytes) -> None:
     try:
-        found = parse_entry(SLOT, body)
+        entry = parse_entry(SLOT, body)
     except ValueError:
         return
-    told = summarize(found)
-    [written] = CONVERTER.payload_converter.to_payloads([told])
+    summary = summarize(entry)
+    [written] = CONVERTER.payload_converter.to_payloads([summary])
     [back] = CONVERTER.payload_converter.from_payloads([written], [EventSummary])
-    assert repr(back) == repr(told), "what Temporal is given comes back"
-    assert len(written.data) < MAX_SUMMARY_BYTES + (told.key == "spec") * 2 * len(body)
-    again = make_entry(SLOT, found.event, found.origin, found.usage, found.files)
-    assert summarize(parse_entry(SLOT, again.body)).fingerprint == told.fingerprint
+    assert repr(back) == repr(summary), "what Temporal is given comes back"
+    assert len(written.data) < MAX_SUMMARY_BYTES + (summary.key == "spec") * 2 * len(body)
+    again = make_entry(SLOT, entry.event, entry.origin, entry.usage, entry.files)
+    assert summarize(parse_entry(SLOT, again.body)).fingerprint == summary.fingerprint
     sealed = add_checksum(again, "0" * 32)
     assert parse_entry(SLOT, sealed.body).event == parse_entry(SLOT, again.body).event
-    if told.key != "spec":  # one of a newer version is refused
-        fold(State(next_seq=SLOT), [told])
+    if summary.key != "spec":  # one of a newer version is refused
+        fold(State(next_seq=SLOT), [summary])
 
 
 PREFIX = keys.conversation_prefix(USER, builders.CONVERSATION)
@@ -110,12 +110,12 @@ async def _read_store(place: str, body: bytes) -> None:
         lambda: list_conversations(store, USER, 10),
     ):
         try:
-            found = await reading()
+            value = await reading()
         except StoreError as error:
             check_error(error)
             continue
-        if isinstance(found, State):
-            build_status(builders.CONVERSATION, found, 0).model_dump_json()
+        if isinstance(value, State):
+            build_status(builders.CONVERSATION, value, 0).model_dump_json()
 
 
 _WRITTEN: dict[str, bytes] = {}

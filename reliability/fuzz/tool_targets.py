@@ -56,8 +56,8 @@ def mask(data: bytes) -> None:
 def read_marks(data: bytes) -> None:
     data = data.replace(b"MARK", MARK)
     whole = list(MarkerParser(SECRET).split(data))
-    said = b"".join(part for part in whole if isinstance(part, bytes))
-    assert len(said) <= len(data)
+    output = b"".join(part for part in whole if isinstance(part, bytes))
+    assert len(output) <= len(data)
     if (
         len(data) >= MAX_MARKER_BYTES
     ):  # what is longer than a mark can be is none, once it has come in parts
@@ -65,8 +65,8 @@ def read_marks(data: bytes) -> None:
     marks, parts = MarkerParser(SECRET), list[bytes | CommandStarted | CommandEnded]()
     for at in range(0, len(data), size := 1 + len(data) % 7):
         parts += marks.split(data[at : at + size])
-    told = [part for part in whole if not isinstance(part, bytes)]
-    assert [part for part in parts if not isinstance(part, bytes)] == told, "however it is cut"
+    markers = [part for part in whole if not isinstance(part, bytes)]
+    assert [part for part in parts if not isinstance(part, bytes)] == markers, "however it is cut"
 
 
 def patch(data: bytes) -> None:
@@ -100,8 +100,8 @@ def fit(data: bytes) -> None:
     document = _object(data)
     schema, arguments = document.get("schema"), document.get("arguments")
     if isinstance(schema, dict) and isinstance(arguments, dict):
-        found = fit_arguments(schema, arguments)
-        assert isinstance(found, dict)
+        fitted = fit_arguments(schema, arguments)
+        assert isinstance(fitted, dict)
 
 
 def observe(data: bytes) -> None:
@@ -131,10 +131,10 @@ async def observe_result(result: CallToolResult) -> Any:
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except RecursionError as error:
         raise ValueError("the protocol's own reader refuses it") from error
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def doubling_schema(generations: int) -> dict[str, Any]:

@@ -45,9 +45,9 @@ class Target:
 
 def check_error(error: Exception, most: int | None = None) -> None:
     """An error says what is wrong, and not more than somebody reads."""
-    said = str(error)
-    assert said.strip(), f"{error!r} says nothing"
-    assert most is None or len(said) <= most, f"{len(said):,} characters: {said[:200]!r}"
+    message = str(error)
+    assert message.strip(), f"{error!r} says nothing"
+    assert most is None or len(message) <= most, f"{len(message):,} characters: {message[:200]!r}"
 
 
 def run_target(target: Target, data: bytes) -> None:

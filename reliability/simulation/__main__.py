@@ -22,13 +22,13 @@ CHUNK = 50
 
 
 def main() -> int:
-    told = _arguments()
+    options = _arguments()
     logging.disable(logging.CRITICAL)  # what goes wrong here is meant to
-    if told.seed is not None and told.schedules is None:
-        return _retold(told.seed)
-    first = told.seed or 0
+    if options.seed is not None and options.schedules is None:
+        return _retold(options.seed)
+    first = options.seed or 0
     began, tally = monotonic(), Tally()
-    for part in _parts(first, told.schedules or 10_000, told.processes):
+    for part in _parts(first, options.schedules or 10_000, options.processes):
         tally.add(part)
         if tally.failed:
             break
@@ -87,8 +87,8 @@ def _retold(seed: int) -> int:
 
 
 def _keep(seed: int) -> None:
-    kept = REGRESSIONS.read_text().split()
-    if str(seed) not in kept:
+    seeds = REGRESSIONS.read_text().split()
+    if str(seed) not in seeds:
         with REGRESSIONS.open("a") as file:
             file.write(f"{seed}\n")
 

@@ -77,15 +77,15 @@ def check(schedule: Schedule) -> None:
 def check_slots(schedule: Schedule, conversation_id: str) -> None:
     """Slots have no gaps, and each has one object, whose name and id are known beforehand."""
     prefix = conversation_prefix(USER, conversation_id) + "events/"
-    found = sorted(
+    keys = sorted(
         key.removeprefix(prefix) for key in schedule.bucket.objects if key.startswith(prefix)
     )
     first = schedule.forks.get(conversation_id, ("", 0))[1]
     due = [
         f"{seq:06d}_{event_id(conversation_id, seq)}.json"
-        for seq in range(first, first + len(found))
+        for seq in range(first, first + len(keys))
     ]
-    require(found == due, f"the slots are {found}")
+    require(keys == due, f"the slots are {keys}")
     for seq, key in enumerate(due, first):
         held = json.loads(schedule.bucket.objects[prefix + key])["id"]
         require(held == event_id(conversation_id, seq), f"slot {seq} holds the event {held}")
@@ -126,7 +126,7 @@ def check_messages(log: Log) -> None:
     stored = Counter(event.message_id for event in events if isinstance(event, MessageEvent))
     stored.pop(None, None)
     require(set(stored.values()) <= {1}, f"a message is stored twice: {stored.most_common(1)}")
-    lost = [said for said in log.known.message_ids if said not in stored]
+    lost = [message_id for message_id in log.known.message_ids if message_id not in stored]
     require(not lost, f"messages were lost: {lost}")
 
 
@@ -165,13 +165,13 @@ def check_fencing(log: Log) -> None:
 
 def check_saved_state(log: Log) -> None:
     """The state that a workflow kept is the fold of the log up to there."""
-    for kept in log.known.states:
+    for saved in log.known.states:
         require(
-            kept.next_seq < len(log.states), f"a workflow knows {kept.next_seq} events, too many"
+            saved.next_seq < len(log.states), f"a workflow knows {saved.next_seq} events, too many"
         )
         require(
-            kept == log.states[kept.next_seq],
-            f"the state of {kept.next_seq} events is not the fold of the log",
+            saved == log.states[saved.next_seq],
+            f"the state of {saved.next_seq} events is not the fold of the log",
         )
 
 
@@ -180,8 +180,8 @@ def check_caches(log: Log) -> None:
     loop = SimulatedLoop(0)  # type: ignore[abstract]
     bucket = Bucket(loop, 0.0, 0.0)
     bucket.objects = log.schedule.bucket.objects
-    told = loop.play(read_state(LogReader(Access(bucket, 0.0), USER, log.conversation_id)))
-    require(told == log.states[-1], "the kept state is not what the log says")
+    state = loop.play(read_state(LogReader(Access(bucket, 0.0), USER, log.conversation_id)))
+    require(state == log.states[-1], "the kept state is not what the log says")
 
 
 def check_responses(log: Log) -> None:
@@ -193,13 +193,13 @@ def check_responses(log: Log) -> None:
         stored = written.get((record.origin.run, record.origin.activity), [])
         if not stored:
             continue
-        found = [event_content(entry.event) for entry in stored]
+        contents = [event_content(entry.event) for entry in stored]
         meant = [event_content(event) for event in events_of(record.completion)]
         step = record.origin.run, record.origin.activity
         cut = step in log.schedule.temporal.stopped or ended_behind(log, stored[-1])
         require(
-            found == meant or (cut and found == meant[: len(found)]),
-            f"of the answer recorded at {seq}, the log holds {found}, not {meant}",
+            contents == meant or (cut and contents == meant[: len(contents)]),
+            f"of the answer recorded at {seq}, the log holds {contents}, not {meant}",
         )
         require(stored[0].usage is not None, f"the answer recorded at {seq} is not billed")
         require(all(e.usage is None for e in stored[1:]), f"the answer at {seq} is billed twice")

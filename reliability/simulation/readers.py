@@ -50,8 +50,8 @@ class Reader:
         return []
 
     async def _one(self) -> list[Entry]:
-        found = await self.log.find(self.loop.random.randrange(12))
-        return [] if found is None else [found]
+        entry = await self.log.find(self.loop.random.randrange(12))
+        return [] if entry is None else [entry]
 
     def _keep(self, entries: Iterable[Entry]) -> None:
         for entry in entries:

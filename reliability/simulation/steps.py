@@ -207,8 +207,8 @@ def events_of(answer: Completion) -> list[Event]:
     """The answer's calls, or its words; the same whenever it is asked."""
     calls = answer.message.tool_calls or ()
     if not calls:
-        said = MessageEvent(timestamp=NOW, source="agent", llm_message=answer.message)
-        return [said.model_copy(update={"llm_response_id": answer.id})]
+        message = MessageEvent(timestamp=NOW, source="agent", llm_message=answer.message)
+        return [message.model_copy(update={"llm_response_id": answer.id})]
     return [_action(answer, call) for call in calls]
 
 

@@ -105,8 +105,8 @@ class Client:
         self.bucket = bucket
         self.loop = bucket.loop
 
-    def put_object(self, **asked: Any) -> dict[str, Any]:
-        key, body, once = asked["Key"], asked["Body"], asked.get("IfNoneMatch") == "*"
+    def put_object(self, **params: Any) -> dict[str, Any]:
+        key, body, once = params["Key"], params["Body"], params.get("IfNoneMatch") == "*"
         fault = self._before("PUT", key, WRITES)
         if fault == "late commit":
             delay = self.loop.random.random() * LATE_SECONDS
@@ -120,8 +120,8 @@ class Client:
             raise make_error(412, "PreconditionFailed")
         return {}
 
-    def get_object(self, **asked: Any) -> dict[str, Any]:
-        key: str = asked["Key"]
+    def get_object(self, **params: Any) -> dict[str, Any]:
+        key: str = params["Key"]
         fault = self._before("GET", key, READS)
         body = self.bucket.objects.get(key)
         self._record("GET", key, fault or ("nothing" if body is None else "there"))
@@ -141,11 +141,11 @@ class Client:
             raise RESPONSE_FAULTS[fault]()
         start = query.get("ContinuationToken") or query.get("StartAfter", "")
         prefix: str = query["Prefix"]
-        found = sorted(k for k in self.bucket.objects if k.startswith(prefix) and k > start)
-        page = found[: query["MaxKeys"]]
+        keys = sorted(k for k in self.bucket.objects if k.startswith(prefix) and k > start)
+        page = keys[: query["MaxKeys"]]
         self._record("LIST", prefix, f"{len(page)} after {start[-46:]!r}")
         listed: dict[str, Any] = {"Contents": [{"Key": key} for key in page]}
-        more = len(found) > len(page)
+        more = len(keys) > len(page)
         return (
             listed | {"IsTruncated": more} | ({"NextContinuationToken": page[-1]} if more else {})
         )
@@ -189,5 +189,5 @@ def make_body(sent: bytes, length: int, checksum: bytes) -> StreamingChecksumBod
 
 
 def make_error(status: int, code: str) -> ClientError:
-    said = {"Code": code, "Message": "simulated"}
-    return ClientError({"Error": said, "ResponseMetadata": {"HTTPStatusCode": status}}, "asked")  # type: ignore[typeddict-item]
+    details = {"Code": code, "Message": "simulated"}
+    return ClientError({"Error": details, "ResponseMetadata": {"HTTPStatusCode": status}}, "asked")  # type: ignore[typeddict-item]

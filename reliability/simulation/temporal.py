@@ -30,8 +30,8 @@ CANCELLED = ActivityCancellationDetails(cancel_requested=True)
 class StepFailed(Exception):
     """The step came to nothing, for good; `kind` is the type of the failure."""
 
-    def __init__(self, kind: str, told: str = "") -> None:
-        super().__init__(f"{kind}: {told}")
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(f"{kind}: {message}")
         self.kind = kind
 
 

@@ -68,11 +68,11 @@ class RandomModel:
             )
             for nth in range(dice.choice((0, 0, 0, 1, 2, 3)))
         )
-        said = Message(
+        message = Message(
             role="assistant", content=(TextContent(text=name),), tool_calls=calls or None
         )
         usage = Usage(prompt_tokens=10, completion_tokens=1, cost=1.0)
-        return Completion(id=name, model="simulated", message=said, usage=usage, received=NOW)
+        return Completion(id=name, model="simulated", message=message, usage=usage, received=NOW)
 
 
 @dataclass(frozen=True)
