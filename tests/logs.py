@@ -13,7 +13,8 @@ from perdure.agent.spec import (
     SummaryCondenser,
 )
 from perdure.agent.view.condense.condensation import CondensationInput
-from perdure.agent.view.condense.plan import CondenseReason, plan_condensation
+from perdure.agent.view.condense.plan import plan_condensation
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.seq_ranges import SeqRanges, merge_ranges
 from perdure.agent.view.view import make_summary
 from perdure.events.condensation import Condensation, CondensationRequest

@@ -11,6 +11,7 @@ from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.inbox import InboxItem
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.events.base import Frozen
 
@@ -42,9 +43,7 @@ class Open(Frozen):
 
 
 class SetUp(StepBase):
-    """Put the files of the sample into the workspace, run its command, and record its first
-    message.
-    """
+    """Put the sample's files into the workspace, run its command, and record its first message."""
 
     kind: Literal["sample.set_up"] = Field(default="sample.set_up", exclude=True)
     attempt: Attempt
@@ -87,15 +86,8 @@ class Prepare(StepBase):
     spec_seq: int
 
 
-CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
-"""The reason to condense: the condenser's thresholds, the model's context window, or a user."""
-
-
 class Condense(StepBase):
-    """Condense the view.
-
-    `overflows` counts the overflows since the model last responded: each one removes more.
-    """
+    """Condense the view; the more `overflows` since the model last responded, the more goes."""
 
     kind: Literal["llm.condense"] = Field(default="llm.condense", exclude=True)
     spec_seq: int

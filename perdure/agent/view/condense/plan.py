@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from perdure.agent.spec import (
     AmortizedCondenser,
     CondenserSpec,
     CustomCondenser,
     NoCondenser,
-    PipelineCondenser,
     SummaryCondenser,
 )
 from perdure.agent.view.condense.masking import count_prompt_events, mask_view
-from perdure.agent.view.condense.thresholds import exceeds_threshold
+from perdure.agent.view.condense.thresholds import (
+    CondenseReason,
+    exceeds_threshold,
+    flatten_condenser,
+)
 from perdure.agent.view.cut_points import ViewEvent
 from perdure.agent.view.view import View
 from perdure.events.condensation import CondensationSummaryEvent
 
-CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
 ForgettingCondenser: TypeAlias = AmortizedCondenser | SummaryCondenser
 TokensById: TypeAlias = Mapping[str, int]
 """Estimated tokens of the events of a view, by their ids."""
@@ -62,7 +64,7 @@ def plan_condensation(
     or tokens. Custom condensers plan by their `planners`. Raises BadPlan.
     """
     if reason == "size":
-        plans = (_plan_by_size(view, it, tokens, planners) for it in _flatten(condenser))
+        plans = (_plan_by_size(view, it, tokens, planners) for it in flatten_condenser(condenser))
         return next((plan for plan in plans if plan is not None), None)
     if isinstance(condenser, NoCondenser):
         return None
@@ -102,17 +104,13 @@ def count_removed(view: View, start: int, end: int) -> int:
 
 
 def custom_condensers(condenser: CondenserSpec) -> Iterator[CustomCondenser]:
-    return (it for it in _flatten(condenser) if isinstance(it, CustomCondenser))
-
-
-def _flatten(condenser: CondenserSpec) -> tuple[CondenserSpec, ...]:
-    return condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
+    return (it for it in flatten_condenser(condenser) if isinstance(it, CustomCondenser))
 
 
 def _forgetting_condensers(condenser: CondenserSpec) -> tuple[ForgettingCondenser, ...]:
     """Return the condensers that forget events for good."""
     kinds = AmortizedCondenser | SummaryCondenser
-    return tuple(it for it in _flatten(condenser) if isinstance(it, kinds))
+    return tuple(it for it in flatten_condenser(condenser) if isinstance(it, kinds))
 
 
 def _plan_by_size(
