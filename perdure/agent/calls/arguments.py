@@ -1,10 +1,12 @@
-"""The parser for the arguments of a model's tool call."""
+"""The arguments of a model's tool call: parsed, and rendered for a prompt."""
 
 import json
 import re
 from typing import Any
 
+from perdure.events.actions import MCPToolAction
 from perdure.events.nesting import exceeds_depth
+from perdure.events.tools import ActionEvent
 
 # A string is one token (up to the end, if unterminated), so that its brackets do not count.
 _TOKEN = re.compile(
@@ -170,3 +172,29 @@ def _check_storable(decoded: Any) -> None:
 def _describe_kind(value: Any) -> str:
     kinds = {list: "a list", str: "a string", bool: "a boolean"}
     return kinds.get(type(value), "a number")
+
+
+def render_arguments(event: ActionEvent) -> str:
+    """Return the arguments as the model wrote them, or the parsed ones if providers reject those.
+
+    Some providers reject a prompt with anything but a plain JSON object.
+    """
+    arguments = event.tool_call.arguments
+    try:
+        decoded = json.loads(arguments, parse_constant=_reject_constant)
+        json.dumps(decoded, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        decoded = None
+    if isinstance(decoded, dict):
+        return arguments
+    match event.action:
+        case None:
+            return "{}"
+        case MCPToolAction(data=data):
+            return json.dumps(data)
+        case action:
+            return action.model_dump_json(exclude_defaults=True)
+
+
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from perdure.agent.calls.argument_text import render_arguments
+from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.spec import CondenserSpec, NoCondenser
 from perdure.agent.view.atomic_groups import ActionResult, AtomicGroups
 from perdure.agent.view.condense.masking import VisibleView, mask_view

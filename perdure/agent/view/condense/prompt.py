@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from perdure.agent.calls.argument_text import render_arguments
+from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.view.condense.plan import CondensationPlan, count_removed
 from perdure.agent.view.cut_points import ViewEvent
 from perdure.agent.view.view import View
