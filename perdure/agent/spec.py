@@ -1,10 +1,11 @@
 """An agent: its model, its tools and its limits. It travels with the conversation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     JsonValue,
     NaiveDatetime,
@@ -258,6 +259,14 @@ class Skills(Tolerant):
     instructions: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules")
 
 
+def _expand_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+NamedModel: TypeAlias = Annotated[ModelSpec, BeforeValidator(_expand_name)]
+"""A model, which may be given by its name alone."""
+
+
 class AgentFields(TypedDict, total=False):
     """The arguments of `Agent` beside its model."""
 
@@ -291,12 +300,12 @@ class Agent(Tolerant):
     `module:attribute`, or a function that workers can import. Raises Invalid.
     """
 
-    model: ModelSpec
+    model: NamedModel
     agent: Name | None = None
     """The agent's name; operators find its conversations by it."""
-    fallbacks: tuple[ModelSpec, ...] = ()
+    fallbacks: tuple[NamedModel, ...] = ()
     """Models to ask in this order when the first one cannot respond."""
-    title_model: ModelSpec | None = None
+    title_model: NamedModel | None = None
     """The model that generates the title; None means the first words of the conversation."""
     system_prompt: str | None = None
     """None means the one in `agent/knowledge/system_prompt.py`."""
@@ -342,19 +351,6 @@ class Agent(Tolerant):
     # pydantic calls an `__init__` of one's own for nested values too, unless it is marked so.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name_models(cls, fields: Any) -> Any:
-        """Make a model's name a ModelSpec."""
-        if not isinstance(fields, Mapping):
-            return fields
-        table = dict(fields)
-        for key in ("model", "title_model"):
-            table |= {key: _model(table[key])} if key in table else {}
-        if isinstance(table.get("fallbacks"), list | tuple):
-            table["fallbacks"] = [_model(fallback) for fallback in table["fallbacks"]]
-        return table
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
@@ -363,10 +359,6 @@ class Agent(Tolerant):
                 f"all but the prompt has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
             )
         return self
-
-
-def _model(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
 
 
 def _reference(tool: Any) -> str:

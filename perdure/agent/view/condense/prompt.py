@@ -68,9 +68,8 @@ def shorten_longest(texts: Sequence[str], max_chars: int) -> list[str]:
 
 def _cut_middle(text: str, limit: int) -> str:
     half = limit // 2
-    return (
-        f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[len(text) - half :]}"
-    )
+    end = len(text) - half
+    return f"{text[:half]}\n[{end - half:,} characters left out]\n{text[end:]}"
 
 
 def plan_first_part(view: View, plan: CondensationPlan, max_chars: int) -> CondensationPlan:
@@ -78,18 +77,12 @@ def plan_first_part(view: View, plan: CondensationPlan, max_chars: int) -> Conde
 
     It has at least one group, and enough events for a summary to save something.
     """
-    lengths = [0, *accumulate(map(_rendered_length, view.events[plan.start : plan.end]))]
-    cuts = [
-        cut
-        for cut in view.cut_points
-        if cut <= plan.end and count_removed(view, plan.start, cut) >= 2
-    ] or [plan.end]
+    texts = map(render_event, view.events[plan.start : plan.end])
+    lengths = [0, *accumulate(map(len, texts))]
+    before = (cut for cut in view.cut_points if cut <= plan.end)
+    cuts = [cut for cut in before if count_removed(view, plan.start, cut) >= 2] or [plan.end]
     fitting = [cut for cut in cuts if lengths[cut - plan.start] <= max_chars]
     return CondensationPlan(plan.start, fitting[-1] if fitting else cuts[0], plan.condenser)
-
-
-def _rendered_length(event: ViewEvent) -> int:
-    return len(render_event(event))
 
 
 def render_event(event: ViewEvent) -> str:
