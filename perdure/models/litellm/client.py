@@ -20,10 +20,10 @@ from uuid import uuid4
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
 from perdure.events.base import TIMESTAMP_FORMAT
-from perdure.models.litellm.capabilities import Capabilities
 from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
+    Capabilities,
     Route,
     find_route,
     is_sent_unchanged,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from perdure.models.litellm.capabilities import Capabilities
+from perdure.models.litellm.route import Capabilities
 
 Message: TypeAlias = Mapping[str, Any]
 
