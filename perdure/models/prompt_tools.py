@@ -47,7 +47,7 @@ async def complete_with_prompt_tools(
     """
     visible = _VisibleText(on_text)
     answer = _extract_call(await complete(_add_tools_to_prompt(request), visible), request.tools)
-    text = join_text(part for part in answer.message.content if isinstance(part, TextContent))
+    text = join_text(answer.message.content)
     if text and text != visible.text:
         on_text(text)
     return answer
@@ -110,10 +110,8 @@ def _call_message(message: Message, call: Mapping[str, Any]) -> Message:
     function = call["function"]
     text = format_call(function["name"], function["arguments"])
     content = f"{message.get('content') or ''}\n\n{text}".lstrip()
-    return {
-        **{key: value for key, value in message.items() if key != "tool_calls"},
-        "content": content,
-    }
+    others = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**others, "content": content}
 
 
 def _result_message(message: Message) -> Message:
@@ -127,12 +125,11 @@ def _result_message(message: Message) -> Message:
 def _extract_call(answer: Completion, tools: Sequence[Mapping[str, Any]]) -> Completion:
     """Convert the call in the text of an answer, if there is one, to a native tool call."""
     message = answer.message
+    if message.tool_calls or not tools:
+        return answer
     schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
-    text = join_text(part for part in message.content if isinstance(part, TextContent))
     truncated = answer.finish_reason == "length"
-    parsed = (
-        None if message.tool_calls or not tools else parse_call(text, schemas, truncated=truncated)
-    )
+    parsed = parse_call(join_text(message.content), schemas, truncated=truncated)
     if parsed is None:
         return answer
     call = MessageToolCall(id=f"call_{uuid4().hex}", name=parsed.name, arguments=parsed.arguments)
