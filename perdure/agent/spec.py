@@ -201,18 +201,16 @@ class CustomCondenser(Tolerant):
     max_tokens: Count | None = None
 
 
-_Single: TypeAlias = (
+SingleCondenser: TypeAlias = Annotated[
     NoCondenser
     | RecentCondenser
     | AmortizedCondenser
     | MaskingCondenser
     | BrowserMaskingCondenser
     | SummaryCondenser
-    | CustomCondenser
-)
-
-
-SingleCondenser: TypeAlias = Annotated[_Single, Field(discriminator="kind")]
+    | CustomCondenser,
+    Field(discriminator="kind"),
+]
 
 
 class PipelineCondenser(Tolerant):
@@ -222,7 +220,9 @@ class PipelineCondenser(Tolerant):
     condensers: tuple[SingleCondenser, ...]
 
 
-CondenserSpec: TypeAlias = Annotated[_Single | PipelineCondenser, Field(discriminator="kind")]
+CondenserSpec: TypeAlias = Annotated[
+    SingleCondenser | PipelineCondenser, Field(discriminator="kind")
+]
 
 
 class McpServer(Tolerant):

@@ -20,6 +20,7 @@ _ESCAPED = re.compile(r'\\x([0-9a-fA-F]{2})|\\(.)|"', re.DOTALL)
 _NO_JSON_SPACE = re.compile(r"[^ \t\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufeff\u200b]+")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
+_KINDS = {list: "a list", str: "a string", bool: "a boolean"}
 _CLOSERS = {"{": "}", "[": "]"}
 _NEXT_OBJECT = re.compile(r"\s*\{")
 _CONTINUATION = re.compile(r"\s*[,:]|[^\"'{\[]*[\"'{\[]")
@@ -48,7 +49,8 @@ def parse_arguments(raw: str, *, cut: bool = False) -> dict[str, Any]:
     if decoded is None or decoded == "":
         return {}
     if not isinstance(decoded, dict):
-        raise ValueError(f"The arguments must be one JSON object, not {_describe_kind(decoded)}.")
+        kind = _KINDS.get(type(decoded), "a number")
+        raise ValueError(f"The arguments must be one JSON object, not {kind}.")
     return decoded
 
 
@@ -120,21 +122,15 @@ def _normalize(text: str, start: int, cut: bool) -> tuple[str, int]:
 
 
 def _normalize_token(token: str) -> str:
-    if token.startswith('"'):
+    """Convert a token to JSON; an unterminated string stays as it is."""
+    if len(token) > 1 and token[0] == token[-1] == "'":
+        return f'"{_ESCAPED.sub(_escape, token[1:-1])}"'
+    if token[0] in "'\"":
         return token
-    if token.startswith("'"):
-        return _double_quote(token)
     if token.isspace():
         return _NO_JSON_SPACE.sub(" ", token)
     word = _CONTROL.sub("", token)
     return _PYTHON.get(word, word)
-
-
-def _double_quote(token: str) -> str:
-    """Convert a string in single quotes to JSON; an unterminated one stays as it is."""
-    if len(token) < 2 or not token.endswith("'"):
-        return token
-    return f'"{_ESCAPED.sub(_escape, token[1:-1])}"'
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -167,11 +163,6 @@ def _check_storable(decoded: Any) -> None:
         raise ValueError(
             "The arguments hold NaN or a number without bounds: send a plain number or null."
         ) from error
-
-
-def _describe_kind(value: Any) -> str:
-    kinds = {list: "a list", str: "a string", bool: "a boolean"}
-    return kinds.get(type(value), "a number")
 
 
 def render_arguments(event: ActionEvent) -> str:

@@ -23,7 +23,6 @@ from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
-    Capabilities,
     Route,
     find_route,
     is_sent_unchanged,
@@ -148,18 +147,21 @@ class LiteLLM:
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         spec, route = request.model, self.routes[request.model]
-        messages = adapt_messages(request.messages, route.capabilities)
-        effort = _reasoning_effort(request, route.capabilities)
+        capabilities = route.capabilities
+        messages = adapt_messages(request.messages, capabilities)
+        blocks = capabilities.reasoning == "blocks"
+        may_think = capabilities.effort and not (blocks and lacks_thinking(request.messages))
+        effort = spec.reasoning_effort if may_think else None
         # For Claude with thinking, litellm's default is 4,096 tokens beside the thinking.
-        thinks = effort and route.capabilities.reasoning == "blocks"
+        default_max_tokens = route.max_output_tokens if effort and blocks else None
         arguments: dict[str, Any] = {
             "model": spec.name,
             "api_base": spec.api_base,
             "api_key": route.api_key,
             "temperature": spec.temperature,
-            "max_tokens": spec.max_output_tokens or (route.max_output_tokens if thinks else None),
+            "max_tokens": spec.max_output_tokens or default_max_tokens,
             "tools": [dict(tool) for tool in request.tools] or None,
-            "stop": (list(request.stop) or None) if route.capabilities.stop else None,
+            "stop": (list(request.stop) or None) if capabilities.stop else None,
             "reasoning_effort": effort,
             "extra_headers": perdure_headers(request) or None,
             # The timeout of the whole answer fires first: litellm's is between two chunks.
@@ -201,13 +203,6 @@ class LiteLLM:
             return 0.0
         costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**usage))
         return float(sum(costs))
-
-
-def _reasoning_effort(request: Request, features: Capabilities) -> str | None:
-    """Return the reasoning effort, if the model takes one and the prompt allows thinking."""
-    if not features.effort or (features.reasoning == "blocks" and lacks_thinking(request.messages)):
-        return None
-    return request.model.reasoning_effort
 
 
 def _import_litellm() -> Any:
