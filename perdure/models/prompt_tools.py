@@ -45,26 +45,21 @@ async def complete_with_prompt_tools(
 
     `on_text` receives nothing of the call itself.
     """
-    visible = _VisibleText(on_text)
-    answer = _extract_call(await complete(_add_tools_to_prompt(request), visible), request.tools)
-    text = join_text(answer.message.content)
-    if text and text != visible.text:
-        on_text(text)
+    shown = ""
+
+    def show(text: str) -> None:
+        nonlocal shown
+        if text != shown:
+            shown = text
+            on_text(text)
+
+    completion = await complete(
+        _add_tools_to_prompt(request), lambda text: show(text_before_call(text))
+    )
+    answer = _extract_call(completion, request.tools)
+    if text := join_text(answer.message.content):
+        show(text)
     return answer
-
-
-class _VisibleText:
-    """A text callback that passes on only the part before a tool call, and only when it grew."""
-
-    def __init__(self, on_text: OnText) -> None:
-        self.text = ""
-        self._on_text = on_text
-
-    def __call__(self, text: str) -> None:
-        visible = text_before_call(text)
-        if visible != self.text:
-            self.text = visible
-            self._on_text(visible)
 
 
 def _add_tools_to_prompt(request: Request) -> Request:

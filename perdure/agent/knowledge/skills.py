@@ -208,7 +208,6 @@ def _skip_wildcards(parts: list[str], reached: set[int]) -> set[int]:
 
 
 def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Expand every `{a,b}`."""
     expanded: list[str] = []
     remaining = list(patterns)
     while remaining:

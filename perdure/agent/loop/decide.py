@@ -105,7 +105,6 @@ def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
 
 
 def _drop_repeated_rejections(state: State, items: Sequence[InboxItem]) -> Iterator[InboxItem]:
-    """Yield the items without rejections of actions that another item has rejected already."""
     unanswered = {action.seq for action in state.pending}
     for item in items:
         if isinstance(item, Rejection):
@@ -179,7 +178,6 @@ def _select_parallel(state: State, limit: int) -> Iterator[PendingAction]:
 
 
 def _conflicts(state: State, action: PendingAction, other: PendingAction) -> bool:
-    """Check whether two actions must not run at the same time."""
     readers = state.tool_traits.read_only
     if action.tool_name in readers and other.tool_name in readers:
         return False

@@ -15,7 +15,6 @@ PAID_STEPS = (Think, Condense, GenerateTitle)
 
 
 def count_started_turns(state: State) -> int:
-    """Count the turns that the sample has begun."""
     names = (name for name in state.message_seqs if name.startswith(TURN_ID_PREFIX))
     turns = (name.removeprefix(TURN_ID_PREFIX) for name in names)
     return max((int(turn) + 1 for turn in turns if turn.isdecimal()), default=0)

@@ -1,6 +1,6 @@
 """The messages of a prompt: a view in the OpenAI chat format."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from perdure.agent.calls.arguments import render_arguments
@@ -44,7 +44,8 @@ class Transcript:
         prompt = self.view.prompt
         if prompt is None:
             return []
-        tools: list[dict[str, Any]] = self._render_once(f"{prompt.id} tools", _render_tools, prompt)
+        rendered = map(render_tool, prompt.tools)
+        tools: list[dict[str, Any]] = self._render_once(f"{prompt.id} tools", list, rendered)
         return tools
 
     def messages(self) -> list[ChatMessage]:
@@ -114,24 +115,23 @@ class _Batches:
         return call_id
 
 
-def _attach_recalls(events: Sequence[ViewEvent]) -> Iterator[tuple[ViewEvent, list[RecallEvent]]]:
-    """Yield each event, a user's message together with the recalls right behind it."""
-    at = 0
-    while at < len(events):
-        event, recalled = events[at], []
-        at += 1
-        if isinstance(event, MessageEvent) and is_user(event):
-            while at < len(events) and isinstance(recall := events[at], RecallEvent):
-                recalled.append(recall)
-                at += 1
-        yield event, recalled
+def _attach_recalls(events: Sequence[ViewEvent]) -> list[tuple[ViewEvent, list[RecallEvent]]]:
+    """Return each event, a user's message together with the recalls right behind it."""
+    attached: list[tuple[ViewEvent, list[RecallEvent]]] = []
+    for event in events:
+        last = attached[-1][0] if attached else None
+        if isinstance(event, RecallEvent) and isinstance(last, MessageEvent) and is_user(last):
+            attached[-1][1].append(event)
+        else:
+            attached.append((event, []))
+    return attached
 
 
 def _system_message(event: SystemPromptEvent) -> ChatMessage:
     """Render the system prompt, with its dynamic part behind what providers can cache."""
-    parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
-    if len(parts) == 1:
+    if event.dynamic_context is None:
         return {"role": "system", "content": event.system_prompt.text}
+    parts = (event.system_prompt, event.dynamic_context)
     return {"role": "system", "content": [item for part in parts for item in _render_part(part)]}
 
 
@@ -186,10 +186,6 @@ def _render_part(part: TextContent | ImageContent) -> list[dict[str, Any]]:
     if isinstance(part, TextContent):
         return [{"type": "text", "text": part.text}]
     return [{"type": "image_url", "image_url": {"url": url}} for url in part.image_urls]
-
-
-def _render_tools(prompt: SystemPromptEvent) -> list[dict[str, Any]]:
-    return list(map(render_tool, prompt.tools))
 
 
 def render_tool(tool: ToolDefinition) -> dict[str, Any]:

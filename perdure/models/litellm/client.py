@@ -249,7 +249,6 @@ async def _raw_chunks(response: Any) -> AsyncGenerator[Any]:
 
 
 async def _litellm_chunks(stream: Any) -> AsyncGenerator[Any]:
-    """Yield the chunks that litellm translated from another provider's protocol."""
     async for chunk in stream:
         yield chunk.model_dump(exclude_none=True)
 

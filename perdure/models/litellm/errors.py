@@ -119,7 +119,6 @@ def _exception_chain(error: BaseException, before: BaseException | None) -> Iter
 
 
 def _find_body(chain: list[BaseException]) -> Mapping[str, Any]:
-    """Find the error object of the response, if any exception still has it."""
     bodies = (getattr(exception, "body", None) for exception in reversed(chain))
     body = next((body for body in bodies if isinstance(body, Mapping)), {})
     inner = body.get("error")
@@ -156,7 +155,6 @@ def _headers(chain: list[BaseException]) -> dict[str, str]:
 
 
 def _network_message(chain: list[BaseException]) -> str | None:
-    """Return the message of a network error in the chain; None if there is none."""
     for exception in reversed(chain):
         ancestors = {kind.__name__ for kind in type(exception).__mro__}
         failed = isinstance(exception, ConnectionError | TimeoutError | gaierror)

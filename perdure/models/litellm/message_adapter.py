@@ -67,8 +67,7 @@ def _without_images(message: Message) -> Message:
 
 
 def _images_after_results(messages: Iterable[Message]) -> Iterator[Message]:
-    """Move the images of tool results into a user message after the last result of the group,
-    since no other message may stand between its results."""
+    """Move the images of tool results into a user message after the last result of the group."""
     for is_result, group in groupby(messages, lambda message: message.get("role") == "tool"):
         moved: list[Any] = []
         for message in group:

@@ -175,5 +175,4 @@ def is_sent_unchanged(messages: Iterable[Json]) -> bool:
 
 
 def tool_call_ids(messages: Sequence[Json]) -> set[str]:
-    """Collect the ids of all tool calls in the messages."""
     return {str(call.get("id")) for message in messages for call in message.get("tool_calls") or ()}

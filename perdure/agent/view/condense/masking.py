@@ -34,7 +34,6 @@ class VisibleView(NamedTuple):
 
 
 def mask_view(view: View, condenser: CondenserSpec) -> VisibleView:
-    """Apply the condenser's masks to the view."""
     events: Sequence[ViewEvent] = view.events
     notes: dict[str, str] = {}
     for it in flatten_condenser(condenser):

@@ -126,7 +126,6 @@ def _plan_custom(
     reason: CondenseReason,
     planners: Mapping[str, Planner],
 ) -> CondensationPlan | None:
-    """Return the plan of a custom condenser. Raises BadPlan."""
     plan = planners[condenser.function](view, tokens, reason)
     if plan is None:
         return None
