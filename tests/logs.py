@@ -4,14 +4,8 @@ from collections.abc import Callable, Iterable
 
 from hypothesis import strategies as st
 
-from perdure.agent.spec import (
-    RISK_LEVELS,
-    AmortizedCondenser,
-    CondenserSpec,
-    Confirmation,
-    RecentCondenser,
-    SummaryCondenser,
-)
+from perdure.agent.policies import RISK_LEVELS, Confirmation
+from perdure.agent.spec import AmortizedCondenser, CondenserSpec, RecentCondenser, SummaryCondenser
 from perdure.agent.view.condense.condensation import CondensationInput
 from perdure.agent.view.condense.plan import plan_condensation
 from perdure.agent.view.condense.thresholds import CondenseReason

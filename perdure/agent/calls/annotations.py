@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from perdure.agent.spec import RISK_LEVELS
+from perdure.agent.policies import RISK_LEVELS
 from perdure.events.content import ToolDefinition
 from perdure.events.risk import Risk
 

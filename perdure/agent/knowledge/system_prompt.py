@@ -4,7 +4,8 @@ The static part is the same in every conversation of an agent, so that providers
 differs comes after it.
 """
 
-from perdure.agent.spec import Agent, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent
 
 WORK_INSTRUCTIONS = """\
 You are a careful agent. You work for a person, in a directory of your own, with the tools you are \

@@ -8,7 +8,8 @@ from pydantic import Field
 from perdure.agent.loop.inbox import InboxItem, UserMessage
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.stuck import RecentEvent
-from perdure.agent.spec import Agent, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.events.base import Frozen
 from perdure.events.risk import Risk

@@ -5,7 +5,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from perdure.agent.loop.inbox import AgentWarning, StuckFinding
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.policies import StuckThresholds
 from perdure.events.base import Frozen
 from perdure.events.summary import EventSummary
 

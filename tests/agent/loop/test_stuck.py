@@ -14,7 +14,7 @@ from perdure.agent.loop.stuck import (
     detect_stuck,
     warn_of_stuck,
 )
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.policies import StuckThresholds
 from perdure.events.content import Message
 from perdure.events.control import InterruptEvent, PauseEvent
 from perdure.events.event import Event
