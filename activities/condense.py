@@ -24,7 +24,6 @@ from perdure.agent.view.condense.condensation import CondensationInput
 from perdure.agent.view.condense.plan import (
     BadPlan,
     CondensationPlan,
-    CondenseReason,
     Planner,
     TokensById,
     custom_condensers,
@@ -32,6 +31,7 @@ from perdure.agent.view.condense.plan import (
     plan_remainder,
 )
 from perdure.agent.view.condense.prompt import build_summary_prompt, plan_first_part, render_event
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.view import View
 from perdure.events.content import join_text
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent

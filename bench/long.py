@@ -24,7 +24,8 @@ from typing import Any
 
 from bench.model import write_scripts
 from bench.processes import cpu_seconds, memory_bytes
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id

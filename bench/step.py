@@ -28,7 +28,8 @@ from bench.cost import Cost, cost
 from bench.floor import Floor, nothing
 from bench.model import model_server
 from perdure.activities.support.resources import Resources
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.embedded.seaweed import Seaweed

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.agent.policies import Confirmation as Confirmation
+    from perdure.agent.policies import Limits as Limits
     from perdure.agent.spec import Agent as Agent
     from perdure.agent.spec import AmortizedCondenser as AmortizedCondenser
     from perdure.agent.spec import BrowserMaskingCondenser as BrowserMaskingCondenser
-    from perdure.agent.spec import Confirmation as Confirmation
     from perdure.agent.spec import CustomCondenser as CustomCondenser
-    from perdure.agent.spec import Limits as Limits
     from perdure.agent.spec import MaskingCondenser as MaskingCondenser
     from perdure.agent.spec import McpServer as McpServer
     from perdure.agent.spec import ModelSpec as ModelSpec
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from perdure.tools.tool import ToolFailed as ToolFailed
 
 _MODULES = {
+    "agent.policies": "Confirmation Limits",
     "agent.spec": (
-        "Agent AmortizedCondenser BrowserMaskingCondenser Confirmation CustomCondenser Limits "
-        "MaskingCondenser McpServer ModelSpec NoCondenser PipelineCondenser RecentCondenser Skills "
-        "SummaryCondenser"
+        "Agent AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser "
+        "McpServer ModelSpec NoCondenser PipelineCondenser RecentCondenser Skills SummaryCondenser"
     ),
     "client.batch.batches": "Batches",
     "client.batch.handle": "BatchHandle",

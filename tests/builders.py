@@ -8,7 +8,8 @@ from uuid import UUID, uuid5
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.actions import Action, FinishAction, MCPToolAction
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.content import (

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from perdure.activities.support.resources import Resources
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.client import Client
 from perdure.tools.terminal import SESSIONS
 from perdure.worker import build_worker, build_workspace_worker

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from perdure.activities.delegate import child_id
-from perdure.agent.spec import Agent, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict

@@ -1,21 +1,16 @@
 """Random logs: plausible events in random order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hypothesis import strategies as st
 
-from perdure.agent.spec import (
-    RISK_LEVELS,
-    AmortizedCondenser,
-    CondenserSpec,
-    Confirmation,
-    RecentCondenser,
-    SummaryCondenser,
-)
+from perdure.agent.policies import RISK_LEVELS, Confirmation
+from perdure.agent.spec import AmortizedCondenser, CondenserSpec, RecentCondenser, SummaryCondenser
 from perdure.agent.view.condense.condensation import CondensationInput
-from perdure.agent.view.condense.plan import CondenseReason, plan_condensation
+from perdure.agent.view.condense.plan import plan_condensation
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.seq_ranges import SeqRanges, merge_ranges
-from perdure.agent.view.view import make_summary
+from perdure.agent.view.view import View, make_summary
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.content import Message, ThinkingBlock
 from perdure.events.control import InterruptEvent, PauseEvent, StuckEvent
@@ -314,3 +309,13 @@ condensing_writers: st.SearchStrategy[LogWriter] = _writers(
     50,
 )
 """Logs in which only the product condenses, and the entries still read."""
+
+
+def add_events(view: View, events: Iterable[AnyEvent]) -> View:
+    for event in events:
+        view.add(event)
+    return view
+
+
+def build_view(events: Iterable[AnyEvent]) -> View:
+    return add_events(View(), events)

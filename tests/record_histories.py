@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from temporalio.client import WorkflowHandle
 
 from perdure.activities.support.resources import Resources
-from perdure.agent.spec import AmortizedCondenser, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import AmortizedCondenser
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.embedded.temporal import TemporalServer

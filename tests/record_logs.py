@@ -28,6 +28,7 @@ from perdure.storage.log.state import read_state
 from perdure.temporal.connect import connect
 from tests import record_histories
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.logs import add_events
 from tests.record_histories import Shape
 from tests.workflows.watching import wait_for_status
 
@@ -123,7 +124,7 @@ def objects(root: Path) -> dict[str, str]:
 async def prompt_of(log: EventLog) -> list[dict[str, Any]]:
     """Return the messages for the model from the whole log."""
     transcript = Transcript()
-    transcript.extend([one.event for one in await log.read(0, await log.end())])
+    add_events(transcript.view, [one.event for one in await log.read(0, await log.end())])
     return transcript.messages()
 
 

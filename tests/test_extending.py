@@ -38,6 +38,7 @@ from perdure.storage.open import open_store
 from perdure.tools.catalog import ToolNotFound, load_tools
 from tests.builders import CONVERSATION, ORIGIN, TIMESTAMP, entries, id_of, prompt, user
 from tests.distributions import installed
+from tests.logs import add_events
 from tests.models.requests import ask, text_in
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text()
@@ -118,7 +119,7 @@ async def test_a_typed_action_and_observation_are_read_back_as_such() -> None:
     assert isinstance(answered.observation, CustomObservation)
     assert answered == answer
     transcript = Transcript()
-    transcript.extend([prompt(), user(), action_event, answered])
+    add_events(transcript.view, [prompt(), user(), action_event, answered])
     assert transcript.messages()[-1]["content"] == "Oslo: 12 degrees"
 
 
@@ -214,7 +215,7 @@ def test_an_event_of_a_package_is_read_and_speaks_for_itself() -> None:
     assert describe_event(event) == ("weather", "storm of force 9")
     assert notes.describe_event(event) == "There was a storm of force 9."
     transcript = Transcript()
-    transcript.extend([prompt(), user(), event])
+    add_events(transcript.view, [prompt(), user(), event])
     assert transcript.messages()[-1]["content"] == "A storm of force 9 is coming."
 
 

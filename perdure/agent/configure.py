@@ -42,14 +42,15 @@ def check_changes(spec: Agent, changes: dict[str, Any]) -> SpecChange:
     current = spec.model_dump(mode="json")
     merged = {name: _merge_field(name, current[name], value) for name, value in changes.items()}
     try:
-        checked = Agent.model_validate({**current, **merged}).model_dump(
-            mode="json", exclude_none=True
-        )
+        agent = Agent.model_validate({**current, **merged})
     except ValidationError as error:
         raise ValueError(f"The change does not fit ({describe_errors(error)}).") from error
-    for name, value in merged.items():
-        if stray := _find_unknown_field(value, Agent.model_validate({**current, **merged}), name):
-            raise ValueError(f"`{name}` has no {quote(stray)}.")
+    for name, value in merged.items():  # validation ignores a field that somebody meant
+        if isinstance(value, dict) and (
+            stray := [key for key in value if key not in type(getattr(agent, name)).model_fields]
+        ):
+            raise ValueError(f"`{name}` has no {quote(stray[0])}.")
+    checked = agent.model_dump(mode="json", exclude_none=True)
     change = SpecChange(changes={name: checked.get(name) for name in merged})
     if (size := len(change.model_dump_json().encode())) > MAX_CHANGE_BYTES:
         raise ValueError(f"The change has {size:,} bytes, and {MAX_CHANGE_BYTES:,} is the most.")
@@ -63,11 +64,3 @@ def _merge_field(name: str, current: Any, value: Any) -> Any:
         name == "model" and isinstance(value, dict) and "name" not in value
     )
     return {**current, **value} if merges and isinstance(value, dict) else value
-
-
-def _find_unknown_field(value: Any, spec: Agent, name: str) -> str | None:
-    """Return a field that validation would ignore, although somebody meant something by it."""
-    if not isinstance(value, dict):
-        return None
-    known = type(getattr(spec, name)).model_fields
-    return next((field for field in value if field not in known), None)

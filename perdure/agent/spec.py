@@ -1,58 +1,26 @@
 """An agent: its model, its tools and its limits. It travels with the conversation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    JsonValue,
-    NaiveDatetime,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
+from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
+
+from perdure.agent.policies import (
+    Confirmation,
+    Count,
+    Limits,
+    Name,
+    Seconds,
+    StuckThresholds,
+    Tags,
+    Variable,
 )
-
 from perdure.errors import Invalid
-from perdure.events.base import Timestamp, Tolerant
-from perdure.events.risk import Risk
+from perdure.events.base import Tolerant
 from perdure.events.validation_errors import describe_errors
-
-TEN_YEARS_SECONDS = 10 * 365 * 24 * 3600.0
 
 MAX_SPEC_BYTES = 24 * 1024
 """Bytes of an agent without its prompt: it is part of the state of its conversation."""
-
-MAX_TAG_BYTES = 1500
-"""Bytes of all tags of a conversation: Temporal's search attributes take 2 KB."""
-
-
-_MOMENT: TypeAdapter[NaiveDatetime] = TypeAdapter(NaiveDatetime)
-
-
-def _check_moment(text: str) -> str:
-    _MOMENT.validate_python(text)
-    return text
-
-
-def _check_tag_bytes(tags: tuple[str, ...]) -> tuple[str, ...]:
-    if (size := sum(len(tag.encode()) for tag in tags)) > MAX_TAG_BYTES:
-        raise ValueError(
-            f"all tags together have {size:,} bytes, and {MAX_TAG_BYTES:,} is the most"
-        )
-    return tags
-
-
-Seconds: TypeAlias = Annotated[float, Field(gt=0, le=TEN_YEARS_SECONDS, allow_inf_nan=False)]
-Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
-"""The length that Temporal's search attributes take."""
-Variable: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
-Moment: TypeAlias = Annotated[Timestamp, AfterValidator(_check_moment)]
-Tags: TypeAlias = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_check_tag_bytes)
-]
 
 
 class ModelSpec(Tolerant):
@@ -76,57 +44,6 @@ class ModelSpec(Tolerant):
     """Whether the prompt carries cache markers for the provider."""
     timeout: Seconds = 600.0
     """Seconds for one response."""
-
-
-class Limits(Tolerant):
-    """Limits that end a turn or a conversation, with a status and a reason.
-
-    `max_iterations` counts the model's responses in one turn; all other limits hold for the whole
-    conversation.
-    """
-
-    max_iterations: Count = 500
-    max_budget: Dollars | None = None
-    """US dollars."""
-    max_tokens: Count | None = None
-    """Tokens of prompts and responses together."""
-    max_events: Count | None = None
-    """Events of the log."""
-    deadline: Moment | None = None
-    """A moment in UTC."""
-
-
-class Confirmation(Tolerant):
-    """The policy that makes actions wait for a person: none, all, or those of `threshold` risk."""
-
-    policy: Literal["never", "always", "risky"] = "never"
-    threshold: Literal["LOW", "MEDIUM", "HIGH"] = "HIGH"
-    confirm_unknown: bool = True
-    """Whether an action of unknown risk waits too."""
-
-    def required_for(self, risk: Risk) -> bool:
-        """Check whether an action of this risk waits for a person."""
-        if self.policy != "risky":
-            return self.policy == "always"
-        if risk == "UNKNOWN":
-            return self.confirm_unknown
-        return RISK_LEVELS.index(risk) >= RISK_LEVELS.index(self.threshold)
-
-
-RISK_LEVELS: tuple[Risk, ...] = ("UNKNOWN", "LOW", "MEDIUM", "HIGH")
-"""Risks from the lowest to the highest; an unknown risk ranks below all known ones."""
-
-
-class StuckThresholds(Tolerant):
-    """The number of repetitions that count as stuck, by pattern; 0 switches a pattern off."""
-
-    action_observation: Count = 4
-    action_error: Count = 3
-    """Failures of the same action before a warning; one more is stuck."""
-    monologue: Count = 3
-    alternating: Count = 6
-    window: int = Field(default=20, ge=0, le=50)
-    """The number of newest events that are compared."""
 
 
 class NoCondenser(Tolerant):
@@ -200,18 +117,16 @@ class CustomCondenser(Tolerant):
     max_tokens: Count | None = None
 
 
-_Single: TypeAlias = (
+SingleCondenser: TypeAlias = Annotated[
     NoCondenser
     | RecentCondenser
     | AmortizedCondenser
     | MaskingCondenser
     | BrowserMaskingCondenser
     | SummaryCondenser
-    | CustomCondenser
-)
-
-
-SingleCondenser: TypeAlias = Annotated[_Single, Field(discriminator="kind")]
+    | CustomCondenser,
+    Field(discriminator="kind"),
+]
 
 
 class PipelineCondenser(Tolerant):
@@ -221,7 +136,9 @@ class PipelineCondenser(Tolerant):
     condensers: tuple[SingleCondenser, ...]
 
 
-CondenserSpec: TypeAlias = Annotated[_Single | PipelineCondenser, Field(discriminator="kind")]
+CondenserSpec: TypeAlias = Annotated[
+    SingleCondenser | PipelineCondenser, Field(discriminator="kind")
+]
 
 
 class McpServer(Tolerant):
@@ -258,6 +175,14 @@ class Skills(Tolerant):
     instructions: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules")
 
 
+def _expand_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+NamedModel: TypeAlias = Annotated[ModelSpec, BeforeValidator(_expand_name)]
+"""A model, which may be given by its name alone."""
+
+
 class AgentFields(TypedDict, total=False):
     """The arguments of `Agent` beside its model."""
 
@@ -291,12 +216,12 @@ class Agent(Tolerant):
     `module:attribute`, or a function that workers can import. Raises Invalid.
     """
 
-    model: ModelSpec
+    model: NamedModel
     agent: Name | None = None
     """The agent's name; operators find its conversations by it."""
-    fallbacks: tuple[ModelSpec, ...] = ()
+    fallbacks: tuple[NamedModel, ...] = ()
     """Models to ask in this order when the first one cannot respond."""
-    title_model: ModelSpec | None = None
+    title_model: NamedModel | None = None
     """The model that generates the title; None means the first words of the conversation."""
     system_prompt: str | None = None
     """None means the one in `agent/knowledge/system_prompt.py`."""
@@ -342,19 +267,6 @@ class Agent(Tolerant):
     # pydantic calls an `__init__` of one's own for nested values too, unless it is marked so.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name_models(cls, fields: Any) -> Any:
-        """Make a model's name a ModelSpec."""
-        if not isinstance(fields, Mapping):
-            return fields
-        table = dict(fields)
-        for key in ("model", "title_model"):
-            table |= {key: _model(table[key])} if key in table else {}
-        if isinstance(table.get("fallbacks"), list | tuple):
-            table["fallbacks"] = [_model(fallback) for fallback in table["fallbacks"]]
-        return table
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
@@ -363,10 +275,6 @@ class Agent(Tolerant):
                 f"all but the prompt has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
             )
         return self
-
-
-def _model(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
 
 
 def _reference(tool: Any) -> str:

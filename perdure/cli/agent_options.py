@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perdure.agent.spec import Agent, Confirmation, Limits, ModelSpec, Skills
+from perdure.agent.policies import Confirmation, Limits
+from perdure.agent.spec import Agent, ModelSpec, Skills
 from perdure.cli.mcp_file import read_servers
 from perdure.cli.options import CONDENSER_KINDS, AgentOptions
 from perdure.cli.rendering.durations import parse_moment

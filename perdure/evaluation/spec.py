@@ -14,7 +14,8 @@ from pydantic import (
     model_validator,
 )
 
-from perdure.agent.spec import Agent, Dollars, ModelSpec, Moment, Seconds
+from perdure.agent.policies import Dollars, Moment, Seconds
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.errors import PerdureError
 from perdure.evaluation.reducers import required_epochs
 from perdure.evaluation.result import FailureKind

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from perdure.agent.spec import Limits
+from perdure.agent.policies import Limits
 from perdure.evaluation.result import OVERFLOW_CODE, AttemptFailure, AttemptResult, SampleResult
 from perdure.evaluation.spec import BatchSpec, agent_with_limits
 from perdure.evaluation.summary import Estimate, Measure, Summary

@@ -56,16 +56,16 @@ def format_call(name: str, arguments: str) -> str:
 def parse_call(text: str, tools: Mapping[str, Schema], *, truncated: bool) -> ParsedCall | None:
     """Parse the first call in a text, and ignore the text after it; None without a call.
 
-    `tools` has the schemas of arguments by tool name. `cut` means that the model ran out of tokens:
-    the arguments of an unfinished call are then left raw, so that it is never executed.
+    `tools` has the schemas of arguments by tool name. `truncated` means that the model ran out of
+    tokens: the arguments of an unfinished call are then left raw, so that it is never executed.
     """
     match = CALL_START.search(text)
     if match is None:
         return None
-    name, end = match[1].strip(), _find_end(match[2])
-    if end is None and truncated:
-        return ParsedCall(text_before_call(text), name, match[2])
-    arguments = _parse_arguments(match[2][:end].strip(), tools.get(name, {}))
+    name, arguments = match[1].strip(), match[2]
+    end = _find_end(arguments)
+    if end is not None or not truncated:
+        arguments = _parse_arguments(arguments[:end].strip(), tools.get(name, {}))
     return ParsedCall(text_before_call(text), name, arguments)
 
 
@@ -86,11 +86,10 @@ def describe_tools(tools: Iterable[Schema]) -> str:
 
 def _find_end(body: str) -> int | None:
     """Find the end of a call; a parameter's value may hold a copy of the end tag."""
-    first = CALL_END.search(body)
-    if first is None or "<parameter=" not in body[: first.start()]:
-        return first.start() if first else None
-    after = CALL_END_AFTER_PARAMETER.search(body)
-    return (after or first).start()
+    end = CALL_END.search(body)
+    if end is not None and "<parameter=" in body[: end.start()]:
+        end = CALL_END_AFTER_PARAMETER.search(body) or end
+    return end.start() if end else None
 
 
 def _describe_tool(tool: Schema) -> Iterator[str]:

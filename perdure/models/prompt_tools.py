@@ -45,26 +45,21 @@ async def complete_with_prompt_tools(
 
     `on_text` receives nothing of the call itself.
     """
-    visible = _VisibleText(on_text)
-    answer = _extract_call(await complete(_add_tools_to_prompt(request), visible), request.tools)
-    text = join_text(part for part in answer.message.content if isinstance(part, TextContent))
-    if text and text != visible.text:
-        on_text(text)
+    shown = ""
+
+    def show(text: str) -> None:
+        nonlocal shown
+        if text != shown:
+            shown = text
+            on_text(text)
+
+    completion = await complete(
+        _add_tools_to_prompt(request), lambda text: show(text_before_call(text))
+    )
+    answer = _extract_call(completion, request.tools)
+    if text := join_text(answer.message.content):
+        show(text)
     return answer
-
-
-class _VisibleText:
-    """A text callback that passes on only the part before a tool call, and only when it grew."""
-
-    def __init__(self, on_text: OnText) -> None:
-        self.text = ""
-        self._on_text = on_text
-
-    def __call__(self, text: str) -> None:
-        visible = text_before_call(text)
-        if visible != self.text:
-            self.text = visible
-            self._on_text(visible)
 
 
 def _add_tools_to_prompt(request: Request) -> Request:
@@ -110,10 +105,8 @@ def _call_message(message: Message, call: Mapping[str, Any]) -> Message:
     function = call["function"]
     text = format_call(function["name"], function["arguments"])
     content = f"{message.get('content') or ''}\n\n{text}".lstrip()
-    return {
-        **{key: value for key, value in message.items() if key != "tool_calls"},
-        "content": content,
-    }
+    others = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**others, "content": content}
 
 
 def _result_message(message: Message) -> Message:
@@ -127,12 +120,11 @@ def _result_message(message: Message) -> Message:
 def _extract_call(answer: Completion, tools: Sequence[Mapping[str, Any]]) -> Completion:
     """Convert the call in the text of an answer, if there is one, to a native tool call."""
     message = answer.message
+    if message.tool_calls or not tools:
+        return answer
     schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
-    text = join_text(part for part in message.content if isinstance(part, TextContent))
     truncated = answer.finish_reason == "length"
-    parsed = (
-        None if message.tool_calls or not tools else parse_call(text, schemas, truncated=truncated)
-    )
+    parsed = parse_call(join_text(message.content), schemas, truncated=truncated)
     if parsed is None:
         return answer
     call = MessageToolCall(id=f"call_{uuid4().hex}", name=parsed.name, arguments=parsed.arguments)

@@ -44,6 +44,24 @@ SECRET_TEXT = re.compile(
 )
 SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 
+SENTENCES = {
+    "content": "The provider of {model} refused the content ({text}): rephrase the last message.",
+    "context_overflow": "The prompt is too long for {model} ({text}): condense the conversation.",
+    "quota": "The account for {model} has no quota left ({text}): add credit, then resume.",
+    "no_key": "{model} found no key ({text}): set {variable} in the worker's environment to a key "
+    "that may use this model.",
+    "bad_key": "{model} refused the key ({text}): set {variable} in the worker's environment to a "
+    "key that may use this model.",
+    "unknown_provider": "No provider is known for {model}: write PROVIDER/MODEL, such as "
+    "openai/gpt-4o.",
+    "model_not_found": "The model {model} was not found ({text}): correct its name or its "
+    "api_base.",
+    "bad_request": "{model} refused the request ({text}): correct the model's settings or its "
+    "prompt.",
+    "rate_limit": "{model} is rate limited ({text}): wait, or ask its provider for more.",
+    "overloaded": "{model} failed with status {status} ({text}): try again later.",
+}
+
 
 @dataclass(frozen=True)
 class ProviderError:
@@ -63,58 +81,36 @@ def to_model_error(error: ProviderError) -> ModelError:
     """Classify a provider's error, with a sentence that says what to do."""
     if error.code == "script_exhausted":
         return ModelRefused("script_exhausted", error.text)
-    return _permanent_error(error) or _transient_error(error)
-
-
-def _permanent_error(error: ProviderError) -> ModelError | None:
-    """Return the error if no retry will help, else None."""
-    text, status, model = f"{error.code} {error.text}", error.status or 500, error.model
-    because = f"({one_line(error.text)})"
+    text, status = f"{error.code} {error.text}", error.status or 500
     if CONTENT_FILTER_TEXT.search(text) and status < 500:
-        detail = (
-            f"The provider of {model} refused the content {because}: rephrase the last message."
-        )
-        return ModelRefused("content", detail)
+        return ModelRefused("content", _explain(error, "content"))
     if OVERFLOW_TEXT.search(text) and (status in (400, 413, 422) or "too large" in text.lower()):
-        detail = f"The prompt is too long for {model} {because}: condense the conversation."
-        return ContextOverflow(detail)
+        return ContextOverflow(_explain(error, "context_overflow"))
     if QUOTA_TEXT.search(text) or status == 402:
-        detail = f"The account for {model} has no quota left {because}: add credit, then resume."
-        return ModelRefused("quota", detail)
+        return ModelRefused("quota", _explain(error, "quota"))
     if MISSING_KEY_TEXT.search(text) or INVALID_KEY_TEXT.search(text) or status in (401, 403):
-        return ModelRefused("auth", _key_sentence(error))
+        missing = MISSING_KEY_TEXT.search(error.text)
+        return ModelRefused("auth", _explain(error, "no_key" if missing else "bad_key"))
     if UNKNOWN_PROVIDER_TEXT.search(text):
-        detail = f"No provider is known for {model}: write PROVIDER/MODEL, such as openai/gpt-4o."
-        return ModelRefused("model_not_found", detail)
+        return ModelRefused("model_not_found", _explain(error, "unknown_provider"))
     if "model_not_found" in text or status == 404:
-        detail = f"The model {model} was not found {because}: correct its name or its api_base."
-        return ModelRefused("model_not_found", detail)
+        return ModelRefused("model_not_found", _explain(error, "model_not_found"))
     if status < 500 and status not in RETRYABLE_STATUSES:
-        detail = (
-            f"{model} refused the request {because}: correct the model's settings or its prompt."
-        )
-        return ModelRefused("bad_request", detail)
-    return None
-
-
-def _key_sentence(error: ProviderError) -> str:
-    variable = error.key_variable or "the provider's API key"
-    problem = "found no key" if MISSING_KEY_TEXT.search(error.text) else "refused the key"
-    return (
-        f"{error.model} {problem} ({one_line(error.text)}): set {variable} in the worker's "
-        "environment to a key that may use this model."
-    )
-
-
-def _transient_error(error: ProviderError) -> ModelUnavailable:
+        return ModelRefused("bad_request", _explain(error, "bad_request"))
     wait = retry_after(error.headers, datetime.now(UTC))
-    text = one_line(error.text)
-    if error.status == 429:
-        detail = f"{error.model} is rate limited ({text}): wait, or ask its provider for more."
-        return ModelUnavailable("rate_limit", detail, wait)
-    detail = f"{error.model} failed with status {error.status} ({text}): try again later."
-    code: UnavailableCode = "timeout" if error.status in (408, 504) else "overloaded"
-    return ModelUnavailable(code, detail, wait)
+    if status == 429:
+        return ModelUnavailable("rate_limit", _explain(error, "rate_limit"), wait)
+    code: UnavailableCode = "timeout" if status in (408, 504) else "overloaded"
+    return ModelUnavailable(code, _explain(error, "overloaded"), wait)
+
+
+def _explain(error: ProviderError, reason: str) -> str:
+    return SENTENCES[reason].format(
+        model=error.model,
+        text=one_line(error.text),
+        status=error.status,
+        variable=error.key_variable or "the provider's API key",
+    )
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -124,15 +120,13 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     and `x-ratelimit-reset` is seconds from now, or an epoch in seconds or milliseconds.
     """
     lower = {name.lower(): value for name, value in headers.items()}
-    wait = _parse_number(lower.get("retry-after-ms"))
-    if wait is not None:
-        return max(0.0, wait / 1000)
-    wait = _parse_number(lower.get("retry-after"))
-    if wait is None:
-        wait = _seconds_until(lower.get("retry-after"), now)
-    if wait is None:
-        wait = _seconds_to_reset(_parse_number(lower.get("x-ratelimit-reset")), now)
-    return None if wait is None else max(0.0, wait)
+    waits = (
+        _parse_number(lower.get("retry-after-ms"), 1 / 1000),
+        _parse_number(lower.get("retry-after")),
+        _seconds_until(lower.get("retry-after"), now),
+        _seconds_to_reset(_parse_number(lower.get("x-ratelimit-reset")), now),
+    )
+    return next((max(0.0, wait) for wait in waits if wait is not None), None)
 
 
 def one_line(text: str) -> str:
@@ -149,9 +143,9 @@ def mask_secrets(text: str) -> str:
     return SECRET_TEXT.sub("***", text)
 
 
-def _parse_number(text: str | None) -> float | None:
+def _parse_number(text: str | None, unit: float = 1.0) -> float | None:
     try:
-        number = float(text or "")
+        number = float(text or "") * unit
     except ValueError:
         return None
     return number if math.isfinite(number) else None

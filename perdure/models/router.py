@@ -1,13 +1,22 @@
-"""The router, which selects a model by its name."""
+"""The router, which selects a model by its name, and its fallbacks when it cannot answer."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
-from perdure.models.fallback import complete_with_fallbacks
 from perdure.models.litellm.client import LiteLLM
-from perdure.models.model import Model, ModelRefused, OnText, Request
+from perdure.models.model import (
+    Complete,
+    ContextOverflow,
+    Model,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    OnText,
+    Request,
+)
 from perdure.references import BadReference, find_entry_points, import_reference
 
 LOADERS = {
@@ -42,26 +51,50 @@ class ModelRouter:
 
     def _find_model(self, name: str) -> Model:
         prefix, colon, _ = name.partition(":")
-        reference = _find_loader(prefix) if colon else None
-        if reference is None:
+        if not colon:
             return self._litellm
-        try:
-            load: Callable[[str], Model] = import_reference(reference)
-        except BadReference as error:
-            raise ModelRefused("model_not_found", f"The model {name!r}: {error}.") from error
-        return load(name)
-
-
-def _find_loader(prefix: str) -> str | None:
-    return LOADERS.get(prefix) or find_entry_points(MODEL_GROUP).get(prefix)
+        reference = LOADERS.get(prefix) or find_entry_points(MODEL_GROUP).get(prefix)
+        return _import_loader(reference, name)(name) if reference else self._litellm
 
 
 @cache
 def load_reference(name: str) -> Model:
     """Make the model of `python:module:attribute`, once a process: the attribute is called."""
-    reference = name.partition(":")[2]
+    return _import_loader(name.partition(":")[2], name)()
+
+
+def _import_loader(reference: str, name: str) -> Callable[..., Model]:
     try:
-        model: Model = import_reference(reference)()
+        load: Callable[..., Model] = import_reference(reference)
     except BadReference as error:
         raise ModelRefused("model_not_found", f"The model {name!r}: {error}.") from error
-    return model
+    return load
+
+
+async def complete_with_fallbacks(
+    complete: Complete, request: Request, on_text: OnText
+) -> Completion:
+    """Call the model and, if it fails, its fallbacks in order; return the first answer.
+
+    Fallbacks are not called when the first model's context window is too small for the prompt,
+    which is then condensed, nor at the end of a script. If every model fails, raises the error
+    that is easiest to recover from: ModelUnavailable, then ContextOverflow, then ModelRefused.
+    """
+    errors: list[ModelError] = []
+    for spec in (request.model, *request.fallbacks):
+        try:
+            return await complete(replace(request, model=spec, fallbacks=()), on_text)
+        except ModelError as error:
+            errors.append(error)
+            if len(errors) == 1 and error.code in ("context_overflow", "script_exhausted"):
+                raise
+    first, *others = sorted(errors, key=_difficulty)
+    if others and isinstance(first, ModelRefused):
+        raise ModelRefused(first.code, f"{first} Nor did a fallback answer: {others[0]}")
+    raise first
+
+
+def _difficulty(error: ModelError) -> int:
+    if isinstance(error, ModelUnavailable):
+        return 0
+    return 1 if isinstance(error, ContextOverflow) else 2

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 
-async def split_lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Split a body into lines, at newlines alone.
+async def _split_lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Split a body into lines, at newlines alone; the last one is empty.
 
     httpx and str.splitlines also split at U+2028 and the like, which JSON may hold unescaped.
     """
@@ -15,8 +15,8 @@ async def split_lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         *complete, rest = (rest + piece).split(b"\n")
         for line in complete:
             yield line.rstrip(b"\r")
-    if rest:
-        yield rest
+    yield rest
+    yield b""
 
 
 async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
@@ -25,7 +25,7 @@ async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
     Raises json.JSONDecodeError when an event is not JSON.
     """
     data: list[bytes] = []
-    async for line in split_lines(body):
+    async for line in _split_lines(body):
         if line.startswith(b"data:"):
             data.append(line[5:].strip())
         elif not line and data:
@@ -33,5 +33,3 @@ async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
                 return
             yield json.loads(b"\n".join(data))
             data = []
-    if data and data != [b"[DONE]"]:
-        yield json.loads(b"\n".join(data))

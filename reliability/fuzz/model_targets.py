@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from perdure.agent.calls.answer import parse_response
-from perdure.agent.calls.argument_text import render_arguments
-from perdure.agent.calls.arguments import parse_arguments
+from perdure.agent.calls.arguments import parse_arguments, render_arguments
 from perdure.agent.calls.assessment import RiskAssessor, model_risk
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec

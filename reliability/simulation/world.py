@@ -7,7 +7,8 @@ from typing import Any
 
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.steps import Task
-from perdure.agent.spec import Agent, ModelSpec, NoCondenser, StuckThresholds
+from perdure.agent.policies import StuckThresholds
+from perdure.agent.spec import Agent, ModelSpec, NoCondenser
 from perdure.events.content import Message, MessageToolCall, TextContent
 from perdure.events.usage import Usage
 from perdure.models.model import ModelRefused, ModelUnavailable, OnText, Request

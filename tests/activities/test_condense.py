@@ -27,7 +27,8 @@ from perdure.agent.spec import (
     RecentCondenser,
     SummaryCondenser,
 )
-from perdure.agent.view.condense.plan import CondensationPlan, CondenseReason
+from perdure.agent.view.condense.plan import CondensationPlan
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.agent.view.view import View
 from perdure.client.ids import new_conversation_id

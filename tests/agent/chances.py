@@ -4,7 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from perdure.agent.spec import Confirmation, Limits, ModelSpec, StuckThresholds, SummaryCondenser
+from perdure.agent.policies import Confirmation, Limits, StuckThresholds
+from perdure.agent.spec import ModelSpec, SummaryCondenser
 from tests.builders import SPEC
 
 CHANGES: list[dict[str, Any]] = [

@@ -44,7 +44,8 @@ from perdure.agent.loop.steps import (
     Step,
     Think,
 )
-from perdure.agent.spec import RISK_LEVELS, Agent
+from perdure.agent.policies import RISK_LEVELS
+from perdure.agent.spec import Agent
 from perdure.events.event import AnyEvent
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage

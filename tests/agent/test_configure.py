@@ -7,15 +7,8 @@ import pytest
 from perdure.agent.configure import CHANGEABLE_FIELDS, check_changes
 from perdure.agent.loop.inbox import json_size
 from perdure.agent.loop.state import State
-from perdure.agent.spec import (
-    Agent,
-    AmortizedCondenser,
-    Confirmation,
-    Limits,
-    ModelSpec,
-    StuckThresholds,
-    SummaryCondenser,
-)
+from perdure.agent.policies import Confirmation, Limits, StuckThresholds
+from perdure.agent.spec import Agent, AmortizedCondenser, ModelSpec, SummaryCondenser
 from tests.agent.recording import apply_requests
 from tests.builders import SPEC, opened_state
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.agent.spec import Confirmation
+from perdure.agent.policies import Confirmation
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.datasets.batch import parse_batch_toml
 from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.evaluation.scorers.exact import Exact

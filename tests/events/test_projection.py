@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from perdure.agent.spec import Confirmation, Limits
+from perdure.agent.policies import Confirmation, Limits
 from perdure.events.actions import FileEditorAction, TerminalAction
 from perdure.events.base import MAX_NAME_BYTES
 from perdure.events.content import ImageContent, ToolAnnotations

@@ -14,7 +14,6 @@ import pytest
 
 from perdure.activities.support.resources import Resources
 from perdure.agent.view.transcript import Transcript
-from perdure.agent.view.view import build_view
 from perdure.client.client import Client
 from perdure.embedded.temporal import TemporalServer
 from perdure.events.entry import parse_entry
@@ -28,6 +27,7 @@ from tests.exports.checks import export_files
 from tests.exports.openhands_environment import PYTHON, ready
 from tests.exports.sample_log import ABOUT, sample_entries
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.logs import add_events, build_view
 from tests.openhands import load_cases, translate
 
 pytestmark = pytest.mark.skipif(
@@ -202,7 +202,7 @@ def _theirs(reading: dict[str, Any]) -> list[Turn]:
 def _ours(events: Sequence[AnyEvent]) -> list[Turn]:
     """The messages our own model is sent; the user's next to each other are one, as with them."""
     transcript = Transcript()
-    transcript.extend(events)
+    add_events(transcript.view, events)
     turns: list[Turn] = []
     for message in transcript.messages():
         if message["role"] != "user" or not turns or turns[-1][0] != "user":

@@ -8,7 +8,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from perdure.agent.spec import Agent, Confirmation, ModelSpec
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import AgentErrorEvent, ObservationEvent

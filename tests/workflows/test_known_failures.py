@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from perdure.activities.support.transcript_cache import TranscriptCache
-from perdure.agent.spec import Confirmation
+from perdure.agent.policies import Confirmation
 from perdure.client.conversation import Conversation
 from perdure.embedded.temporal import TemporalServer
 from perdure.events.control import ConversationStateUpdateEvent, StuckEvent

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from perdure.agent.loop.state import State
-from perdure.agent.spec import Confirmation, SummaryCondenser
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import SummaryCondenser
 from perdure.client.conversation import Conversation
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent

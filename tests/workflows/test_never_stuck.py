@@ -8,7 +8,7 @@ import temporalio.client
 from temporalio.worker import Worker
 
 from perdure.activities.log import LogActivities
-from perdure.agent.spec import Confirmation
+from perdure.agent.policies import Confirmation
 from perdure.embedded.temporal import TemporalServer
 from perdure.operations.watchdog import Watchdog
 from perdure.storage.log.trouble import load_trouble

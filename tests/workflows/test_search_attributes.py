@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 
-from perdure.agent.spec import Confirmation
+from perdure.agent.policies import Confirmation
 from perdure.client.client import Client
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workflows.watching import wait_for_status

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
-from perdure.agent.spec import Agent, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent
 from perdure.client.conversation import Conversation
 from perdure.events.control import ConversationStateUpdateEvent, InterruptEvent
 from perdure.events.messages import MessageEvent

@@ -33,7 +33,7 @@ async def await_allowance(
     if parent is not None:
         request = AllowanceRequest(
             holder=requester.conversation_id,
-            spent=spent_allowance(requester.state),
+            spent=spent_allowance(requester.state.usage),
             needed=required,
         )
         batch = workflow.get_external_workflow_handle(parent.workflow_id)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from perdure.agent.spec import RISK_LEVELS
+from perdure.agent.policies import RISK_LEVELS
 from perdure.events.content import ToolDefinition
 from perdure.events.risk import Risk
 
@@ -33,11 +33,8 @@ def add_annotation_parameters(definition: ToolDefinition) -> ToolDefinition:
     """Add the parameters for annotations to a tool that does more than read."""
     if definition.annotations.readOnlyHint:
         return definition
-    added = {
-        name: schema
-        for name, schema in (("security_risk", RISK_SCHEMA), ("summary", SUMMARY_SCHEMA))
-        if _is_free(definition, name)
-    }
+    schemas = {"security_risk": RISK_SCHEMA, "summary": SUMMARY_SCHEMA}
+    added = {name: schema for name, schema in schemas.items() if _is_free(definition, name)}
     parameters = definition.parameters
     extended = {
         **parameters,
@@ -57,7 +54,9 @@ def split_annotations(
     own = dict(arguments)
     risk = own.pop("security_risk", None) if _is_free(definition, "security_risk") else None
     summary = own.pop("summary", None) if _is_free(definition, "summary") else None
-    return own, Annotations(_parse_risk(risk), summary if isinstance(summary, str) else None)
+    level = risk.strip().upper() if isinstance(risk, str) else None
+    known: Risk = next((known for known in RISK_LEVELS if known == level), "UNKNOWN")
+    return own, Annotations(known, summary if isinstance(summary, str) else None)
 
 
 def _is_free(definition: ToolDefinition, name: str) -> bool:
@@ -68,8 +67,3 @@ def _is_free(definition: ToolDefinition, name: str) -> bool:
 
 def _properties(definition: ToolDefinition) -> dict[str, Any]:
     return definition.parameters.get("properties") or {}
-
-
-def _parse_risk(value: Any) -> Risk:
-    name = value.strip().upper() if isinstance(value, str) else None
-    return next((risk for risk in RISK_LEVELS if risk == name), "UNKNOWN")

@@ -1,6 +1,6 @@
 """The events of a model's response: a pure function of the recorded completion."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -24,8 +24,13 @@ FindResources: TypeAlias = Callable[[Any], tuple[str, ...] | None]
 MAX_CALLS = 64
 """Calls of one response that become actions: a model in a loop makes hundreds."""
 
-MAX_UNKNOWN_NAME_CHARS = 80
+MAX_QUOTED_CHARS = 80
 """Characters of an unknown tool name that are quoted to the model."""
+
+CUT_ARGUMENTS = (
+    "were cut off, as the answer reached its token limit: send less at once, in several calls if "
+    "need be."
+)
 
 
 class OfferedTool(Protocol):
@@ -68,29 +73,28 @@ def parse_response(
     """
     calls = completion.message.tool_calls or ()
     if not calls:
-        return [_message_event(completion)]
-    complete = completion.finish_reason != "length"
+        return [
+            MessageEvent(
+                timestamp=completion.received,
+                source="agent",
+                llm_message=completion.message,
+                llm_response_id=completion.id,
+            )
+        ]
+    last = len(calls) if completion.finish_reason == "length" else None
     parsed_calls = [
-        _parse_call(call, tools, cut=not complete and nth == len(calls))
-        for nth, call in enumerate(calls[:MAX_CALLS], 1)
+        _parse_call(call, tools, cut=nth == last) for nth, call in enumerate(calls[:MAX_CALLS], 1)
     ]
     events: list[Event] = [
         _action_event(completion, parsed, first=nth == 0) for nth, parsed in enumerate(parsed_calls)
     ]
-    events += _error_events(completion, parsed_calls)
+    events += [
+        _error_event(completion, parsed, *parsed.error) for parsed in parsed_calls if parsed.error
+    ]
     if assessor is None:
         return events
     read_only = [name for name, it in tools.items() if it.definition.annotations.readOnlyHint]
     return [*events, *assess_actions(events, assessor, read_only, completion.received)]
-
-
-def _message_event(completion: Completion) -> MessageEvent:
-    return MessageEvent(
-        timestamp=completion.received,
-        source="agent",
-        llm_message=completion.message,
-        llm_response_id=completion.id,
-    )
 
 
 def _action_event(completion: Completion, parsed: _ParsedCall, *, first: bool) -> ActionEvent:
@@ -113,19 +117,16 @@ def _action_event(completion: Completion, parsed: _ParsedCall, *, first: bool) -
     )
 
 
-def _error_events(
-    completion: Completion, parsed_calls: Sequence[_ParsedCall]
-) -> Iterator[AgentErrorEvent]:
-    for parsed in parsed_calls:
-        if parsed.error is not None:
-            classification, sentence = parsed.error
-            yield AgentErrorEvent(
-                timestamp=completion.received,
-                error=sentence,
-                classification=classification,
-                tool_name=parsed.tool_name,
-                tool_call_id=parsed.call.id,
-            )
+def _error_event(
+    completion: Completion, parsed: _ParsedCall, classification: ToolErrorKind, sentence: str
+) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        timestamp=completion.received,
+        error=sentence,
+        classification=classification,
+        tool_name=parsed.tool_name,
+        tool_call_id=parsed.call.id,
+    )
 
 
 def _parse_call(
@@ -134,14 +135,14 @@ def _parse_call(
     name = resolve_tool_name(call.name, tools.keys())
     if name is None:
         available = ", ".join(sorted(tools)) or "none"
-        sentence = f"There is no tool {_quote_name(call.name)}. Tools: {available}."
+        quoted = call.name[:MAX_QUOTED_CHARS] + "…" * (len(call.name) > MAX_QUOTED_CHARS)
+        sentence = f"There is no tool {quoted!r}. Tools: {available}."
         return _ParsedCall(call, call.name, error=("unknown_tool", sentence))
     try:
         arguments = parse_arguments(call.arguments, cut=cut)
     except ValueError as error:
-        return _ParsedCall(
-            call, name, error=("bad_arguments", _unreadable_arguments(name, error, cut))
-        )
+        reason = CUT_ARGUMENTS if cut else f"do not fit: {error}"
+        return _ParsedCall(call, name, error=("bad_arguments", f"The arguments of {name} {reason}"))
     tool = tools[name]
     own_arguments, annotations = split_annotations(tool.definition, arguments)
     try:
@@ -150,12 +151,9 @@ def _parse_call(
             parse_custom(CustomAction, action)
     except Exception as error:
         # A tool's own checks may raise anything; the model sees the error and can correct it.
-        return _ParsedCall(
-            call,
-            name,
-            annotations=annotations,
-            error=("bad_arguments", _invalid_arguments(name, error)),
-        )
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        sentence = f"The arguments of {name} do not fit: {kind}{error}"
+        return _ParsedCall(call, name, None, None, annotations, ("bad_arguments", sentence))
     return _ParsedCall(call, name, action, _find_resources(tool, action), annotations)
 
 
@@ -164,23 +162,3 @@ def _find_resources(tool: OfferedTool, action: AnyAction) -> tuple[str, ...] | N
         return tool.resources(action)
     except Exception:  # with unknown resources the action runs alone
         return None
-
-
-def _unreadable_arguments(name: str, error: ValueError, cut: bool) -> str:
-    if not cut:
-        return f"The arguments of {name} do not fit: {error}"
-    return (
-        f"The arguments of {name} were cut off, as the answer reached its token limit: send less "
-        "at once, in several calls if need be."
-    )
-
-
-def _invalid_arguments(name: str, error: Exception) -> str:
-    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-    return f"The arguments of {name} do not fit: {reason}"
-
-
-def _quote_name(name: str) -> str:
-    return repr(
-        name if len(name) <= MAX_UNKNOWN_NAME_CHARS else f"{name[:MAX_UNKNOWN_NAME_CHARS]}…"
-    )

@@ -1,10 +1,12 @@
-"""The parser for the arguments of a model's tool call."""
+"""The arguments of a model's tool call: parsed, and rendered for a prompt."""
 
 import json
 import re
 from typing import Any
 
+from perdure.events.actions import MCPToolAction
 from perdure.events.nesting import exceeds_depth
+from perdure.events.tools import ActionEvent
 
 # A string is one token (up to the end, if unterminated), so that its brackets do not count.
 _TOKEN = re.compile(
@@ -18,6 +20,7 @@ _ESCAPED = re.compile(r'\\x([0-9a-fA-F]{2})|\\(.)|"', re.DOTALL)
 _NO_JSON_SPACE = re.compile(r"[^ \t\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ufeff\u200b]+")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
+_KINDS = {list: "a list", str: "a string", bool: "a boolean"}
 _CLOSERS = {"{": "}", "[": "]"}
 _NEXT_OBJECT = re.compile(r"\s*\{")
 _CONTINUATION = re.compile(r"\s*[,:]|[^\"'{\[]*[\"'{\[]")
@@ -46,7 +49,8 @@ def parse_arguments(raw: str, *, cut: bool = False) -> dict[str, Any]:
     if decoded is None or decoded == "":
         return {}
     if not isinstance(decoded, dict):
-        raise ValueError(f"The arguments must be one JSON object, not {_describe_kind(decoded)}.")
+        kind = _KINDS.get(type(decoded), "a number")
+        raise ValueError(f"The arguments must be one JSON object, not {kind}.")
     return decoded
 
 
@@ -118,21 +122,15 @@ def _normalize(text: str, start: int, cut: bool) -> tuple[str, int]:
 
 
 def _normalize_token(token: str) -> str:
-    if token.startswith('"'):
+    """Convert a token to JSON; an unterminated string stays as it is."""
+    if len(token) > 1 and token[0] == token[-1] == "'":
+        return f'"{_ESCAPED.sub(_escape, token[1:-1])}"'
+    if token[0] in "'\"":
         return token
-    if token.startswith("'"):
-        return _double_quote(token)
     if token.isspace():
         return _NO_JSON_SPACE.sub(" ", token)
     word = _CONTROL.sub("", token)
     return _PYTHON.get(word, word)
-
-
-def _double_quote(token: str) -> str:
-    """Convert a string in single quotes to JSON; an unterminated one stays as it is."""
-    if len(token) < 2 or not token.endswith("'"):
-        return token
-    return f'"{_ESCAPED.sub(_escape, token[1:-1])}"'
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -167,6 +165,27 @@ def _check_storable(decoded: Any) -> None:
         ) from error
 
 
-def _describe_kind(value: Any) -> str:
-    kinds = {list: "a list", str: "a string", bool: "a boolean"}
-    return kinds.get(type(value), "a number")
+def render_arguments(event: ActionEvent) -> str:
+    """Return the arguments as the model wrote them, or the parsed ones if providers reject those.
+
+    Some providers reject a prompt with anything but a plain JSON object.
+    """
+    arguments = event.tool_call.arguments
+    try:
+        decoded = json.loads(arguments, parse_constant=_reject_constant)
+        json.dumps(decoded, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        decoded = None
+    if isinstance(decoded, dict):
+        return arguments
+    match event.action:
+        case None:
+            return "{}"
+        case MCPToolAction(data=data):
+            return json.dumps(data)
+        case action:
+            return action.model_dump_json(exclude_defaults=True)
+
+
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from perdure.agent.spec import RISK_LEVELS
+from perdure.agent.policies import RISK_LEVELS
 from perdure.events.control import SecurityAnalysisEvent
 from perdure.events.event import Event
 from perdure.events.risk import Risk

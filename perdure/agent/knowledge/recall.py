@@ -1,8 +1,9 @@
 """Context recalled by a message or a file, within the size that an agent is shown."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from html import escape
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from typing import NamedTuple
 
 from perdure.agent.knowledge.skills import Match, Skill
@@ -69,17 +70,18 @@ def recall_workspace(
     problems: Sequence[str],
 ) -> RecalledContext:
     """Recall the context that a conversation begins with, the shortest and most relevant first."""
-    always = [Match(skill, "") for skill in skills if skill.always]
-    matched_names = {match.skill.name for match in matches}
+    matched = {match.skill.name for match in matches}
+    offered = [skill for skill in skills if skill.listed and skill.name not in matched]
     parts = [
         *([_Part("workspace", "", _render_facts(facts))] if facts else []),
-        *_offer_skills(
-            skill for skill in skills if skill.listed and skill.name not in matched_names
-        ),
+        *([_Part("available_skills", "", _render_offers(offered))] if offered else []),
         *(_skill_part(match) for match in matches if not match.skill.always),
-        *(_instructions_part(file) for file in instructions),
-        *(_skill_part(match) for match in always),
-        *_problem_parts(problems),
+        *(
+            _Part("instructions", f' file="{escape(file.name)}"', file.text, file.name)
+            for file in instructions
+        ),
+        *(_skill_part(Match(skill, "")) for skill in skills if skill.always),
+        *([_Part("unreadable_skills", "", _render_problems(problems))] if problems else []),
     ]
     return _join_parts(parts)
 
@@ -103,15 +105,11 @@ def _render_facts(facts: WorkspaceFacts) -> str:
     return "\n".join(rows)
 
 
-def _offer_skills(skills: Iterable[Skill]) -> list[_Part]:
+def _render_offers(skills: Sequence[Skill]) -> str:
     rows = [_render_offer(skill) for skill in skills]
-    if not rows:
-        return []
-    count = len(list(takewhile(lambda size: size <= MAX_OFFER_CHARS, accumulate(map(len, rows)))))
-    lines = rows[:count]
-    if more := len(rows) - count:
-        lines.append(f"[{more:,} more are not listed]")
-    return [_Part("available_skills", "", "\n".join([OFFER_HEADING, *lines]))]
+    count = bisect_right(list(accumulate(map(len, rows))), MAX_OFFER_CHARS)
+    more = [f"[{len(rows) - count:,} more are not listed]"] if count < len(rows) else []
+    return "\n".join([OFFER_HEADING, *rows[:count], *more])
 
 
 def _render_offer(skill: Skill) -> str:
@@ -130,16 +128,9 @@ def _skill_part(match: Match) -> _Part:
     return _Part("skill", label, body, skill.location, skill.name)
 
 
-def _instructions_part(file: InstructionFile) -> _Part:
-    return _Part("instructions", f' file="{escape(file.name)}"', file.text, file.name)
-
-
-def _problem_parts(problems: Sequence[str]) -> list[_Part]:
-    if not problems:
-        return []
+def _render_problems(problems: Sequence[str]) -> str:
     rows = [f"* {problem}" for problem in problems[:MAX_LISTED_NAMES]]
-    head = "These skills could not be read. Tell the user where it matters."
-    return [_Part("unreadable_skills", "", "\n".join([head, *rows]))]
+    return "\n".join(["These skills could not be read. Tell the user where it matters.", *rows])
 
 
 def _join_parts(parts: Sequence[_Part]) -> RecalledContext:

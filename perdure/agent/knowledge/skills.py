@@ -143,8 +143,12 @@ def skills_for_message(
     text: str, skills: Iterable[Skill], activated: Collection[str]
 ) -> list[Match]:
     """Match the skills whose keywords are in a message and that are not activated yet."""
-    matches = ((skill, _find_keyword(text, skill.keywords)) for skill in skills)
-    return [Match(skill, key) for skill, key in matches if key and skill.name not in activated]
+    matches = []
+    for skill in skills:
+        found = (key for key in skill.keywords if _keyword_pattern(key).search(text))
+        if skill.name not in activated and (key := next(found, None)):
+            matches.append(Match(skill, key))
+    return matches
 
 
 def skills_for_path(path: str, skills: Iterable[Skill], activated: Collection[str]) -> list[Match]:
@@ -154,10 +158,6 @@ def skills_for_path(path: str, skills: Iterable[Skill], activated: Collection[st
         for skill in skills
         if skill.name not in activated and any(glob_matches(glob, path) for glob in skill.paths)
     ]
-
-
-def _find_keyword(text: str, keywords: Iterable[str]) -> str | None:
-    return next((keyword for keyword in keywords if _keyword_pattern(keyword).search(text)), None)
 
 
 @lru_cache(maxsize=4096)
@@ -208,7 +208,6 @@ def _skip_wildcards(parts: list[str], reached: set[int]) -> set[int]:
 
 
 def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Expand every `{a,b}`."""
     expanded: list[str] = []
     remaining = list(patterns)
     while remaining:

@@ -4,7 +4,8 @@ The static part is the same in every conversation of an agent, so that providers
 differs comes after it.
 """
 
-from perdure.agent.spec import Agent, Confirmation
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent
 
 WORK_INSTRUCTIONS = """\
 You are a careful agent. You work for a person, in a directory of your own, with the tools you are \
@@ -53,6 +54,12 @@ beside a script that reads it (`: $NAME; ./script.sh`). To type one where a prog
 send `$NAME` alone as input. You never see a value: `<secret:NAME>` stands where one was.
 """
 
+CONFIRMATION_INSTRUCTIONS = """\
+# Confirmation
+{actions} waits until a person has allowed it. You need not ask for permission in words. When an \
+action is rejected, do not bring it about in another way: follow the reason that is given, or ask.
+"""
+
 RISK_INSTRUCTIONS = """
 Tell the risk of every call that asks for `security_risk`, as it is and not as you wish it:
 * LOW: reads, or changes nothing but files of the workspace that can be made again.
@@ -66,9 +73,8 @@ def build_static_prompt(spec: Agent) -> str:
     """Return the agent's own prompt, or the default one for its tools."""
     if spec.system_prompt:
         return spec.system_prompt
-    return WORK_INSTRUCTIONS + (
-        FINISH_INSTRUCTIONS if "finish" in spec.tools else REPORT_INSTRUCTIONS
-    )
+    ending = FINISH_INSTRUCTIONS if "finish" in spec.tools else REPORT_INSTRUCTIONS
+    return WORK_INSTRUCTIONS + ending
 
 
 def build_dynamic_context(spec: Agent) -> str | None:
@@ -76,26 +82,15 @@ def build_dynamic_context(spec: Agent) -> str | None:
     parts = [SECRETS_INSTRUCTIONS.format(names=", ".join(spec.secrets))] if spec.secrets else []
     if spec.confirmation.policy != "never":
         tells = spec.confirmation.policy == "risky" and "model" in spec.analyzers
-        parts.append(
-            _confirmation_section(spec.confirmation) + (RISK_INSTRUCTIONS if tells else "")
-        )
+        rating = RISK_INSTRUCTIONS if tells else ""
+        parts.append(_confirmation_section(spec.confirmation) + rating)
     return "\n".join(parts) or None
 
 
 def _confirmation_section(confirmation: Confirmation) -> str:
-    return f"""\
-# Confirmation
-{_rule(confirmation)} You need not ask for permission in words. When an action is rejected, do \
-not bring it about in another way: follow the reason that is given, or ask.
-"""
-
-
-def _rule(confirmation: Confirmation) -> str:
-    if confirmation.policy == "always":
-        return "Every action waits until a person has allowed it."
-    unknown = ", or of a risk that nobody can tell," if confirmation.confirm_unknown else ""
-    above = "" if confirmation.threshold == "HIGH" else " or a higher"
-    return (
-        f"An action of {confirmation.threshold}{above} risk{unknown} waits until a person has "
-        "allowed it."
-    )
+    actions = "Every action"
+    if confirmation.policy == "risky":
+        unknown = ", or of a risk that nobody can tell," if confirmation.confirm_unknown else ""
+        above = "" if confirmation.threshold == "HIGH" else " or a higher"
+        actions = f"An action of {confirmation.threshold}{above} risk{unknown}"
+    return CONFIRMATION_INSTRUCTIONS.format(actions=actions)

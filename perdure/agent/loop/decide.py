@@ -1,17 +1,16 @@
 """The decision what to do next, in one place."""
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
+from typing import Any
 
 from perdure.agent.loop.inbox import (
-    AgentWarning,
     Approval,
     CloseRequest,
     ConfirmationRequest,
     InboxItem,
     InterruptRequest,
     Rejection,
-    StuckFinding,
     UserMessage,
     json_size,
 )
@@ -27,7 +26,6 @@ from perdure.agent.loop.state import (
 from perdure.agent.loop.steps import (
     Act,
     Condense,
-    CondenseReason,
     Delegate,
     GenerateTitle,
     Prepare,
@@ -39,7 +37,7 @@ from perdure.agent.loop.steps import (
 )
 from perdure.agent.loop.stuck import detect_stuck, warn_of_stuck
 from perdure.agent.spec import Agent
-from perdure.agent.view.condense.thresholds import exceeds_threshold
+from perdure.agent.view.condense.thresholds import CondenseReason, exceeds_threshold
 
 MAX_RECORD_BYTES = 96 * 1024
 """Bytes of waiting items that one step records; at least one item is always recorded."""
@@ -71,8 +69,7 @@ def decide(
         return ()
     if state.status == "idle" and state.pending:  # the response and the interrupt crossed
         seqs = tuple(action.seq for action in state.pending)
-        refused = Refusal(action_seqs=seqs, reason=STOPPED_REASON)
-        return (Record(items=(), refusal=refused),)
+        return (Record(items=(), refusal=Refusal(action_seqs=seqs, reason=STOPPED_REASON)),)
     if state.condense_reason == "user" and not (state.pending and state.status == "running"):
         return (_condense(state, "user"),)
     if state.status != "running":
@@ -117,7 +114,6 @@ def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
 
 
 def _drop_repeated_rejections(state: State, items: Sequence[InboxItem]) -> Iterator[InboxItem]:
-    """Yield the items without rejections of actions that another item has rejected already."""
     unanswered = {action.seq for action in state.pending}
     for item in items:
         if isinstance(item, Rejection):
@@ -171,10 +167,11 @@ def _generate_title(state: State, spec: Agent) -> tuple[Step, ...]:
 def _run_pending(state: State, spec: Agent) -> tuple[Step, ...]:
     """Return the actions that can run now, or the request for a person's confirmation."""
     if waiting := actions_to_confirm(state):
-        return (_record_item(ConfirmationRequest(actions=tuple(action.seq for action in waiting))),)
+        request = ConfirmationRequest(actions=tuple(action.seq for action in waiting))
+        return (Record(items=(request,)),)
     parallel = tuple(_select_parallel(state, spec.parallel))
     delegations = sum(action.tool_name == DELEGATE_TOOL for action in parallel)
-    return tuple(_act(state, action, delegations) for action in parallel)
+    return tuple(_act(state, spec, action, delegations) for action in parallel)
 
 
 def _select_parallel(state: State, limit: int) -> Iterator[PendingAction]:
@@ -182,17 +179,14 @@ def _select_parallel(state: State, limit: int) -> Iterator[PendingAction]:
     first = state.pending[0]
     batch = takewhile(lambda action: action.response_id == first.response_id, state.pending)
     selected: list[PendingAction] = []
-    for action in batch:
-        if len(selected) == max(1, limit) or any(
-            _conflicts(state, action, other) for other in selected
-        ):
+    for action in islice(batch, max(1, limit)):
+        if any(_conflicts(state, action, other) for other in selected):
             return
         selected.append(action)
         yield action
 
 
 def _conflicts(state: State, action: PendingAction, other: PendingAction) -> bool:
-    """Check whether two actions must not run at the same time."""
     readers = state.tool_traits.read_only
     if action.tool_name in readers and other.tool_name in readers:
         return False
@@ -201,29 +195,24 @@ def _conflicts(state: State, action: PendingAction, other: PendingAction) -> boo
     return not set(action.resources).isdisjoint(other.resources)
 
 
-def _act(state: State, pending: PendingAction, delegations: int) -> Act | Delegate:
+def _act(state: State, spec: Agent, action: PendingAction, delegations: int) -> Act | Delegate:
     """Build the step for an action; parallel delegations share the remaining budget equally."""
-    if pending.tool_name == DELEGATE_TOOL:
-        budget = _remaining_budget(state)
-        share = None if budget is None else budget / delegations
-        return Delegate(
-            action_seq=pending.seq, spec_seq=state.spec_seq, budget=share, files_seq=state.files_seq
-        )
+    place: dict[str, Any] = {
+        "action_seq": action.seq,
+        "spec_seq": state.spec_seq,
+        "files_seq": state.files_seq,
+    }
+    if action.tool_name == DELEGATE_TOOL:
+        budget = spec.limits.max_budget
+        share = None if budget is None else max(0.0, budget - state.usage.cost) / delegations
+        return Delegate(**place, budget=share)
     assert state.prompt_seq is not None, "actions come after the prompt"
     return Act(
-        action_seq=pending.seq,
-        spec_seq=state.spec_seq,
+        **place,
         prompt_seq=state.prompt_seq,
-        repeatable=pending.repeatable,
+        repeatable=action.repeatable,
         shown_skills=state.shown_skills or None,
-        files_seq=state.files_seq,
     )
-
-
-def _remaining_budget(state: State) -> float | None:
-    assert state.spec is not None, "actions come after the spec"
-    budget = state.spec.limits.max_budget
-    return None if budget is None else max(0.0, budget - state.usage.cost)
 
 
 def _continue_turn(
@@ -232,16 +221,14 @@ def _continue_turn(
     """Return the next step of the agent's turn: stop, warn, condense or ask the model."""
     if state.prompt_seq is None:
         return Prepare(spec_seq=state.spec_seq)
-    if evidence := detect_stuck(state.recent_events, spec.stuck, state.tool_traits.polling):
-        return _record_item(StuckFinding(**evidence.model_dump()))
-    if failure := find_reached_limit(state, seconds_left):
-        return _record_item(failure)
-    if stuck_warning := warn_of_stuck(state.recent_events, spec.stuck, state.tool_traits.polling):
-        return _record_item(AgentWarning(topic="stuck", text=stuck_warning))
+    traces = (state.recent_events, spec.stuck, state.tool_traits.polling)
+    end = detect_stuck(*traces) or find_reached_limit(state, seconds_left)
+    if item := end or warn_of_stuck(*traces):
+        return Record(items=(item,))
     if state.condense_reason == "overflow":
         return _condense(state, "overflow")
-    if limit_warning := warn_of_limit(state, seconds_left):
-        return _record_item(limit_warning)
+    if warning := warn_of_limit(state, seconds_left):
+        return Record(items=(warning,))
     if state.view_events >= condense_above and exceeds_threshold(
         spec.condenser, state.view_events, state.view_tokens
     ):
@@ -252,7 +239,3 @@ def _continue_turn(
         forgotten_seqs=state.forgotten_seqs or None,
         response_index=state.response_count,
     )
-
-
-def _record_item(item: InboxItem) -> Record:
-    return Record(items=(item,))

@@ -7,9 +7,10 @@ from typing import Any
 
 from perdure.agent.loop.state import PendingAction, State, ToolTraits, actions_to_confirm
 from perdure.agent.loop.status import Trigger, next_status
-from perdure.agent.loop.stuck import add_recent
+from perdure.agent.loop.stuck import RESULT_KINDS, add_recent
 from perdure.agent.spec import Agent
 from perdure.agent.view.seq_ranges import merge_ranges
+from perdure.events.risk import Risk
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
@@ -25,17 +26,7 @@ MAX_SHOWN_SKILLS = 64
 MAX_BILLS = 16
 """Models with a bill of their own; all others share one."""
 
-PROMPT_KINDS = frozenset(
-    {
-        "SystemPromptEvent",
-        "MessageEvent",
-        "RecallEvent",
-        "ActionEvent",
-        "ObservationEvent",
-        "AgentErrorEvent",
-        "UserRejectObservation",
-    }
-)
+PROMPT_KINDS = ("SystemPromptEvent", "MessageEvent", "RecallEvent", "ActionEvent", *RESULT_KINDS)
 """The events that become part of the model's prompt."""
 
 
@@ -53,8 +44,12 @@ def evolve(state: State, event: EventSummary) -> State:
     if event.seq != state.next_seq:
         raise ValueError(f"event {event.seq} follows event {state.next_seq - 1}: one is missing")
     sha = hashlib.sha256(f"{state.sha}{event.sha}".encode()).hexdigest()[:32]
-    changes = _update_recent(state, event) | _update_view(state, event) | _add_usage(state, event)
-    changes |= _apply(state, event) | _update_files(event)
+    changes = _update_view(state, event) | _add_usage(state, event)
+    if state.spec is not None:
+        changes["recent_events"] = add_recent(state.recent_events, event, state.spec.stuck)
+    if event.home is not None:
+        changes |= {"files_seq": event.seq, "home": event.home}
+    changes |= _apply(state, event)
     return state.model_copy(update={"next_seq": event.seq + 1, "sha": sha, **changes})
 
 
@@ -63,18 +58,21 @@ def _apply(state: State, event: EventSummary) -> dict[str, Any]:
         case "MessageEvent":
             return _apply_message(state, event)
         case "SystemPromptEvent":
-            return _apply_prompt(event)
+            traits = {name: getattr(event, name) or () for name in ToolTraits.model_fields}
+            return {"prompt_seq": event.seq, "tool_traits": ToolTraits(**traits)}
         case "ActionEvent":
             return _add_pending(state, event)
         case "ObservationEvent" | "AgentErrorEvent" | "UserRejectObservation":
             return _remove_pending(state, event)
-        case "SecurityAnalysisEvent":
-            return _apply_risks(state, event)
+        case "SecurityAnalysisEvent" if event.value:
+            return {"pending": tuple(_rate(action, event.value) for action in state.pending)}
         case "RecallEvent":
             skills = dict.fromkeys((*state.shown_skills, *(event.value or ())))
             return {"shown_skills": tuple(skills)[-MAX_SHOWN_SKILLS:]}
+        case "CondensationRequest" if event.source == "user":
+            return {"condense_reason": state.condense_reason or "user"}
         case "CondensationRequest":
-            return _request_condensation(state, event)
+            return {"condense_reason": "overflow", "overflows": state.overflows + 1}
         case "Condensation":
             return {"condense_reason": None}
         case "PauseEvent":
@@ -116,36 +114,24 @@ def _apply_message(state: State, event: EventSummary) -> dict[str, Any]:
 
 
 def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
-    moved = _move_status(state, "message")
-    turn = {} if state.status == "running" else {"turn": state.turn + 1, "iterations": 0}
-    first_seq = event.seq if state.first_user_seq is None else state.first_user_seq
     changes = {
-        **moved,
-        **turn,
+        **_move_status(state, "message"),
         "turn_open": True,
-        "first_user_seq": first_seq,
+        "first_user_seq": event.seq if state.first_user_seq is None else state.first_user_seq,
         "last_user_seq": event.seq,
         "warned_about": (),
     }
-    if event.message_id is None:
-        return changes
-    seen = {**state.message_seqs, event.message_id: event.seq}
-    while len(seen) > MAX_MESSAGE_IDS or sum(map(len, seen)) > MAX_MESSAGE_ID_BYTES:
-        del seen[next(iter(seen))]
-    return {**changes, "message_seqs": seen}
+    if state.status != "running":
+        changes |= {"turn": state.turn + 1, "iterations": 0}
+    if event.message_id is not None:
+        changes["message_seqs"] = seen = {**state.message_seqs, event.message_id: event.seq}
+        while len(seen) > MAX_MESSAGE_IDS or sum(map(len, seen)) > MAX_MESSAGE_ID_BYTES:
+            del seen[next(iter(seen))]
+    return changes
 
 
 def _end_turn(state: State) -> dict[str, Any]:
     return {**_move_status(state, "answer"), "turn_open": False, "finish_call_seq": None}
-
-
-def _apply_prompt(event: EventSummary) -> dict[str, Any]:
-    traits = ToolTraits(
-        repeatable=event.repeatable or (),
-        read_only=event.read_only or (),
-        polling=event.polling or (),
-    )
-    return {"prompt_seq": event.seq, "tool_traits": traits}
 
 
 def _add_pending(state: State, event: EventSummary) -> dict[str, Any]:
@@ -172,11 +158,11 @@ def _remove_pending(state: State, event: EventSummary) -> dict[str, Any]:
 
     A message that came after the call of `finish` keeps the turn open: the agent must see it.
     """
-    answered = [action for action in state.pending if action.action_id == event.action_id]
     remaining = tuple(action for action in state.pending if action.action_id != event.action_id)
     finish_seq = state.finish_call_seq
     if event.kind == "ObservationEvent" and event.tool_name == "finish" and not event.is_error:
-        finish_seq = next((action.seq for action in answered), finish_seq)
+        answered = (it.seq for it in state.pending if it.action_id == event.action_id)
+        finish_seq = next(answered, finish_seq)
     unfinished = {**_set_pending(state, remaining), "finish_call_seq": finish_seq}
     if remaining or finish_seq is None:
         return unfinished
@@ -193,43 +179,16 @@ def _set_pending(state: State, pending: tuple[PendingAction, ...]) -> dict[str, 
     return {**changes, **_move_status(state, "respond")}
 
 
-def _apply_risks(state: State, event: EventSummary) -> dict[str, Any]:
-    risks = event.value or {}
-    pending = tuple(
-        action.model_copy(update={"risk": risks[action.action_id]})
-        if action.action_id in risks
-        else action
-        for action in state.pending
-    )
-    return {"pending": pending}
+def _rate(action: PendingAction, risks: dict[str, Risk]) -> PendingAction:
+    return action.model_copy(update={"risk": risks.get(action.action_id, action.risk)})
 
 
-def _approve(state: State, actions: list[int]) -> dict[str, Any]:
-    pending = tuple(
-        action.model_copy(update={"approved": True}) if action.seq in actions else action
-        for action in state.pending
-    )
-    return _set_pending(state, pending)
-
-
-def _mark_confirmation_requested(state: State) -> tuple[PendingAction, ...]:
-    waiting = actions_to_confirm(state)
+def _mark(state: State, seqs: Collection[int], **changes: Any) -> tuple[PendingAction, ...]:
+    """Return the pending actions, with the changes to those in the slots `seqs`."""
     return tuple(
-        action.model_copy(update={"confirmation_requested": True}) if action in waiting else action
+        action.model_copy(update=changes) if action.seq in seqs else action
         for action in state.pending
     )
-
-
-def _request_condensation(state: State, event: EventSummary) -> dict[str, Any]:
-    if event.source == "user":
-        return {"condense_reason": state.condense_reason or "user"}
-    return {"condense_reason": "overflow", "overflows": state.overflows + 1}
-
-
-def _update_recent(state: State, event: EventSummary) -> dict[str, Any]:
-    if state.spec is None:
-        return {}
-    return {"recent_events": add_recent(state.recent_events, event, state.spec.stuck)}
 
 
 def _update_view(state: State, event: EventSummary) -> dict[str, Any]:
@@ -253,37 +212,37 @@ def _add_usage(state: State, event: EventSummary) -> dict[str, Any]:
     bill = event.usage
     if bill is None:
         return {}
-    key = f"{bill.purpose or 'chat'} {bill.model}".rstrip()
-    if key not in state.usage_by_model and len(state.usage_by_model) >= MAX_BILLS:
+    key, bills = f"{bill.purpose or 'chat'} {bill.model}".rstrip(), state.usage_by_model
+    if key not in bills and len(bills) >= MAX_BILLS:
         key = "others"
-    spent_on = {**state.usage_by_model, key: state.usage_by_model.get(key, Usage()) + bill}
-    spent = {"usage": state.usage + bill, "usage_by_model": spent_on}
+    spent = {
+        "usage": state.usage + bill,
+        "usage_by_model": {**bills, key: bills.get(key, Usage()) + bill},
+    }
     if bill.purpose:
         return spent
     counts = {"iterations": state.iterations + 1, "response_count": state.response_count + 1}
     return {**spent, **counts, "last_usage": bill, "overflows": 0}
 
 
-def _update_files(event: EventSummary) -> dict[str, Any]:
-    return {} if event.home is None else {"files_seq": event.seq, "home": event.home}
-
-
 def _apply_update(state: State, event: EventSummary) -> dict[str, Any]:
     match event.key, event.value:
         case "opened", value:
-            pending = _mark_lost_calls(state, value.get("resumed") or ())
-            return {"run_id": value["run_id"], "pending": pending}
+            lost = _mark_lost_calls(state, value.get("resumed") or ())
+            return {"run_id": value["run_id"], "pending": lost}
         case "spec", _:
             return _apply_spec(state, event)
         case "status", "resumed":
             moved = _move_status(state, "resume" if state.turn_open else "rest")
             return {**moved, "recent_events": (), "warned_about": ()}
         case "status", "waiting_for_confirmation":
-            return {**_move_status(state, "ask"), "pending": _mark_confirmation_requested(state)}
+            seqs = {action.seq for action in actions_to_confirm(state)}
+            waiting = _mark(state, seqs, confirmation_requested=True)
+            return {**_move_status(state, "ask"), "pending": waiting}
         case "status", "closed":
             return _move_status(state, "close")
         case "confirmed", actions:
-            return _approve(state, actions)
+            return _set_pending(state, _mark(state, actions, approved=True))
         case "title", title:
             return {"title": title}
         case "not_condensed", _ if state.condense_reason == "user":
@@ -304,12 +263,8 @@ def _mark_lost_calls(state: State, resumed: Collection[int]) -> tuple[PendingAct
     `resumed` are delegations whose conversation goes on.
     """
     detail = "The conversation's workflow was lost while the call may have been running."
-    stays = state.status != "running" or actions_to_confirm(state)
-    return tuple(
-        action.model_copy(update={"outcome_unknown": None})
-        if action.seq in resumed
-        else action
-        if stays or action.repeatable
-        else action.model_copy(update={"outcome_unknown": detail})
-        for action in state.pending
-    )
+    if state.status == "running" and not actions_to_confirm(state):
+        unsafe = {action.seq for action in state.pending if not action.repeatable}
+        pending = _mark(state, unsafe, outcome_unknown=detail)
+        state = state.model_copy(update={"pending": pending})
+    return _mark(state, resumed, outcome_unknown=None)

@@ -13,6 +13,7 @@ MAX_MESSAGE_BYTES = 96 * 1024
 _MESSAGE_ID = re.compile(r"[ !#-\[\]-~]{1,128}")
 """ASCII of one byte a character in JSON: a state remembers many ids."""
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _IMAGE = re.compile(r"https?://\S+|data:image/[a-z.+-]+;base64,[A-Za-z0-9+/=]+")
 
 
@@ -147,24 +148,15 @@ def find_message_error(message: UserMessage) -> str | None:
     """Return a sentence on what is wrong with the message, or None if it can be recorded."""
     if not message.text.strip() and not message.images:
         return "The message is empty: say what the agent should do."
-    if not _encodable("".join((message.text, message.sender or "", *message.images))):
+    if _SURROGATE.search("".join((message.text, message.sender or "", *message.images))):
         return "The message holds half a surrogate pair: send the whole character, or none."
     if message.message_id is not None and not _MESSAGE_ID.fullmatch(message.message_id):
         return "A message_id has 1 to 128 ASCII characters, without quotes and backslashes."
     if not all(map(_IMAGE.fullmatch, message.images)):
         return "An image is an http address, or data:image/…;base64,… with the image itself."
-    size = json_size(message)
-    if size > MAX_MESSAGE_BYTES:
+    if (size := json_size(message)) > MAX_MESSAGE_BYTES:
         return (
             f"The message has {size:,} bytes and the limit is {MAX_MESSAGE_BYTES:,}: "
             "put the text in a file of the workspace and name the file."
         )
     return None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -12,58 +12,49 @@ WARNING_EVENTS = 10
 """Events before the last one at which the agent is warned."""
 
 
+REACHED = {
+    "max_iterations": "The agent used its {limit} answers for this turn: send a message to give it "
+    "another turn, or raise max_iterations.",
+    "max_budget": "The conversation has cost ${used:.4f} of its ${limit:.4f}: start another one, "
+    "or raise max_budget.",
+    "max_tokens": "The conversation has used {used:,} of its {limit:,} tokens: start another one, "
+    "or raise max_tokens.",
+    "max_events": "The conversation has {used:,} of its {limit:,} events: start another one, or "
+    "raise max_events.",
+}
+"""The sentence on each limit that is reached."""
+
+
 def find_reached_limit(state: State, seconds_left: float | None = None) -> TurnFailure | None:
     """Return the failure for a limit that ends the turn; the turn resumes once it is raised."""
-    return next(_reached_limits(state, seconds_left), None)
+    assert state.spec is not None, "a conversation that runs has been opened with a spec"
+    limits, spent = state.spec.limits, state.usage
+    used = {
+        "max_iterations": state.iterations,
+        "max_budget": spent.cost,
+        "max_tokens": spent.prompt_tokens + spent.completion_tokens,
+        "max_events": state.next_seq,
+    }
+    for code, sentence in REACHED.items():
+        limit = getattr(limits, code)
+        if limit is not None and used[code] >= limit:
+            return TurnFailure(code=code, detail=sentence.format(used=used[code], limit=limit))
+    if seconds_left is not None and seconds_left <= 0:
+        detail = f"The deadline of {limits.deadline} UTC has passed: set a later one."
+        return TurnFailure(code="deadline", detail=detail)
+    return None
 
 
 def warn_of_limit(state: State, seconds_left: float | None = None) -> AgentWarning | None:
     """Return the warning, given once a turn, that the next response may be the last."""
-    if "limits" in state.warned_about:
-        return None
     resource = next(_nearly_used_up(state, seconds_left), None)
-    if resource is None:
+    if resource is None or "limits" in state.warned_about:
         return None
     text = (
         f"You are about to run out of {resource}. This may be your last answer, so start nothing "
         "new: say what is done, what is left and what somebody should know who goes on with it."
     )
     return AgentWarning(topic="limits", text=text)
-
-
-def _reached_limits(state: State, seconds_left: float | None) -> Iterator[TurnFailure]:
-    assert state.spec is not None, "a conversation that runs has been opened with a spec"
-    limits, spent = state.spec.limits, state.usage
-    tokens = spent.prompt_tokens + spent.completion_tokens
-    if state.iterations >= limits.max_iterations:
-        yield TurnFailure(
-            code="max_iterations",
-            detail=f"The agent used its {limits.max_iterations} answers for this turn: "
-            "send a message to give it another turn, or raise max_iterations.",
-        )
-    if limits.max_budget is not None and spent.cost >= limits.max_budget:
-        yield TurnFailure(
-            code="max_budget",
-            detail=f"The conversation has cost ${spent.cost:.4f} of its ${limits.max_budget:.4f}: "
-            "start another one, or raise max_budget.",
-        )
-    if limits.max_tokens is not None and tokens >= limits.max_tokens:
-        yield TurnFailure(
-            code="max_tokens",
-            detail=f"The conversation has used {tokens:,} of its {limits.max_tokens:,} tokens: "
-            "start another one, or raise max_tokens.",
-        )
-    if limits.max_events is not None and state.next_seq >= limits.max_events:
-        yield TurnFailure(
-            code="max_events",
-            detail=f"The conversation has {state.next_seq:,} of its {limits.max_events:,} events: "
-            "start another one, or raise max_events.",
-        )
-    if seconds_left is not None and seconds_left <= 0:
-        yield TurnFailure(
-            code="deadline",
-            detail=f"The deadline of {limits.deadline} UTC has passed: set a later one.",
-        )
 
 
 def _nearly_used_up(state: State, seconds_left: float | None) -> Iterator[str]:

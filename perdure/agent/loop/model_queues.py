@@ -1,7 +1,8 @@
 """Task queues for rate-limited models."""
 
 from perdure.agent.loop.steps import Condense, GenerateTitle, Open, Step, Think
-from perdure.agent.spec import Agent, PipelineCondenser, SummaryCondenser
+from perdure.agent.spec import Agent, SummaryCondenser
+from perdure.agent.view.condense.thresholds import flatten_condenser
 
 WRONG_QUEUE = "Elsewhere"
 """The failure type of a step taken from the wrong queue, before any work was done.
@@ -26,15 +27,8 @@ def first_model(step: Step | Open, spec: Agent) -> str | None:
         case GenerateTitle():
             return spec.title_model.name if spec.title_model else None
         case Condense():
-            return _summary_model(spec)
+            condensers = flatten_condenser(spec.condenser)
+            summarizers = (it for it in condensers if isinstance(it, SummaryCondenser))
+            return next(((it.model or spec.model).name for it in summarizers), None)
         case _:
             return None
-
-
-def _summary_model(spec: Agent) -> str | None:
-    condenser = spec.condenser
-    condensers = condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
-    for condenser in condensers:
-        if isinstance(condenser, SummaryCondenser):
-            return (condenser.model or spec.model).name
-    return None

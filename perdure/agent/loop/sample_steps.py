@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from perdure.agent.loop.attempt import Allowance, Attempt
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import Condense, GenerateTitle, Say, SetUp, Step, Think
+from perdure.events.usage import Usage
 
 TURN_ID_PREFIX = "turn "
 """The prefix of message ids by which a sample begins its turns; the number follows."""
@@ -14,12 +15,8 @@ PAID_STEPS = (Think, Condense, GenerateTitle)
 
 
 def count_started_turns(state: State) -> int:
-    """Count the turns that the sample has begun."""
-    turns = (
-        name[len(TURN_ID_PREFIX) :]
-        for name in state.message_seqs
-        if name.startswith(TURN_ID_PREFIX)
-    )
+    names = (name for name in state.message_seqs if name.startswith(TURN_ID_PREFIX))
+    turns = (name.removeprefix(TURN_ID_PREFIX) for name in names)
     return max((int(turn) + 1 for turn in turns if turn.isdecimal()), default=0)
 
 
@@ -45,25 +42,20 @@ def needed_allowance(attempt: Attempt, state: State, steps: Sequence[Step]) -> A
 
     The next response is estimated to cost as much as the last one.
     """
-    allowance = attempt.allowance
-    if allowance is None or not any(isinstance(step, PAID_STEPS) for step in steps):
+    if attempt.allowance is None or not any(isinstance(step, PAID_STEPS) for step in steps):
         return None
-    spent, last = spent_allowance(state), state.last_usage
-    cost, tokens = spent.cost or 0.0, spent.tokens or 0
-    next_tokens = last.prompt_tokens + last.completion_tokens
-    short_of_cost = allowance.cost is not None and cost + last.cost > allowance.cost
-    short_of_tokens = allowance.tokens is not None and tokens + next_tokens > allowance.tokens
-    if not (short_of_cost or short_of_tokens):
+    allowed = attempt.allowance.model_dump(exclude_none=True)
+    spent = spent_allowance(state.usage).model_dump()
+    last = spent_allowance(state.last_usage).model_dump()
+    if all(spent[name] + last[name] <= amount for name, amount in allowed.items()):
         return None
     # Ask for twice the amount spent, so that requests become rarer as an attempt grows.
-    return Allowance(
-        cost=None if allowance.cost is None else max(2 * cost, cost + last.cost, allowance.cost),
-        tokens=None
-        if allowance.tokens is None
-        else max(2 * tokens, tokens + next_tokens, allowance.tokens),
-    )
+    needed = {
+        name: max(2 * spent[name], spent[name] + last[name], amount)
+        for name, amount in allowed.items()
+    }
+    return Allowance(**needed)
 
 
-def spent_allowance(state: State) -> Allowance:
-    spent = state.usage
+def spent_allowance(spent: Usage) -> Allowance:
     return Allowance(cost=spent.cost, tokens=spent.prompt_tokens + spent.completion_tokens)

@@ -1,13 +1,14 @@
 """The state of a conversation in its workflow: small, and a fold of its events."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from perdure.agent.loop.inbox import InboxItem, UserMessage
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.stuck import RecentEvent
+from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.events.base import Frozen
@@ -119,18 +120,14 @@ def is_recorded(state: State, item: InboxItem) -> bool:
 
 def actions_to_confirm(state: State) -> tuple[PendingAction, ...]:
     """Return the pending actions that need a person's confirmation."""
-    return tuple(action for action in state.pending if _needs_confirmation(state, action))
-
-
-def _needs_confirmation(state: State, pending: PendingAction) -> bool:
-    if (
-        pending.approved
-        or pending.outcome_unknown is not None
-        or pending.tool_name in HARMLESS_TOOLS
-    ):
-        return False
-    required = state.spec is not None and state.spec.confirmation.required_for(pending.risk)
-    return pending.confirmation_requested or required
+    policy = state.spec.confirmation if state.spec is not None else Confirmation()
+    return tuple(
+        action
+        for action in state.pending
+        if not (action.approved or action.tool_name in HARMLESS_TOOLS)
+        and action.outcome_unknown is None
+        and (action.confirmation_requested or policy.required_for(action.risk))
+    )
 
 
 class RunNotes(Frozen):
@@ -145,11 +142,9 @@ class RunNotes(Frozen):
 
 def find_lost_call(state: State, notes: RunNotes) -> tuple[int, str] | None:
     """Return the slot of the first action whose outcome is unknown, and a sentence on it."""
-    for action in state.pending:
-        detail = notes.lost_calls.get(action.seq, action.outcome_unknown)
-        if detail is not None:
-            return action.seq, detail
-    return None
+    lost = notes.lost_calls
+    details = ((it.seq, lost.get(it.seq, it.outcome_unknown)) for it in state.pending)
+    return next(((seq, detail) for seq, detail in details if detail is not None), None)
 
 
 def note_lost_call(notes: RunNotes, action_seq: int, detail: str) -> RunNotes:
@@ -164,11 +159,8 @@ def postpone_condensing(notes: RunNotes, state: State) -> RunNotes:
 
 def update_notes(notes: RunNotes, state: State, summaries: Sequence[EventSummary]) -> RunNotes:
     """Drop what the events of a step, which `state` has, have made obsolete."""
-    changes: dict[str, Any] = {}
-    if any(event.kind == "Condensation" for event in summaries):
-        changes["condense_above"] = 0
-    if notes.lost_calls:
-        seqs = {action.seq for action in state.pending}
-        lost = {seq: detail for seq, detail in notes.lost_calls.items() if seq in seqs}
-        changes["lost_calls"] = lost
-    return notes.model_copy(update=changes)
+    seqs = {action.seq for action in state.pending}
+    lost = {seq: detail for seq, detail in notes.lost_calls.items() if seq in seqs}
+    condensed = any(event.kind == "Condensation" for event in summaries)
+    above = 0 if condensed else notes.condense_above
+    return notes.model_copy(update={"lost_calls": lost, "condense_above": above})

@@ -3,16 +3,8 @@
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal[
-    "idle",
-    "running",
-    "paused",
-    "waiting_for_confirmation",
-    "finished",
-    "error",
-    "stuck",
-    "closed",
+    "idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "closed"
 ]
-
 Trigger: TypeAlias = Literal[
     "message",
     "answer",
@@ -33,114 +25,38 @@ is open, `rest` to one whose turn is over. `ask` says that actions need confirma
 none needs it any more.
 """
 
+ENDS: dict[Trigger, Status] = {
+    "answer": "finished",
+    "failure": "error",
+    "stuck": "stuck",
+    "close": "closed",
+}
+"""The transitions of every status but `closed`, which stays."""
+
 TRANSITIONS: dict[Status, dict[Trigger, Status]] = {
-    "idle": {
-        "message": "running",
-        "answer": "finished",
-        "pause": "paused",
-        "resume": "running",
-        "rest": "idle",
-        "interrupt": "idle",
-        "ask": "idle",
-        "respond": "idle",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
-    },
+    "idle": {"message": "running", "pause": "paused", "resume": "running"},
     "running": {
-        "message": "running",
-        "answer": "finished",
         "pause": "paused",
-        "resume": "running",
         "rest": "finished",
         "interrupt": "idle",
         "ask": "waiting_for_confirmation",
-        "respond": "running",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
     },
-    "paused": {
-        "message": "paused",
-        "answer": "finished",
-        "pause": "paused",
-        "resume": "running",
-        "rest": "idle",
-        "interrupt": "paused",
-        "ask": "paused",
-        "respond": "paused",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
-    },
+    "paused": {"resume": "running", "rest": "idle"},
     "waiting_for_confirmation": {
         "message": "running",
-        "answer": "finished",
         "pause": "paused",
-        "resume": "waiting_for_confirmation",
-        "rest": "waiting_for_confirmation",
         "interrupt": "idle",
-        "ask": "waiting_for_confirmation",
         "respond": "running",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
     },
-    "finished": {
-        "message": "running",
-        "answer": "finished",
-        "pause": "paused",
-        "resume": "running",
-        "rest": "finished",
-        "interrupt": "finished",
-        "ask": "finished",
-        "respond": "finished",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
-    },
-    "error": {
-        "message": "running",
-        "answer": "finished",
-        "pause": "error",
-        "resume": "running",
-        "rest": "idle",
-        "interrupt": "error",
-        "ask": "error",
-        "respond": "error",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
-    },
-    "stuck": {
-        "message": "running",
-        "answer": "finished",
-        "pause": "stuck",
-        "resume": "running",
-        "rest": "idle",
-        "interrupt": "stuck",
-        "ask": "stuck",
-        "respond": "stuck",
-        "failure": "error",
-        "stuck": "stuck",
-        "close": "closed",
-    },
-    "closed": {
-        "message": "closed",
-        "answer": "closed",
-        "pause": "closed",
-        "resume": "closed",
-        "rest": "closed",
-        "interrupt": "closed",
-        "ask": "closed",
-        "respond": "closed",
-        "failure": "closed",
-        "stuck": "closed",
-        "close": "closed",
-    },
+    "finished": {"message": "running", "pause": "paused", "resume": "running"},
+    "error": {"message": "running", "resume": "running", "rest": "idle"},
+    "stuck": {"message": "running", "resume": "running", "rest": "idle"},
 }
+"""All other transitions that change the status."""
 
 
 def next_status(status: Status, trigger: Trigger) -> Status:
-    """Return the status that a trigger leads to; the table has every combination."""
-    return TRANSITIONS[status][trigger]
+    """Return the status that a trigger leads to; one without a transition stays."""
+    if status == "closed":
+        return status
+    return (ENDS | TRANSITIONS[status]).get(trigger, status)

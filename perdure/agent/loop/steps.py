@@ -1,6 +1,7 @@
 """The steps that a conversation can take; each kind is the name of its activity.
 
-The kind is in the history as the activity's name already: a payload does not repeat it.
+The kind is in the history as the activity's name already: a payload does not repeat it. The `*_seq`
+fields are slots of the log, `spec_seq` that of its spec.
 """
 
 from typing import Generic, Literal, TypeAlias, TypeVar
@@ -11,15 +12,12 @@ from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.inbox import InboxItem
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.events.base import Frozen
 
 
-class StepBase(Frozen):
-    """The base of steps; `*_seq` fields are slots of the log, `spec_seq` that of its spec."""
-
-
-class Parent(StepBase):
+class Parent(Frozen):
     """The delegating conversation and the slot of its action; `home` is its queue."""
 
     conversation_id: str
@@ -41,17 +39,15 @@ class Open(Frozen):
     items: tuple[InboxItem, ...] = ()
 
 
-class SetUp(StepBase):
-    """Put the files of the sample into the workspace, run its command, and record its first
-    message.
-    """
+class SetUp(Frozen):
+    """Put the sample's files into the workspace, run its command, and record its first message."""
 
     kind: Literal["sample.set_up"] = Field(default="sample.set_up", exclude=True)
     attempt: Attempt
     spec_seq: int
 
 
-class Say(StepBase):
+class Say(Frozen):
     """Record the message of the attempt's sample for this turn; turns count from 0."""
 
     kind: Literal["sample.say"] = Field(default="sample.say", exclude=True)
@@ -68,7 +64,7 @@ class Refusal(Frozen):
     reason: str
 
 
-class Record(StepBase):
+class Record(Frozen):
     """Record the refusal, then the items, of which the first `from_inbox` come from the inbox."""
 
     kind: Literal["log.append"] = Field(default="log.append", exclude=True)
@@ -80,22 +76,15 @@ class Record(StepBase):
     """The skills that were recalled before; None before the first message."""
 
 
-class Prepare(StepBase):
+class Prepare(Frozen):
     """Record the agent's system prompt and its tools."""
 
     kind: Literal["agent.prepare"] = Field(default="agent.prepare", exclude=True)
     spec_seq: int
 
 
-CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
-"""The reason to condense: the condenser's thresholds, the model's context window, or a user."""
-
-
-class Condense(StepBase):
-    """Condense the view.
-
-    `overflows` counts the overflows since the model last responded: each one removes more.
-    """
+class Condense(Frozen):
+    """Condense the view; the more `overflows` since the model last responded, the more goes."""
 
     kind: Literal["llm.condense"] = Field(default="llm.condense", exclude=True)
     spec_seq: int
@@ -104,7 +93,7 @@ class Condense(StepBase):
     overflows: int = 0
 
 
-class Think(StepBase):
+class Think(Frozen):
     """Ask the model, leaving out the slots of `forgotten_seqs`."""
 
     kind: Literal["llm.chat"] = Field(default="llm.chat", exclude=True)
@@ -115,7 +104,7 @@ class Think(StepBase):
     """The number of this response in the conversation, from 0."""
 
 
-class GenerateTitle(StepBase):
+class GenerateTitle(Frozen):
     """Have a model generate a title for the conversation."""
 
     kind: Literal["llm.title"] = Field(default="llm.title", exclude=True)
@@ -123,7 +112,7 @@ class GenerateTitle(StepBase):
     message_seq: int
 
 
-class Act(StepBase):
+class Act(Frozen):
     """Run the tool call of an action."""
 
     kind: Literal["tool.call"] = Field(default="tool.call", exclude=True)
@@ -136,7 +125,7 @@ class Act(StepBase):
     """The slot of the event with the newest snapshot of the workspace."""
 
 
-class Delegate(StepBase):
+class Delegate(Frozen):
     """Have another conversation do the task of an action; `budget` is in US dollars."""
 
     kind: Literal["agent.delegate"] = Field(default="agent.delegate", exclude=True)
@@ -146,7 +135,7 @@ class Delegate(StepBase):
     files_seq: int | None = None
 
 
-class Report(StepBase):
+class Report(Frozen):
     """Answer a delegating action with the result of its conversation `child`."""
 
     kind: Literal["agent.report"] = Field(default="agent.report", exclude=True)
@@ -157,7 +146,7 @@ class Report(StepBase):
     failure: str | None = None
 
 
-class ResolveLostCall(StepBase):
+class ResolveLostCall(Frozen):
     """Record an error for a call with unknown outcome, unless the log has its result."""
 
     kind: Literal["tool.settle"] = Field(default="tool.settle", exclude=True)
@@ -179,7 +168,7 @@ class Close(Frozen):
     state: State
 
 
-class FinishAttempt(StepBase):
+class FinishAttempt(Frozen):
     """Save the final state of an attempt, score its outcome, and record the result."""
 
     kind: Literal["sample.finish"] = Field(default="sample.finish", exclude=True)

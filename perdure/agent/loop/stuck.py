@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
+from typing import TypeAlias
 
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.loop.inbox import AgentWarning, StuckFinding
+from perdure.agent.policies import StuckThresholds
 from perdure.events.base import Frozen
 from perdure.events.summary import EventSummary
 
@@ -24,13 +26,7 @@ class RecentEvent(Frozen):
     is_error: bool = False
 
 
-class StuckEvidence(Frozen):
-    """The evidence of a `StuckEvent`: the events from `first_seq` to `last_seq` show `pattern`."""
-
-    pattern: str
-    first_seq: int
-    last_seq: int
-    count: int
+Recent: TypeAlias = Sequence[RecentEvent]
 
 
 def add_recent(
@@ -44,12 +40,7 @@ def add_recent(
         return ()
     if event.kind not in TRACED_KINDS:
         return recent
-    traces = (*recent, _trace(event))
-    return traces[max(0, len(traces) - thresholds.window) :]
-
-
-def _trace(event: EventSummary) -> RecentEvent:
-    return RecentEvent(
+    trace = RecentEvent(
         seq=event.seq,
         kind=event.kind,
         source=event.source,
@@ -57,12 +48,14 @@ def _trace(event: EventSummary) -> RecentEvent:
         tool_name=event.tool_name,
         is_error=bool(event.is_error),
     )
+    traces = (*recent, trace)
+    return traces[max(0, len(traces) - thresholds.window) :]
 
 
 def detect_stuck(
-    recent: Sequence[RecentEvent], thresholds: StuckThresholds, polling: Collection[str] = ()
-) -> StuckEvidence | None:
-    """Return the evidence that the agent is stuck, if there is any.
+    recent: Recent, thresholds: StuckThresholds, polling: Collection[str] = ()
+) -> StuckFinding | None:
+    """Find that the agent is stuck.
 
     Repeating a call of a `polling` tool with the same result is waiting, not being stuck; a call of
     it that could not be made at all is an error like any other.
@@ -76,8 +69,8 @@ def detect_stuck(
 
 
 def warn_of_stuck(
-    recent: Sequence[RecentEvent], thresholds: StuckThresholds, polling: Collection[str] = ()
-) -> str | None:
+    recent: Recent, thresholds: StuckThresholds, polling: Collection[str] = ()
+) -> AgentWarning | None:
     """Return the warning, given once, that the same action has failed `action_error` times.
 
     A message from the environment after the last failure is that warning.
@@ -85,100 +78,88 @@ def warn_of_stuck(
     failures = _newest_failures(recent, polling)
     if not failures or len(failures) != 2 * thresholds.action_error:
         return None
-    last = failures[1].seq
-    if any(trace.seq > last and _is_warning(trace) for trace in recent):
+    later = (trace for trace in recent if trace.seq > failures[1].seq)
+    if any(trace.kind == "MessageEvent" and trace.source == "environment" for trace in later):
         return None
-    return (
+    text = (
         f"`{failures[0].tool_name}` was called {thresholds.action_error} times in a row with the "
         "same arguments and failed every time; it will not work the next time either. Read the "
         "error, then change the arguments or try another way. The same failure once more ends "
         "your turn."
     )
+    return AgentWarning(topic="stuck", text=text)
 
 
-def _find_repetition(
-    recent: Sequence[RecentEvent], times: int, polling: Collection[str]
-) -> StuckEvidence | None:
-    traces = _newest(recent, times, RESULT_KINDS)
-    if traces is None or any(trace.tool_name in polling for trace in traces):
-        return None
-    actions, observations = traces[:times], traces[times:]
-    if _are_same(actions) and _are_same(observations):
-        return _evidence("action_observation", traces, times)
+def _find_repetition(recent: Recent, times: int, polling: Collection[str]) -> StuckFinding | None:
+    traces = _newest(recent, times, RESULT_KINDS, polling)
+    if traces and _are_same(traces[:times]) and _are_same(traces[times:]):
+        return _finding("action_observation", traces, times)
     return None
 
 
-def _find_failures(
-    recent: Sequence[RecentEvent], times: int, polling: Collection[str]
-) -> StuckEvidence | None:
+def _find_failures(recent: Recent, times: int, polling: Collection[str]) -> StuckFinding | None:
     failures = _newest_failures(recent, polling)
     count = len(failures) // 2
-    return _evidence("action_error", failures, count) if 0 < times < count else None
+    return _finding("action_error", failures, count) if 0 < times < count else None
 
 
-def _find_monologue(recent: Sequence[RecentEvent], times: int) -> StuckEvidence | None:
+def _find_monologue(recent: Recent, times: int) -> StuckFinding | None:
     newest = takewhile(lambda trace: trace.kind == "MessageEvent", reversed(recent))
     messages = [trace for trace in newest if trace.source == "agent"]
-    return _evidence("monologue", messages, len(messages)) if 0 < times <= len(messages) else None
+    return _finding("monologue", messages, len(messages)) if 0 < times <= len(messages) else None
 
 
 def _find_alternation(
-    recent: Sequence[RecentEvent], thresholds: StuckThresholds, polling: Collection[str]
-) -> StuckEvidence | None:
+    recent: Recent, thresholds: StuckThresholds, polling: Collection[str]
+) -> StuckFinding | None:
     """Find two pairs in alternation; a person's rejections between them do not count."""
     # Two pairs alternate only once the first one has come back.
     times = max(thresholds.alternating, 3) if thresholds.alternating > 0 else 0
-    traces = _newest(recent, times, RESULT_KINDS[:2])
-    if traces is None or any(trace.tool_name in polling for trace in traces):
-        return None
+    traces = _newest(recent, times, RESULT_KINDS[:2], polling)
     rows = (traces[:times], traces[times:])
     if all(map(_are_same, rows)) and not 0 < thresholds.action_observation <= times:
         return None  # a single pair, repeated within its own threshold
-    if all(_are_same(row[start::2]) for row in rows for start in (0, 1)):
-        return _evidence("alternating", traces, times)
+    if traces and all(_are_same(row[start::2]) for row in rows for start in (0, 1)):
+        return _finding("alternating", traces, times)
     return None
 
 
 def _newest(
-    recent: Sequence[RecentEvent], times: int, result_kinds: Sequence[str]
-) -> list[RecentEvent] | None:
-    """Return the newest actions, then the newest results, `times` of each, if there are so many.
+    recent: Recent, times: int, result_kinds: Collection[str], polling: Collection[str]
+) -> list[RecentEvent]:
+    """Return the newest actions, then the newest results, `times` of each.
 
-    They are collected separately: the results of parallel calls follow all of the calls.
+    They are collected separately: the results of parallel calls follow all of the calls. Empty if
+    there are too few, or a `polling` tool among them.
     """
     actions = [trace for trace in reversed(recent) if trace.kind == "ActionEvent"][:times]
     results = [trace for trace in reversed(recent) if trace.kind in result_kinds][:times]
-    return [*actions, *results] if 0 < times == len(actions) == len(results) else None
+    traces = [*actions, *results]
+    waits = any(trace.tool_name in polling for trace in traces)
+    return traces if len(actions) == len(results) == times and not waits else []
 
 
-def _newest_failures(recent: Sequence[RecentEvent], polling: Collection[str]) -> list[RecentEvent]:
+def _newest_failures(recent: Recent, polling: Collection[str]) -> list[RecentEvent]:
     """Return the newest run of failures of one action: each action, then its failure."""
-    newest = list(reversed(recent))
-    actions = [trace for trace in newest if trace.kind == "ActionEvent"]
-    results = [trace for trace in newest if trace.kind in RESULT_KINDS]
-    run = takewhile(
-        lambda pair: (
-            pair[0].fingerprint == actions[0].fingerprint and _is_failure(pair[1], polling)
-        ),
-        zip(actions, results, strict=False),
-    )
+
+    def fails_again(pair: tuple[RecentEvent, RecentEvent]) -> bool:
+        action, result = pair
+        fails = result.is_error and result.tool_name not in polling
+        same = action.fingerprint == actions[0].fingerprint
+        return same and (result.kind == "AgentErrorEvent" or fails)
+
+    actions = [trace for trace in reversed(recent) if trace.kind == "ActionEvent"]
+    results = [trace for trace in reversed(recent) if trace.kind in RESULT_KINDS]
+    run = takewhile(fails_again, zip(actions, results, strict=False))
     return [trace for pair in run for trace in pair]
 
 
-def _is_failure(trace: RecentEvent, polling: Collection[str]) -> bool:
-    return trace.kind == "AgentErrorEvent" or (trace.is_error and trace.tool_name not in polling)
-
-
-def _is_warning(trace: RecentEvent) -> bool:
-    return trace.kind == "MessageEvent" and trace.source == "environment"
-
-
-def _are_same(traces: Sequence[RecentEvent]) -> bool:
+def _are_same(traces: Recent) -> bool:
     """Check for equal fingerprints; a person's rejections are never the same."""
     fingerprints = {trace.fingerprint for trace in traces}
     return len(fingerprints) == 1 and all(trace.source != "user" for trace in traces)
 
 
-def _evidence(pattern: str, traces: Sequence[RecentEvent], count: int) -> StuckEvidence:
+def _finding(pattern: str, traces: Recent, count: int) -> StuckFinding:
     seqs = [trace.seq for trace in traces]
-    return StuckEvidence(pattern=pattern, first_seq=min(seqs), last_seq=max(seqs), count=count)
+    return StuckFinding(pattern=pattern, first_seq=min(seqs), last_seq=max(seqs), count=count)

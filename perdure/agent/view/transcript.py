@@ -1,16 +1,15 @@
 """The messages of a prompt: a view in the OpenAI chat format."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from perdure.agent.calls.argument_text import render_arguments
+from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.spec import CondenserSpec, NoCondenser
 from perdure.agent.view.atomic_groups import ActionResult, AtomicGroups
-from perdure.agent.view.condense.masking import VisibleView, mask_view
+from perdure.agent.view.condense.masking import mask_view
 from perdure.agent.view.cut_points import ViewEvent, is_user
 from perdure.agent.view.view import View
 from perdure.events.content import ImageContent, TextContent, ToolDefinition, join_text
-from perdure.events.event import AnyEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import (
     ActionEvent,
@@ -40,86 +39,51 @@ class Transcript:
         self.view = View()
         self._rendered: dict[str, Any] = {}
 
-    def add(self, event: AnyEvent) -> None:
-        self.view.add(event)
-
-    def extend(self, events: Iterable[AnyEvent]) -> None:
-        for event in events:
-            self.view.add(event)
-
     @property
     def tools(self) -> list[dict[str, Any]]:
         prompt = self.view.prompt
         if prompt is None:
             return []
-        tools: list[dict[str, Any]] = self._render_once(
-            f"{prompt.id} tools", lambda: [render_tool(tool) for tool in prompt.tools]
-        )
+        rendered = map(render_tool, prompt.tools)
+        tools: list[dict[str, Any]] = self._render_once(f"{prompt.id} tools", list, rendered)
         return tools
 
     def messages(self) -> list[ChatMessage]:
         """Return the prompt as it stands; callers may change the list, but not its messages."""
         visible = mask_view(self.view, self.condenser)
         batches = _Batches(visible.events, self.view.groups)
-        messages: list[ChatMessage] = []
-        if self.view.prompt is not None:
-            messages.append(_system_message(self.view.prompt))
+        messages = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
         for event, recalled in _attach_recalls(visible.events):
             if isinstance(event, ActionEvent):
-                messages += self._render_batch(batches, event, visible)
-            elif (message := self._render_other(event, recalled)) is not None and message[
-                "content"
-            ]:
-                messages.append(message)
+                messages += self._render_batch(batches, event, visible.notes)
+                continue
+            if isinstance(event, MessageEvent):
+                key = f"{event.id} {len(recalled)}"
+                message = self._render_once(key, _chat_message, event, recalled)
+            else:
+                message = {"role": "user", "content": event.model_text()}
+            messages += [message] if message["content"] else []
         return messages
 
-    def _render_other(
-        self, event: ViewEvent, recalled: Sequence[RecallEvent]
-    ) -> ChatMessage | None:
-        match event:
-            case MessageEvent():
-                key = f"{event.id} {len(recalled)}"
-                message: ChatMessage = self._render_once(
-                    key, lambda: _chat_message(event, recalled)
-                )
-                return message
-            case _:
-                return {"role": "user", "content": event.model_text()}
-
     def _render_batch(
-        self, batches: "_Batches", first: ActionEvent, visible: VisibleView
+        self, batches: "_Batches", first: ActionEvent, notes: Mapping[str, str]
     ) -> list[ChatMessage]:
         """Render a batch and its results at the first of its actions."""
-        actions = batches.actions_begun_by(first)
-        if not actions:
-            return []
-        numbered = [(action, batches.unique_call_id(action)) for action in actions]
-        calls = [
-            {"id": call_id, "type": "function", "function": self._render_call(action)}
-            for action, call_id in numbered
-        ]
-        results = [
-            self._render_result(batches.results[action.id], call_id, visible)
-            for action, call_id in numbered
-        ]
-        return [_calls_message(first, calls), *results]
+        calls, results = [], []
+        for action in batches.actions_begun_by(first):
+            call_id, result = batches.unique_call_id(action), batches.results[action.id]
+            function = self._render_once(action.id, _call_fields, action)
+            calls.append({"id": call_id, "type": "function", "function": function})
+            content: Any = notes.get(result.id)
+            if content is None:
+                content = self._render_once(result.id, _result_content, result)
+            answer = {"tool_call_id": call_id, "name": result.tool_name, "content": content}
+            results.append({"role": "tool", **answer})
+        return [_calls_message(first, calls), *results] if calls else []
 
-    def _render_call(self, action: ActionEvent) -> Any:
-        return self._render_once(action.id, lambda: _call_fields(action))
-
-    def _render_result(
-        self, event: ActionResult, call_id: str, visible: VisibleView
-    ) -> ChatMessage:
-        note = visible.notes.get(event.id)
-        content = (
-            self._render_once(event.id, lambda: _result_content(event)) if note is None else note
-        )
-        name = event.tool_name
-        return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
-
-    def _render_once(self, key: str, render: Callable[[], Any]) -> Any:
+    def _render_once(self, key: str, render: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._rendered:
-            self._rendered[key] = render()
+            self._rendered[key] = render(*arguments)
         return self._rendered[key]
 
 
@@ -151,24 +115,23 @@ class _Batches:
         return call_id
 
 
-def _attach_recalls(events: Sequence[ViewEvent]) -> Iterator[tuple[ViewEvent, list[RecallEvent]]]:
-    """Yield each event, a user's message together with the recalls right behind it."""
-    at = 0
-    while at < len(events):
-        event, recalled = events[at], []
-        at += 1
-        if isinstance(event, MessageEvent) and is_user(event):
-            while at < len(events) and isinstance(recall := events[at], RecallEvent):
-                recalled.append(recall)
-                at += 1
-        yield event, recalled
+def _attach_recalls(events: Sequence[ViewEvent]) -> list[tuple[ViewEvent, list[RecallEvent]]]:
+    """Return each event, a user's message together with the recalls right behind it."""
+    attached: list[tuple[ViewEvent, list[RecallEvent]]] = []
+    for event in events:
+        last = attached[-1][0] if attached else None
+        if isinstance(event, RecallEvent) and isinstance(last, MessageEvent) and is_user(last):
+            attached[-1][1].append(event)
+        else:
+            attached.append((event, []))
+    return attached
 
 
 def _system_message(event: SystemPromptEvent) -> ChatMessage:
     """Render the system prompt, with its dynamic part behind what providers can cache."""
-    parts = [event.system_prompt, *([event.dynamic_context] if event.dynamic_context else [])]
-    if len(parts) == 1:
+    if event.dynamic_context is None:
         return {"role": "system", "content": event.system_prompt.text}
+    parts = (event.system_prompt, event.dynamic_context)
     return {"role": "system", "content": [item for part in parts for item in _render_part(part)]}
 
 

@@ -84,10 +84,3 @@ def make_summary(event: Condensation) -> CondensationSummaryEvent:
     return CondensationSummaryEvent(
         id=f"{event.id}-summary", timestamp=event.timestamp, summary=event.summary or ""
     )
-
-
-def build_view(events: Iterable[AnyEvent]) -> View:
-    view = View()
-    for event in events:
-        view.add(event)
-    return view

@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel
 
-from perdure.agent.spec import Agent, Limits, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.errors import Conflict, Invalid
 from perdure.evaluation.messages import BatchMode
 from perdure.evaluation.scorers.custom import CustomScorer

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from perdure.agent.spec import Seconds
+from perdure.agent.policies import Seconds
 from perdure.evaluation.score import Score, Scorer, ScoreSource, ScoringError, parse_score
 
 NOT_RUN_CODES = {126: "cannot be executed", 127: "is not there"}

@@ -20,7 +20,6 @@ from uuid import uuid4
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
 from perdure.events.base import TIMESTAMP_FORMAT
-from perdure.models.litellm.capabilities import Capabilities
 from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
@@ -108,7 +107,10 @@ class LiteLLM:
             except Exception as error:
                 if not cannot_stream(error):
                     raise
-        answer = await self._complete_unstreamed(litellm, request)
+        response = await litellm.acompletion(**self._arguments(request))
+        answer = StreamAccumulator()
+        self._add(answer, response.model_dump(exclude_none=True), request.model)
+        _check_complete(answer, request.model)
         self._unstreamed.add(request.model)
         if answer.text:
             on_text(answer.text)
@@ -132,13 +134,8 @@ class LiteLLM:
         if response is None and answer.is_empty and stream.received_finish_reason is None:
             # litellm's wrapper takes a body that is no stream for an empty answer.
             answer.has_choice = False
-        return _check_complete(answer, request.model)
-
-    async def _complete_unstreamed(self, litellm: Any, request: Request) -> StreamAccumulator:
-        response = await litellm.acompletion(**self._arguments(request))
-        answer = StreamAccumulator()
-        self._add(answer, response.model_dump(exclude_none=True), request.model)
-        return _check_complete(answer, request.model)
+        _check_complete(answer, request.model)
+        return answer
 
     def _add(self, answer: StreamAccumulator, chunk: Any, spec: ModelSpec) -> None:
         if not isinstance(chunk, dict):
@@ -150,12 +147,13 @@ class LiteLLM:
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         spec, route = request.model, self.routes[request.model]
-        messages = adapt_messages(request.messages, route.capabilities)
-        effort = _reasoning_effort(request, route.capabilities)
+        capabilities = route.capabilities
+        messages = adapt_messages(request.messages, capabilities)
+        blocks = capabilities.reasoning == "blocks"
+        may_think = capabilities.effort and not (blocks and lacks_thinking(request.messages))
+        effort = spec.reasoning_effort if may_think else None
         # For Claude with thinking, litellm's default is 4,096 tokens beside the thinking.
-        default_max_tokens = (
-            route.max_output_tokens if effort and route.capabilities.reasoning == "blocks" else None
-        )
+        default_max_tokens = route.max_output_tokens if effort and blocks else None
         arguments: dict[str, Any] = {
             "model": spec.name,
             "api_base": spec.api_base,
@@ -163,7 +161,7 @@ class LiteLLM:
             "temperature": spec.temperature,
             "max_tokens": spec.max_output_tokens or default_max_tokens,
             "tools": [dict(tool) for tool in request.tools] or None,
-            "stop": (list(request.stop) or None) if route.capabilities.stop else None,
+            "stop": (list(request.stop) or None) if capabilities.stop else None,
             "reasoning_effort": effort,
             "extra_headers": perdure_headers(request) or None,
             # The timeout of the whole answer fires first: litellm's is between two chunks.
@@ -186,14 +184,13 @@ class LiteLLM:
     def _completion(
         self, litellm: Any, request: Request, answer: StreamAccumulator, latency: float
     ) -> Completion:
+        cost = self._cost(litellm, request.model, answer.usage)
         return Completion(
             id=answer.id or str(uuid4()),
             model=request.model.name,
             message=answer.message(tool_call_ids(request.messages)),
             finish_reason=answer.finish_reason,
-            usage=parse_usage(
-                answer.usage, self._cost(litellm, request.model, answer.usage), latency
-            ),
+            usage=parse_usage(answer.usage, cost, latency),
             received=datetime.now(UTC).strftime(TIMESTAMP_FORMAT),
         )
 
@@ -206,13 +203,6 @@ class LiteLLM:
             return 0.0
         costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**usage))
         return float(sum(costs))
-
-
-def _reasoning_effort(request: Request, features: Capabilities) -> str | None:
-    """Return the reasoning effort, if the model takes one and the prompt allows thinking."""
-    if not features.effort or (features.reasoning == "blocks" and lacks_thinking(request.messages)):
-        return None
-    return request.model.reasoning_effort
 
 
 def _import_litellm() -> Any:
@@ -259,13 +249,12 @@ async def _raw_chunks(response: Any) -> AsyncGenerator[Any]:
 
 
 async def _litellm_chunks(stream: Any) -> AsyncGenerator[Any]:
-    """Yield the chunks that litellm translated from another provider's protocol."""
     async for chunk in stream:
         yield chunk.model_dump(exclude_none=True)
 
 
-def _check_complete(answer: StreamAccumulator, spec: ModelSpec) -> StreamAccumulator:
-    """Return the answer; raises ModelError if it is empty, interrupted or filtered."""
+def _check_complete(answer: StreamAccumulator, spec: ModelSpec) -> None:
+    """Raise ModelError if the answer is empty, interrupted or filtered."""
     if not answer.has_choice:
         detail = f"{spec.name} answered with no choices: try again later."
         raise ModelUnavailable("malformed", detail)
@@ -273,8 +262,5 @@ def _check_complete(answer: StreamAccumulator, spec: ModelSpec) -> StreamAccumul
         detail = f"The answer of {spec.name} broke off: try again later."
         raise ModelUnavailable("connection", detail)
     if answer.finish_reason == "content_filter" and answer.is_empty:
-        detail = (
-            f"The provider of {spec.name} filtered the whole answer: rephrase the last message."
-        )
-        raise ModelRefused("content", detail)
-    return answer
+        detail = f"The provider of {spec.name} filtered the whole answer"
+        raise ModelRefused("content", f"{detail}: rephrase the last message.")

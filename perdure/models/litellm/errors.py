@@ -30,15 +30,13 @@ CODE_OF_CLASS = {
 }
 """The code of an error by litellm's exception class, where litellm knows more providers' texts."""
 
-NETWORK_ERROR_CLASSES = frozenset(
-    {
-        "TransportError",  # httpx
-        "ClientConnectionError",  # aiohttp
-        "ClientPayloadError",
-        "HTTPClientError",  # botocore
-    }
-)
-"""The base classes of what HTTP clients raise when there is no complete response."""
+NETWORK_ERRORS = {
+    "TransportError",
+    "ClientConnectionError",
+    "ClientPayloadError",
+    "HTTPClientError",
+}
+"""The base classes of what httpx, aiohttp and botocore raise without a complete response."""
 
 LABEL_PREFIX = re.compile(r"^((litellm\.)?\w+Error: |\w+Exception -? ?)+")
 """The labels that litellm puts before a provider's message."""
@@ -57,10 +55,11 @@ def convert_exception(
     message = _plain_message(chain)
     body = _find_body(chain) or _parse_body(message)
     text = str(body.get("message") or message)
+    status = getattr(inner, "status_code", None)
     provider_error = ProviderError(
         model=spec.name,
         text=text,
-        status=_status(inner),
+        status=status if isinstance(status, int) else None,
         code=CODE_OF_CLASS.get(type(inner).__name__) or _error_code(body),
         headers=_headers(chain),
         key_variable=key_variable,
@@ -75,33 +74,26 @@ def _error_without_response(
     spec: ModelSpec, chain: list[BaseException], error: ProviderError
 ) -> ModelError | None:
     """Return the error if no usable response came (network, JSON, litellm itself), else None."""
-    network = _network_message(chain)
-    if network is not None:
+    text = _network_message(chain)
+    if text is not None:
         where = f" at {spec.api_base}" if spec.api_base else ""
-        detail = (
-            f"The connection to {spec.name}{where} failed ({one_line(network)}): check both ends."
-        )
+        detail = f"The connection to {spec.name}{where} failed ({one_line(text)}): check both ends."
         return ModelUnavailable("connection", detail)
+    text = one_line(error.text)
     garbled = any(isinstance(exception, json.JSONDecodeError) for exception in chain)
     if garbled and error.status in (None, 500):
-        text = one_line(error.text)
         detail = f"{spec.name} answered with malformed JSON ({text}): try again later."
         return ModelUnavailable("malformed", detail)
     # litellm reports its own bugs as connection errors, without a response.
-    if error.status is None or (
-        type(chain[0]).__name__ == "APIConnectionError" and not error.headers
-    ):
-        detail = f"litellm failed on {spec.name} ({_root_cause(chain, error)}): report it as a bug."
+    unanswered = type(chain[0]).__name__ == "APIConnectionError" and not error.headers
+    if error.status is None or unanswered:
+        first = chain[0]
+        while (cause := first.__cause__ or first.__context__) in chain and cause is not None:
+            first = cause
+        reason = f"{type(first).__name__}: {text}"
+        detail = f"litellm failed on {spec.name} ({reason}): report it as a bug."
         return ModelRefused("internal", detail)
     return None
-
-
-def _root_cause(chain: list[BaseException], error: ProviderError) -> str:
-    """Format the type of the first cause and the error's text."""
-    first = chain[0]
-    while (cause := first.__cause__ or first.__context__) in chain and cause is not None:
-        first = cause
-    return f"{type(first).__name__}: {one_line(error.text)}"
 
 
 def convert_error_object(error: Any, spec: ModelSpec, key_variable: str) -> ModelError:
@@ -127,13 +119,10 @@ def _exception_chain(error: BaseException, before: BaseException | None) -> Iter
 
 
 def _find_body(chain: list[BaseException]) -> Mapping[str, Any]:
-    """Find the error object of the response, if any exception still has it."""
-    for exception in reversed(chain):
-        body = getattr(exception, "body", None)
-        if isinstance(body, Mapping):
-            inner = body.get("error")
-            return inner if isinstance(inner, Mapping) else body
-    return {}
+    bodies = (getattr(exception, "body", None) for exception in reversed(chain))
+    body = next((body for body in bodies if isinstance(body, Mapping)), {})
+    inner = body.get("error")
+    return inner if isinstance(inner, Mapping) else body
 
 
 def _error_code(body: Mapping[str, Any]) -> str:
@@ -156,30 +145,19 @@ def _plain_message(chain: list[BaseException]) -> str:
     return LABEL_PREFIX.sub("", text) or type(chain[0]).__name__
 
 
-def _status(error: BaseException) -> int | None:
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else None
-
-
 def _headers(chain: list[BaseException]) -> dict[str, str]:
     for exception in chain:
         response = getattr(exception, "response", None)
-        for holder in (
-            getattr(exception, "litellm_response_headers", None),
-            getattr(response, "headers", None),
-        ):
-            if holder:
-                return {str(name): str(value) for name, value in holder.items()}
+        headers = getattr(exception, "litellm_response_headers", None)
+        if headers := headers or getattr(response, "headers", None):
+            return {str(name): str(value) for name, value in headers.items()}
     return {}
 
 
 def _network_message(chain: list[BaseException]) -> str | None:
-    """Return the message of a network error in the chain; None if there is none."""
     for exception in reversed(chain):
         ancestors = {kind.__name__ for kind in type(exception).__mro__}
-        if (
-            isinstance(exception, ConnectionError | TimeoutError | gaierror)
-            or ancestors & NETWORK_ERROR_CLASSES
-        ):
+        failed = isinstance(exception, ConnectionError | TimeoutError | gaierror)
+        if failed or ancestors & NETWORK_ERRORS:
             return str(exception) or type(exception).__name__
     return None

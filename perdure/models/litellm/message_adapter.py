@@ -1,15 +1,17 @@
 """Adaptation of a prompt's messages to the capabilities of one model."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
-from perdure.models.litellm.capabilities import Capabilities
+from perdure.models.litellm.route import Capabilities
 
 Message: TypeAlias = Mapping[str, Any]
 
 IMAGE_OMITTED = {"type": "text", "text": "[An image was here; this model is not shown images.]"}
 IMAGE_MOVED = {"type": "text", "text": "[The image is in the message after the results.]"}
 CACHE_CONTROL = {"type": "ephemeral"}
+REASONING_FIELDS = {"text": "reasoning_content", "blocks": "thinking_blocks"}
 
 SIGNATURE_SEPARATOR = "__thought__"
 """The separator that litellm puts between the id of Gemini's tool call and its signature."""
@@ -24,11 +26,9 @@ def adapt_messages(messages: Iterable[Message], capabilities: Capabilities) -> l
         adapted = [_without_images(message) for message in adapted]
     elif not capabilities.images_in_results:
         adapted = list(_images_after_results(adapted))
-    return (
-        _add_cache_marks(adapted)
-        if capabilities.cache_marks
-        else [_flatten_text(message) for message in adapted]
-    )
+    if capabilities.cache_marks:
+        return _add_cache_marks(adapted)
+    return [_flatten_text(message) for message in adapted]
 
 
 def lacks_thinking(messages: Sequence[Message]) -> bool:
@@ -45,30 +45,21 @@ def lacks_thinking(messages: Sequence[Message]) -> bool:
 
 
 def _without_reasoning(message: Message, capabilities: Capabilities) -> Message:
-    refused = set()
-    if capabilities.reasoning != "text":
-        refused.add("reasoning_content")
-    if capabilities.reasoning != "blocks":
-        refused.add("thinking_blocks")
+    refused = {field for form, field in REASONING_FIELDS.items() if form != capabilities.reasoning}
     if not refused & message.keys():
         return message
     return {name: value for name, value in message.items() if name not in refused}
 
 
 def _without_signatures(message: Message) -> Message:
-    if SIGNATURE_SEPARATOR in str(message.get("tool_call_id", "")):
-        return {**message, "tool_call_id": _strip_signature(message["tool_call_id"])}
+    call_id, signature, _ = str(message.get("tool_call_id", "")).partition(SIGNATURE_SEPARATOR)
+    if signature:
+        return {**message, "tool_call_id": call_id}
     calls = message.get("tool_calls") or ()
     if any(SIGNATURE_SEPARATOR in call["id"] for call in calls):
-        return {
-            **message,
-            "tool_calls": [{**call, "id": _strip_signature(call["id"])} for call in calls],
-        }
+        plain = [{**call, "id": call["id"].partition(SIGNATURE_SEPARATOR)[0]} for call in calls]
+        return {**message, "tool_calls": plain}
     return message
-
-
-def _strip_signature(call_id: str) -> str:
-    return call_id.partition(SIGNATURE_SEPARATOR)[0]
 
 
 def _without_images(message: Message) -> Message:
@@ -76,36 +67,27 @@ def _without_images(message: Message) -> Message:
 
 
 def _images_after_results(messages: Iterable[Message]) -> Iterator[Message]:
-    """Move the images of tool results into a user message after the last result of the group,
-    since no other message may stand between its results."""
-    waiting: list[Any] = []
-    for message in messages:
-        if message.get("role") == "tool":
-            images = _image_parts(message)
+    """Move the images of tool results into a user message after the last result of the group."""
+    for is_result, group in groupby(messages, lambda message: message.get("role") == "tool"):
+        moved: list[Any] = []
+        for message in group:
+            images = _image_parts(message) if is_result else []
             if images:
                 source = f"[What {message.get('name') or 'the tool'} showed:]"
-                waiting += [{"type": "text", "text": source}, *images]
+                moved += [{"type": "text", "text": source}, *images]
             yield _replace_images(message, IMAGE_MOVED) if images else message
-            continue
-        if waiting:
-            yield {"role": "user", "content": waiting}
-            waiting = []
-        yield message
-    if waiting:
-        yield {"role": "user", "content": waiting}
+        if moved:
+            yield {"role": "user", "content": moved}
 
 
 def _image_parts(message: Message) -> list[Any]:
     content = message.get("content")
-    return [part for part in content if _is_image(part)] if isinstance(content, list) else []
-
-
-def _is_image(part: Any) -> bool:
-    return bool(part.get("type") == "image_url")
+    parts = content if isinstance(content, list) else []
+    return [part for part in parts if part.get("type") == "image_url"]
 
 
 def _replace_images(message: Message, note: Mapping[str, str]) -> Message:
-    parts = [note if _is_image(part) else part for part in message["content"]]
+    parts = [note if part.get("type") == "image_url" else part for part in message["content"]]
     return _flatten_text({**message, "content": parts})
 
 
@@ -123,19 +105,16 @@ def _add_cache_marks(messages: list[Message]) -> list[Message]:
     The first is after the system prompt that all requests of a conversation share, the second at
     the end.
     """
-    marked = list(messages)
-    for index, message in enumerate(marked):
-        if message.get("role") == "system":
-            marked[index] = _mark_part(message, 0)
-            break
-    for index in reversed(range(len(marked))):
-        if marked[index].get("role") == "tool":
-            # Some hosts of Anthropic's models ignore a mark inside the content of a result.
-            marked[index] = {**marked[index], "cache_control": CACHE_CONTROL}
-            break
-        if marked[index].get("role") == "user":
-            marked[index] = _mark_part(marked[index], -1)
-            break
+    marked, roles = list(messages), [message.get("role") for message in messages]
+    if "system" in roles:
+        first = roles.index("system")
+        marked[first] = _mark_part(marked[first], 0)
+    last = max((at for at, role in enumerate(roles) if role in ("tool", "user")), default=None)
+    if last is not None and roles[last] == "tool":
+        # Some hosts of Anthropic's models ignore a mark inside the content of a result.
+        marked[last] = {**marked[last], "cache_control": CACHE_CONTROL}
+    elif last is not None:
+        marked[last] = _mark_part(marked[last], -1)
     return marked
 
 

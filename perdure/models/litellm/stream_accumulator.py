@@ -81,7 +81,10 @@ class StreamAccumulator:
     def _add_delta(self, delta: Json) -> None:
         extra = delta.get("provider_specific_fields") or EMPTY
         self._add_content(delta.get("content"))
-        self.reasoning += next(iter(_reasoning_texts(delta, extra)), "")
+        # The reasoning is in one of these fields, or in several that repeat each other.
+        names = ("reasoning_content", "reasoning")
+        thoughts = (fields.get(name) for fields in (delta, extra) for name in names)
+        self.reasoning += next((text for text in thoughts if text and isinstance(text, str)), "")
         for block in delta.get("thinking_blocks") or extra.get("thinking_blocks") or ():
             self._add_block(block)
         for call_delta in delta.get("tool_calls") or ():
@@ -105,8 +108,9 @@ class StreamAccumulator:
             return
         self._thinking += block.get("thinking") or ""
         if block.get("signature"):
-            complete = ThinkingBlock(thinking=self._thinking, signature=block["signature"])
-            self._blocks.append(complete)
+            self._blocks.append(
+                ThinkingBlock(thinking=self._thinking, signature=block["signature"])
+            )
             self._thinking = ""
 
     def _call_of(self, delta: Json) -> PartialToolCall:
@@ -129,33 +133,17 @@ def parse_usage(tokens: Json, cost: float, latency: float) -> Usage:
     """Parse token counts in every provider's spelling; `cost` in US dollars, `latency` in s."""
     prompt = tokens.get("prompt_tokens_details") or EMPTY
     completion = tokens.get("completion_tokens_details") or EMPTY
-    cached = (
-        prompt.get("cached_tokens")
-        or tokens.get("cache_read_input_tokens")
-        or tokens.get("prompt_cache_hit_tokens")
-    )
-    written = (
-        prompt.get("cache_write_tokens")
-        or prompt.get("cache_creation_tokens")
-        or tokens.get("cache_creation_input_tokens")
-    )
+    cached = prompt.get("cached_tokens") or tokens.get("cache_read_input_tokens")
+    written = prompt.get("cache_write_tokens") or prompt.get("cache_creation_tokens")
     return Usage(
         prompt_tokens=tokens.get("prompt_tokens") or 0,
         completion_tokens=tokens.get("completion_tokens") or 0,
-        cached_tokens=cached or 0,
-        cache_write_tokens=written or 0,
+        cached_tokens=cached or tokens.get("prompt_cache_hit_tokens") or 0,
+        cache_write_tokens=written or tokens.get("cache_creation_input_tokens") or 0,
         reasoning_tokens=completion.get("reasoning_tokens") or 0,
         cost=cost,
         latency=latency,
     )
-
-
-def _reasoning_texts(delta: Json, extra: Json) -> Iterable[str]:
-    """Yield the reasoning from each of its usual fields, which repeat each other."""
-    for fields in (delta, extra):
-        for name in ("reasoning_content", "reasoning"):
-            if isinstance(fields.get(name), str) and fields[name]:
-                yield fields[name]
 
 
 def _join_text(content: Any) -> str:

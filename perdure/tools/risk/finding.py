@@ -7,7 +7,7 @@ It travels with the text through variables, pipes and nested shells.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perdure.agent.spec import RISK_LEVELS
+from perdure.agent.policies import RISK_LEVELS
 from perdure.events.risk import Risk
 
 UNKNOWN = "\ue000"

@@ -3,7 +3,8 @@
 import pytest
 
 from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
-from perdure.agent.spec import Agent, Confirmation, Limits, ModelSpec
+from perdure.agent.policies import Confirmation, Limits
+from perdure.agent.spec import Agent, ModelSpec
 
 MODEL = ModelSpec(name="scripted:story.json")
 

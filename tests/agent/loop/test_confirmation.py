@@ -26,7 +26,8 @@ from perdure.agent.loop.steps import (
     ResolveLostCall,
     Think,
 )
-from perdure.agent.spec import RISK_LEVELS, Agent, Confirmation, ModelSpec
+from perdure.agent.policies import RISK_LEVELS, Confirmation
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.risk import Risk
 from tests.agent.recording import apply_requests, record_next
 from tests.builders import (

@@ -42,7 +42,8 @@ from perdure.agent.loop.steps import (
     Step,
     Think,
 )
-from perdure.agent.spec import ModelSpec, StuckThresholds, SummaryCondenser
+from perdure.agent.policies import StuckThresholds
+from perdure.agent.spec import ModelSpec, SummaryCondenser
 from perdure.events.control import InterruptEvent, PauseEvent
 from perdure.events.event import AnyEvent
 from perdure.events.usage import Usage

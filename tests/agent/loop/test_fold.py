@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from perdure.agent.loop.evolve import evolve, fold
 from perdure.agent.loop.state import State
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.policies import StuckThresholds
 from perdure.agent.view.seq_ranges import merge_ranges
 from perdure.events.entry import Entry
 from perdure.events.event import answered_action_id

@@ -15,7 +15,7 @@ from perdure.agent.loop.inbox import (
 from perdure.agent.loop.limits import WARNING_EVENTS, find_reached_limit, warn_of_limit
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import Act, Record, Step, Think
-from perdure.agent.spec import Limits
+from perdure.agent.policies import Limits
 from perdure.events.usage import Usage
 from tests.agent.recording import apply_requests, events_of_step
 from tests.builders import (

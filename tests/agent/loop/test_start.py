@@ -5,7 +5,7 @@ from pydantic_core import to_json
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import ConversationStatus, PendingCall, Start, build_status
 from perdure.agent.loop.state import State
-from perdure.agent.spec import Confirmation
+from perdure.agent.policies import Confirmation
 from perdure.events.usage import Usage
 from tests.builders import (
     CONVERSATION,

@@ -16,7 +16,8 @@ from perdure.agent.loop.state import (
     postpone_condensing,
     update_notes,
 )
-from perdure.agent.spec import Limits, McpServer, ModelSpec
+from perdure.agent.policies import Limits
+from perdure.agent.spec import McpServer, ModelSpec
 from perdure.events.control import PauseEvent, StuckEvent
 from perdure.events.event import AnyEvent
 from perdure.events.tools import ActionEvent

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.agent.loop.inbox import StuckFinding
 from perdure.agent.loop.stuck import (
     RecentEvent,
-    StuckEvidence,
     add_recent,
     detect_stuck,
     warn_of_stuck,
 )
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.policies import StuckThresholds
 from perdure.events.content import Message
 from perdure.events.control import InterruptEvent, PauseEvent
 from perdure.events.event import Event
@@ -62,14 +62,15 @@ def traces(events: Sequence[Event], thresholds: StuckThresholds = USUAL) -> tupl
 
 def detect(
     events: Sequence[Event], waits: Sequence[str] = (), **thresholds: int
-) -> StuckEvidence | None:
+) -> StuckFinding | None:
     asked = StuckThresholds(**thresholds)
     return detect_stuck(traces(events, asked), asked, waits)
 
 
 def warning_for(events: Sequence[Event], **thresholds: int) -> str | None:
     asked = StuckThresholds(**thresholds)
-    return warn_of_stuck(traces(events, asked), asked)
+    warning = warn_of_stuck(traces(events, asked), asked)
+    return warning.text if warning else None
 
 
 def call_each(*results: Event) -> list[Event]:
@@ -85,7 +86,7 @@ FRO: list[Event] = [action("write"), observation(ID, "write", "done")]
 
 def test_the_same_action_with_the_same_observation_four_times_is_a_circle() -> None:
     assert detect([user(), *SAME * 3]) is None
-    found = StuckEvidence(pattern="action_observation", first_seq=1, last_seq=8, count=4)
+    found = StuckFinding(pattern="action_observation", first_seq=1, last_seq=8, count=4)
     assert detect([user(), *SAME * 4]) == found
 
 
@@ -105,12 +106,12 @@ def test_a_failing_action_is_warned_of_at_the_third_and_stuck_at_the_fourth() ->
     assert "`look` was called 3 times in a row" in said
     assert detect(FAILING * 3) is None
     assert warning_for(FAILING * 4) is None
-    found = StuckEvidence(pattern="action_observation", first_seq=0, last_seq=7, count=4)
+    found = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
     assert detect(FAILING * 4) == found
 
 
 def test_an_action_that_fails_in_other_words_every_time_is_stuck_too() -> None:
-    found = StuckEvidence(pattern="action_error", first_seq=0, last_seq=7, count=4)
+    found = StuckFinding(pattern="action_error", first_seq=0, last_seq=7, count=4)
     assert detect(call_each(*[error(ID, words=f"line {nth}") for nth in range(4)])) == found
 
 
@@ -142,7 +143,7 @@ def test_the_agent_is_warned_again_of_another_failure() -> None:
 
 def test_three_messages_in_a_row_are_a_monologue_whatever_they_say() -> None:
     assert detect([agent("a"), agent("b")]) is None
-    found = StuckEvidence(pattern="monologue", first_seq=1, last_seq=3, count=3)
+    found = StuckFinding(pattern="monologue", first_seq=1, last_seq=3, count=3)
     assert detect([user(), agent("a"), agent("b"), agent("c")]) == found
 
 
@@ -168,7 +169,7 @@ def test_bookkeeping_does_not_count() -> None:
 
 def test_two_pairs_that_alternate_over_six_are_a_circle() -> None:
     assert detect([*(TO + FRO) * 2, *TO]) is None
-    found = StuckEvidence(pattern="alternating", first_seq=0, last_seq=11, count=6)
+    found = StuckFinding(pattern="alternating", first_seq=0, last_seq=11, count=6)
     assert detect((TO + FRO) * 3) == found
 
 
@@ -180,7 +181,7 @@ def test_three_things_in_turn_are_no_alternation() -> None:
 def test_calls_and_results_of_a_batch_are_paired_by_position() -> None:
     calls: list[Event] = [action(call_id=f"call_{nth}") for nth in range(4)]
     seen: list[Event] = [observation(ID, call_id=f"call_{nth}") for nth in range(4)]
-    found = StuckEvidence(pattern="action_observation", first_seq=0, last_seq=7, count=4)
+    found = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
     assert detect(calls + seen) == found
 
 
@@ -238,7 +239,7 @@ def test_thresholds_are_kept() -> None:
 def test_one_pair_over_and_over_is_judged_by_its_own_threshold() -> None:
     assert detect(SAME * 9, action_observation=10) is None
     refused = [*SAME * 3, action(), rejection(ID), *SAME * 3]
-    found = StuckEvidence(pattern="alternating", first_seq=1, last_seq=13, count=6)
+    found = StuckFinding(pattern="alternating", first_seq=1, last_seq=13, count=6)
     assert detect(refused) == found
 
 

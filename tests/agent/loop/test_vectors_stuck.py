@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perdure.agent.loop.stuck import RecentEvent, add_recent, detect_stuck, warn_of_stuck
-from perdure.agent.spec import StuckThresholds
+from perdure.agent.policies import StuckThresholds
 from perdure.events.actions import ThinkAction
 from perdure.events.content import Message
 from perdure.events.control import PauseEvent

@@ -17,12 +17,11 @@ from perdure.agent.spec import (
 from perdure.agent.view.condense.condensation import CondensationInput
 from perdure.agent.view.condense.plan import (
     CondensationPlan,
-    CondenseReason,
     plan_condensation,
     plan_remainder,
 )
 from perdure.agent.view.condense.prompt import plan_first_part
-from perdure.agent.view.condense.thresholds import exceeds_threshold
+from perdure.agent.view.condense.thresholds import CondenseReason, exceeds_threshold
 from perdure.agent.view.view import View
 from perdure.events.condensation import Condensation
 from perdure.events.entry import Entry

@@ -13,11 +13,12 @@ from perdure.agent.view.condense.masking import OLD_RESULT_NOTE
 from perdure.agent.view.transcript import Transcript
 from perdure.events.event import AnyEvent
 from tests.builders import action, agent, id_of, observation, prompt, user, with_ids
+from tests.logs import add_events
 
 
 def seen(condenser: CondenserSpec, *events: AnyEvent) -> list[Any]:
     transcript = Transcript(condenser)
-    transcript.extend(with_ids(events))
+    add_events(transcript.view, with_ids(events))
     return [message["content"] or "calls" for message in transcript.messages()]
 
 

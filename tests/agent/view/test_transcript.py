@@ -28,13 +28,13 @@ from tests.builders import (
     user,
     with_ids,
 )
-from tests.logs import recall_event, system_message
+from tests.logs import add_events, recall_event, system_message
 
 
 def shown(*events: AnyEvent) -> list[ChatMessage]:
     """Return the messages for a model from a log that begins with these events."""
     transcript = Transcript()
-    transcript.extend(with_ids(events))
+    add_events(transcript.view, with_ids(events))
     return transcript.messages()
 
 
@@ -212,7 +212,7 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
         tools=(tool("look", repeatable=True),),
         dynamic_context=TextContent(text="It is raining."),
     )
-    transcript.extend(with_ids([opened_event(), user("hi"), told]))
+    add_events(transcript.view, with_ids([opened_event(), user("hi"), told]))
     assert transcript.messages() == [
         {
             "role": "system",
@@ -348,7 +348,7 @@ def test_a_summary_has_the_role_of_a_user() -> None:
 def test_a_forgotten_system_prompt_stays_in_force() -> None:
     made = Condensation(timestamp=TIMESTAMP, forgotten_event_ids=(id_of(0), id_of(1)))
     transcript = Transcript()
-    transcript.extend(with_ids([prompt(), user("hi"), made]))
+    add_events(transcript.view, with_ids([prompt(), user("hi"), made]))
     assert transcript.messages() == [{"role": "system", "content": "Be careful."}]
     assert [tool["function"]["name"] for tool in transcript.tools] == ["look", "write", "finish"]
 

@@ -6,8 +6,8 @@ import pytest
 
 from perdure.agent.spec import SummaryCondenser
 from perdure.agent.view.condense.condensation import CondensationInput
-from perdure.agent.view.condense.plan import CondenseReason, plan_condensation
-from perdure.agent.view.condense.thresholds import exceeds_threshold
+from perdure.agent.view.condense.plan import plan_condensation
+from perdure.agent.view.condense.thresholds import CondenseReason, exceeds_threshold
 from perdure.events.condensation import Condensation
 from perdure.events.entry import Entry, make_entry
 from tests.builders import ORIGIN, TIMESTAMP

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from perdure.agent.view.transcript import ChatMessage, Transcript
-from perdure.agent.view.view import build_view
+from tests.logs import add_events, build_view
 from tests.openhands import load_cases, translate
 
 CASES = load_cases("view")
@@ -40,7 +40,7 @@ def test_the_messages_agree_with_the_vectors_in_order(case: dict[str, Any]) -> N
     * A rejection is worded otherwise.
     """
     transcript = Transcript()
-    transcript.extend(translate(case["events"]))
+    add_events(transcript.view, translate(case["events"]))
     ours = [brief(message) for message in transcript.messages()]
     calls = [
         [call["id"] for call in message["tool_calls"]]
@@ -56,7 +56,7 @@ def test_all_vectors_are_present_and_most_messages_agree_unordered() -> None:
     same = 0
     for case in CASES:
         transcript = Transcript()
-        transcript.extend(translate(case["events"]))
+        add_events(transcript.view, translate(case["events"]))
         ours = merged([brief(message) for message in transcript.messages()])
         same += ours == merged([tuple(one) for one in case["expect"]["messages"]])
     assert same == 110

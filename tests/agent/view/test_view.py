@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agent.view.cut_points import ViewEvent
-from perdure.agent.view.view import View, build_view, make_summary
+from perdure.agent.view.view import View, make_summary
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.content import ThinkingBlock
 from perdure.events.entry import Entry
@@ -27,7 +27,15 @@ from tests.builders import (
     user,
     with_ids,
 )
-from tests.logs import ANSWERS, LogWriter, condensed_logs, condensing_writers, logs, recall_event
+from tests.logs import (
+    ANSWERS,
+    LogWriter,
+    build_view,
+    condensed_logs,
+    condensing_writers,
+    logs,
+    recall_event,
+)
 
 
 def condensation(*forgotten: int, summary: str | None = "S", offset: int = 1) -> Condensation:

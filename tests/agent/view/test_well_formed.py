@@ -20,7 +20,7 @@ from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent
-from tests.logs import ANSWERS, condensed_logs, logs
+from tests.logs import ANSWERS, add_events, condensed_logs, logs
 
 SHOWING: list[CondenserSpec] = [
     NoCondenser(),
@@ -57,7 +57,7 @@ def test_a_prompt_is_well_formed_at_every_moment(
 ) -> None:
     transcript = Transcript(condenser)
     for entry in log:
-        transcript.add(entry.event)
+        transcript.view.add(entry.event)
         check_well_formed(transcript.messages())
 
 
@@ -66,7 +66,7 @@ def test_every_message_is_there_once_and_in_order(log: list[Entry]) -> None:
     transcript, heard = Transcript(), []
     for entry in log:
         event = entry.event
-        transcript.add(event)
+        transcript.view.add(event)
         if isinstance(event, MessageEvent) and event.source != "agent":
             said = "message" if event.source == "user" else "nudge"
             heard.append(f"{said} {entry.seq}")
@@ -82,10 +82,10 @@ def test_a_transcript_grows_as_if_it_were_made_at_once(
     events = [entry.event for entry in log]
     cut = data.draw(st.integers(0, len(events)))
     whole, grown = Transcript(), Transcript()
-    whole.extend(events)
-    grown.extend(events[:cut])
+    add_events(whole.view, events)
+    add_events(grown.view, events[:cut])
     grown.messages().clear()  # the list is the caller's
-    grown.extend(events[cut:])
+    add_events(grown.view, events[cut:])
     assert grown.messages() == whole.messages()
     assert grown.tools == whole.tools
 
@@ -95,7 +95,7 @@ def test_a_batch_is_shown_when_every_call_has_its_result_and_else_not_at_all(
     log: list[Entry],
 ) -> None:
     transcript = Transcript()
-    transcript.extend(entry.event for entry in log)
+    add_events(transcript.view, (entry.event for entry in log))
     shown = {event.id for event in transcript.view.events}
     calls = [len(one["tool_calls"]) for one in transcript.messages() if one.get("tool_calls")]
     expected = [batch for batch in batches(log) if whole(batch, log)]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from perdure.agent.spec import Confirmation, McpServer, ModelSpec
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import McpServer, ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options, parse_confirmation
 from perdure.cli.assignments import parse_assignments
 from perdure.cli.mcp_file import read_servers

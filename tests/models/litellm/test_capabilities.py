@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from perdure.agent.spec import ModelSpec
-from perdure.models.litellm.capabilities import Capabilities
 from perdure.models.litellm.client import LiteLLM
-from perdure.models.litellm.route import find_route
+from perdure.models.litellm.route import Capabilities, find_route
 from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 from tests.models.requests import Fixed, completion, user

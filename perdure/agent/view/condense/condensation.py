@@ -1,6 +1,7 @@
 """The condensation that a plan becomes."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from perdure.agent.view.condense.plan import CondensationPlan, TokensById
 from perdure.agent.view.cut_points import ViewEvent
@@ -55,15 +56,14 @@ class CondensationInput:
             summary_offset=None if summary is None else self.view.summary_offset(plan.start),
             llm_response_id=llm_response_id,
             forgotten_size=sum(self.tokens[event.id] for event in forgotten),
-            summary_size=None if summary is None else estimate_summary_tokens(summary),
+            summary_size=None if summary is None else _estimate_tokens(summary),
         )
         return condensation.model_copy(
             update={"forgotten_seqs": _unneeded_seqs(self.entries, condensation)}
         )
 
 
-def estimate_summary_tokens(summary: str) -> int:
-    """Estimate the tokens of a summary."""
+def _estimate_tokens(summary: str) -> int:
     return max(1, len(summary.encode()) // 4)
 
 
@@ -71,9 +71,7 @@ def _id_and_tokens(entry: Entry) -> tuple[str, int]:
     """Return the id that the entry has in a view, and its tokens there."""
     event = entry.event
     if isinstance(event, Condensation):
-        return make_summary(event).id, event.summary_size or estimate_summary_tokens(
-            event.summary or ""
-        )
+        return make_summary(event).id, event.summary_size or _estimate_tokens(event.summary or "")
     return event.id, estimate_tokens(entry)
 
 
@@ -84,17 +82,21 @@ def _unneeded_seqs(entries: Sequence[Entry], condensation: Condensation) -> SeqR
     ranges of successive condensations join. They are valid only if a log without these slots gives
     the same view; an earlier summary placed by its offset among the forgotten events would move.
     """
-    whole = View()
-    whole.add_entries(entries)
-    whole.add(condensation)
+    whole = _condensed_view(entries, condensation)
     needed = _needed_seqs(entries, whole)
     ranges = tuple(_forgotten_runs(entries, needed, set(condensation.forgotten_event_ids)))
-    reduced = View()
-    reduced.add_entries(entry for entry in entries if not _lies_in(entry.seq, ranges))
-    reduced.add(condensation)
-    return (
-        ranges if reduced.remaining == whole.remaining and reduced.events == whole.events else None
-    )
+    unneeded = {seq for first, last in ranges for seq in range(first, last + 1)}
+    others = [entry for entry in entries if entry.seq not in unneeded]
+    reduced = _condensed_view(others, condensation)
+    same = reduced.remaining == whole.remaining and reduced.events == whole.events
+    return ranges if same else None
+
+
+def _condensed_view(entries: Sequence[Entry], condensation: Condensation) -> View:
+    view = View()
+    view.add_entries(entries)
+    view.add(condensation)
+    return view
 
 
 def _needed_seqs(entries: Sequence[Entry], view: View) -> set[int]:
@@ -114,23 +116,11 @@ def _forgotten_runs(
     entries: Sequence[Entry], needed: set[int], forgotten: set[str]
 ) -> Iterable[tuple[int, int]]:
     """Yield the runs of slots with no needed and at least one forgotten event."""
-    run: list[int] = []
-    has_forgotten = False
-    for entry in entries:
-        if entry.seq in needed:
-            if has_forgotten:
-                yield run[0], run[-1]
-            run, has_forgotten = [], False
-            continue
-        run.append(entry.seq)
-        has_forgotten = has_forgotten or _view_id(entry) in forgotten
-    if has_forgotten:
-        yield run[0], run[-1]
+    for is_needed, group in groupby(entries, lambda entry: entry.seq in needed):
+        run = list(group)
+        if not is_needed and any(_view_id(entry) in forgotten for entry in run):
+            yield run[0].seq, run[-1].seq
 
 
 def _view_id(entry: Entry) -> str:
     return _id_and_tokens(entry)[0]
-
-
-def _lies_in(seq: int, ranges: SeqRanges) -> bool:
-    return any(first <= seq <= last for first, last in ranges)

@@ -1,16 +1,16 @@
 """The visible part of a view: a prompt leaves out the rest, although it is not forgotten."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from perdure.agent.spec import (
     BrowserMaskingCondenser,
     CondenserSpec,
     MaskingCondenser,
-    PipelineCondenser,
     RecentCondenser,
 )
+from perdure.agent.view.condense.thresholds import flatten_condenser
 from perdure.agent.view.cut_points import ViewEvent, find_cut_points
 from perdure.agent.view.view import View
 from perdure.events.content import join_text
@@ -20,40 +20,31 @@ from perdure.events.tools import ObservationEvent
 OLD_RESULT_NOTE = (
     "[This result was left out because it is old. Call the tool again if you need it.]"
 )
+LONG_RESULT_NOTE = (
+    "[This result was left out: it has {size:,} characters, and {limit:,} are shown at most. Ask "
+    "for a smaller part of it.]"
+)
 
 
-@dataclass(frozen=True)
-class VisibleView:
+class VisibleView(NamedTuple):
     """The events of a prompt; `notes` replace the content of results, by their ids."""
 
     events: Sequence[ViewEvent]
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str]
 
 
 def mask_view(view: View, condenser: CondenserSpec) -> VisibleView:
-    """Apply the condenser's masks to the view."""
-    return _apply_mask(VisibleView(view.events), condenser, view)
-
-
-def _apply_mask(visible: VisibleView, condenser: CondenserSpec, view: View) -> VisibleView:
-    match condenser:
-        case RecentCondenser():
-            return VisibleView(_select_recent(visible.events, condenser, view), visible.notes)
-        case MaskingCondenser():
-            return VisibleView(
-                visible.events, {**visible.notes, **dict(_mask_results(visible.events, condenser))}
-            )
-        case BrowserMaskingCondenser():
-            return VisibleView(
-                visible.events,
-                {**visible.notes, **dict(_mask_browser_results(visible.events, condenser))},
-            )
-        case PipelineCondenser():
-            for inner in condenser.condensers:
-                visible = _apply_mask(visible, inner, view)
-            return visible
-        case _:
-            return visible
+    events: Sequence[ViewEvent] = view.events
+    notes: dict[str, str] = {}
+    for it in flatten_condenser(condenser):
+        match it:
+            case RecentCondenser():
+                events = _select_recent(events, it, view)
+            case MaskingCondenser():
+                notes |= _mask_results(events, it)
+            case BrowserMaskingCondenser():
+                notes |= _mask_browser_results(events, it)
+    return VisibleView(events, notes)
 
 
 def _select_recent(
@@ -87,14 +78,7 @@ def _mask_results(
         if at < old:
             yield event.id, OLD_RESULT_NOTE
         elif condenser.max_chars is not None and size > condenser.max_chars:
-            yield event.id, _long_result_note(size, condenser.max_chars)
-
-
-def _long_result_note(size: int, limit: int) -> str:
-    return (
-        f"[This result was left out: it has {size:,} characters, and {limit:,} are shown at most. "
-        "Ask for a smaller part of it.]"
-    )
+            yield event.id, LONG_RESULT_NOTE.format(size=size, limit=condenser.max_chars)
 
 
 def _mask_browser_results(

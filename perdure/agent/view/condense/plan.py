@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from perdure.agent.spec import (
     AmortizedCondenser,
     CondenserSpec,
     CustomCondenser,
     NoCondenser,
-    PipelineCondenser,
     SummaryCondenser,
 )
 from perdure.agent.view.condense.masking import count_prompt_events, mask_view
-from perdure.agent.view.condense.thresholds import exceeds_threshold
+from perdure.agent.view.condense.thresholds import (
+    CondenseReason,
+    exceeds_threshold,
+    flatten_condenser,
+)
 from perdure.agent.view.cut_points import ViewEvent
 from perdure.agent.view.view import View
 from perdure.events.condensation import CondensationSummaryEvent
 
-CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
 ForgettingCondenser: TypeAlias = AmortizedCondenser | SummaryCondenser
 TokensById: TypeAlias = Mapping[str, int]
 """Estimated tokens of the events of a view, by their ids."""
@@ -62,25 +64,22 @@ def plan_condensation(
     or tokens. Custom condensers plan by their `planners`. Raises BadPlan.
     """
     if reason == "size":
-        plans = (_plan_by_size(view, it, tokens, planners) for it in _flatten(condenser))
-        return next((plan for plan in plans if plan is not None), None)
+        plans = (_plan_by_size(view, it, tokens, planners) for it in flatten_condenser(condenser))
+        return next(filter(None, plans), None)
     if isinstance(condenser, NoCondenser):
         return None
     customs = custom_condensers(condenser)
     plans = (_plan_custom(view, it, tokens, reason, planners) for it in customs)
-    if (plan := next((plan for plan in plans if plan is not None), None)) is not None:
+    if plan := next(filter(None, plans), None):
         return plan
     visible = len(mask_view(view, condenser).events)
-    summarizer = next(
-        (it for it in _forgetting_condensers(condenser) if isinstance(it, SummaryCondenser)),
-        None,
-    )
+    singles = flatten_condenser(condenser)
+    summarizer = next((it for it in singles if isinstance(it, SummaryCondenser)), None)
     if summarizer is None:
-        amortized = next(iter(_forgetting_condensers(condenser)), AmortizedCondenser())
-        return _plan_half(view, amortized, visible, tokens)
-    return (
-        _plan_half(view, summarizer, visible, tokens) if overflows < 2 else None
-    ) or _plan_reset(view, summarizer, tokens)
+        amortized = (it for it in singles if isinstance(it, AmortizedCondenser))
+        return _plan_half(view, next(amortized, AmortizedCondenser()), visible, tokens)
+    half = _plan_half(view, summarizer, visible, tokens) if overflows < 2 else None
+    return half or _plan_reset(view, summarizer, tokens)
 
 
 def plan_remainder(
@@ -102,28 +101,22 @@ def count_removed(view: View, start: int, end: int) -> int:
 
 
 def custom_condensers(condenser: CondenserSpec) -> Iterator[CustomCondenser]:
-    return (it for it in _flatten(condenser) if isinstance(it, CustomCondenser))
-
-
-def _flatten(condenser: CondenserSpec) -> tuple[CondenserSpec, ...]:
-    return condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
-
-
-def _forgetting_condensers(condenser: CondenserSpec) -> tuple[ForgettingCondenser, ...]:
-    """Return the condensers that forget events for good."""
-    kinds = AmortizedCondenser | SummaryCondenser
-    return tuple(it for it in _flatten(condenser) if isinstance(it, kinds))
+    return (it for it in flatten_condenser(condenser) if isinstance(it, CustomCondenser))
 
 
 def _plan_by_size(
     view: View, condenser: CondenserSpec, tokens: TokensById, planners: Mapping[str, Planner]
 ) -> CondensationPlan | None:
-    if not exceeds_threshold(condenser, len(view.events), _sum_tokens(view.events, tokens)):
+    if not _exceeds(view, condenser, tokens):
         return None
     if isinstance(condenser, CustomCondenser):
         return _plan_custom(view, condenser, tokens, "size", planners)
     assert isinstance(condenser, ForgettingCondenser), "only these have a threshold"
     return _plan_middle(view, condenser, _tail_within_limits(view, condenser, tokens))
+
+
+def _exceeds(view: View, condenser: CondenserSpec, tokens: TokensById) -> bool:
+    return exceeds_threshold(condenser, len(view.events), _sum_tokens(view.events, tokens))
 
 
 def _plan_custom(
@@ -133,7 +126,6 @@ def _plan_custom(
     reason: CondenseReason,
     planners: Mapping[str, Planner],
 ) -> CondensationPlan | None:
-    """Return the plan of a custom condenser. Raises BadPlan."""
     plan = planners[condenser.function](view, tokens, reason)
     if plan is None:
         return None
@@ -149,7 +141,7 @@ def _plan_half(
 ) -> CondensationPlan | None:
     """Leave half of what is visible, or as much as the thresholds allow."""
     tail = _tail_for_half(visible, condenser)
-    if exceeds_threshold(condenser, len(view.events), _sum_tokens(view.events, tokens)):
+    if _exceeds(view, condenser, tokens):
         tail = min(tail, _tail_within_limits(view, condenser, tokens))
     if isinstance(condenser, AmortizedCondenser):  # no summary could stand for all events
         tail = max(0, tail)
@@ -186,13 +178,10 @@ def _plan_middle(view: View, condenser: ForgettingCondenser, tail: int) -> Conde
     cut_points, size = view.cut_points, len(view.events)
     start = cut_points.at_or_after(max(condenser.keep_first, count_prompt_events(view.events)))
     end = cut_points.at_or_after(size - tail)
-    if (
-        start is None
-        or end is None
-        or count_removed(view, start, end) < _min_removed(condenser, size)
-    ):
+    if start is None or end is None:
         return None
-    return CondensationPlan(start, end, condenser)
+    enough = count_removed(view, start, end) >= _min_removed(condenser, size)
+    return CondensationPlan(start, end, condenser) if enough else None
 
 
 def _min_removed(condenser: ForgettingCondenser, size: int) -> float:

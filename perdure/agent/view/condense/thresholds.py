@@ -1,5 +1,7 @@
 """The thresholds of condensers; the sandbox of every conversation's workflow loads this module."""
 
+from typing import Literal, TypeAlias
+
 from perdure.agent.spec import (
     AmortizedCondenser,
     CondenserSpec,
@@ -8,16 +10,19 @@ from perdure.agent.spec import (
     SummaryCondenser,
 )
 
+CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
+"""The reason to condense: the condenser's thresholds, the model's context window, or a user."""
+
+
+def flatten_condenser(condenser: CondenserSpec) -> tuple[CondenserSpec, ...]:
+    return condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
+
 
 def exceeds_threshold(condenser: CondenserSpec, events: int, tokens: int) -> bool:
     """Check whether a view of so many events and estimated tokens is to be condensed."""
-    match condenser:
-        case AmortizedCondenser():
-            return events > condenser.max_size
-        case SummaryCondenser() | CustomCondenser():
-            too_long = condenser.max_tokens is not None and tokens > condenser.max_tokens
-            return events > condenser.max_size or too_long
-        case PipelineCondenser():
-            return any(exceeds_threshold(inner, events, tokens) for inner in condenser.condensers)
-        case _:
-            return False
+    for it in flatten_condenser(condenser):
+        if isinstance(it, AmortizedCondenser | SummaryCondenser | CustomCondenser):
+            max_tokens = None if isinstance(it, AmortizedCondenser) else it.max_tokens
+            if events > it.max_size or (max_tokens is not None and tokens > max_tokens):
+                return True
+    return False
