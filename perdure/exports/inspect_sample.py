@@ -1,5 +1,6 @@
 """A conversation as a sample of an Inspect log, alone or as one of a batch."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,17 +8,25 @@ from typing import Any
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
+from perdure.events.tools import AgentErrorEvent, UserRejectObservation
 from perdure.events.usage import Usage
-from perdure.exports.chat import turn_messages
+from perdure.exports.chat import ChatMessage, turn_messages
+from perdure.exports.content import content_items, plain_text
 from perdure.exports.format import ExportMetadata
-from perdure.exports.inspect_messages import format_message
 from perdure.exports.json_text import json_document
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
-from perdure.exports.turns import Turn, turns
+from perdure.exports.turns import Call, Turn, turns
 
 DEFAULT_GRADER = "grader"
 """Name of a grading model that was not named."""
+
+ERROR_TYPES = {
+    "unknown_tool": "parsing",
+    "bad_arguments": "parsing",
+    "interrupted": "cancelled",
+}
+"""Inspect's types for our errors of calls; all others are unknown."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +50,6 @@ class SampleMetadata:
     seconds: float = 0.0
     turns: int = 0
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of the sample; some of them are in its summary, shortened."""
-        optional = {
-            "scores": self.scores or None,
-            "error": None if self.error is None else format_error(self.error),
-            "error_retries": [format_error(error) for error in self.retries] or None,
-            "limit": self.limit,
-        }
-        counted = {"total_time": self.seconds, "turn_count": self.turns}
-        return {name: value for name, value in optional.items() if value is not None} | counted
-
 
 class SampleWriter:
     """Writes a sample, and collects the fields that follow its messages."""
@@ -62,6 +60,7 @@ class SampleWriter:
         self.conversation = conversation
         self.metadata = metadata
         self.totals = Totals()
+        self.model = conversation.model or "unknown"
         self.count = 0
         self.input = ""
         self.last: dict[str, Any] | None = None
@@ -75,7 +74,7 @@ class SampleWriter:
         for turn in turns(self.totals.count(entries)):
             self._record_event(turn)
             for message in turn_messages(turn):
-                formatted = format_message(message, turn)
+                formatted = _format_message(message, turn)
                 self.count += 1
                 self.last = formatted if formatted["role"] == "assistant" else self.last
                 yield formatted
@@ -93,20 +92,8 @@ class SampleWriter:
 
     @property
     def head(self) -> dict[str, Any]:
-        trial = self.metadata or SampleMetadata(self.conversation.conversation_id)
-        return {"id": trial.id, "epoch": trial.epoch, "target": trial.target}
-
-    @property
-    def status_fields(self) -> dict[str, Any]:
-        """The status that the conversation ended in."""
-        conversation = self.conversation
-        fields = {
-            "status": conversation.status,
-            "reason": conversation.reason,
-            "title": conversation.title,
-        }
-        fields |= {"unreadable": self.totals.unreadable_note}
-        return {key: value for key, value in fields.items() if value}
+        sample = self.metadata or SampleMetadata(self.conversation.conversation_id)
+        return {"id": sample.id, "epoch": sample.epoch, "target": sample.target}
 
     @property
     def error(self) -> str | None:
@@ -116,63 +103,111 @@ class SampleWriter:
             return None
         return self.conversation.reason or self.conversation.status
 
+    def _status_fields(self) -> dict[str, Any]:
+        names = ("status", "reason", "title")
+        fields = {name: getattr(self.conversation, name) for name in names}
+        fields["unreadable"] = self.totals.unreadable_note
+        return {key: value for key, value in fields.items() if value}
+
     def _tail(self) -> dict[str, Any]:
-        fields = {
+        status, sample = self._status_fields(), self.metadata
+        return {
             "input": self.input,
             "output": self._output(),
-            "metadata": self.status_fields if self.metadata is None else self.metadata.metadata,
-            "store": {} if self.metadata is None else {"perdure": self.status_fields},
+            "metadata": sample.metadata if sample else status,
+            "store": {"perdure": status} if sample else {},
             "events": self.events,
-            **self.usage_fields,
+            **self._usage_fields(),
             "uuid": self.conversation.conversation_id,
+            **({"scores": sample.scores} if sample and sample.scores else {}),
+            **format_error(self.error),
+            **(_attempt_fields(sample) if sample else {}),
         }
-        if self.metadata is not None:
-            return fields | self.metadata.fields()
-        return fields | ({"error": format_error(self.error)} if self.error else {})
 
-    @property
     def summary(self) -> dict[str, Any]:
-        error = {"error": self.error} if self.error else {}
-        fields = {
+        return {
             **self.head,
             "input": self.input,
-            "metadata": self.status_fields,
-            **self.usage_fields,
-            **error,
+            "metadata": self._status_fields(),
+            **self._usage_fields(),
+            **({"error": self.error} if self.error else {}),
+            "completed": True,
+            "message_count": self.count,
         }
-        return fields | {"completed": True, "message_count": self.count}
 
-    @property
     def usage_by_model(self) -> dict[str, Usage]:
-        """Usage by model."""
-        usages = {model or self.model: usage for model, usage in self.totals.by_model.items()}
-        if self.metadata is None:
-            return usages
-        if not usages and self.metadata.spent:
+        usages: defaultdict[str, Usage] = defaultdict(Usage)
+        for (_, model), usage in self.totals.usage.items():
+            usages[model or self.model] += usage
+        if self.metadata and self.metadata.spent and not usages:
             usages[self.metadata.spent.model or self.model] = self.metadata.spent
-        grading = self.metadata.grading
-        if grading:
-            name = grading.model or DEFAULT_GRADER
-            usages[name] = usages.get(name, Usage(model=name)) + grading
+        if self.metadata and (grading := self.metadata.grading):
+            usages[grading.model or DEFAULT_GRADER] += grading
         return usages
 
-    @property
-    def usage_fields(self) -> dict[str, Any]:
+    def _usage_fields(self) -> dict[str, Any]:
         times = format_times(self.totals.first, self.totals.last)
-        return {"model_usage": format_usage(self.usage_by_model), **times}
-
-    @property
-    def model(self) -> str:
-        return self.conversation.model or "unknown"
+        return {"model_usage": format_usage(self.usage_by_model()), **times}
 
     def _output(self) -> dict[str, Any]:
-        if self.last is None:
-            return {"model": self.model, "choices": []}
-        reason = "tool_calls" if self.last.get("tool_calls") else "stop"
-        return {
-            "model": self.model,
-            "choices": [{"message": self.last, "stop_reason": reason}],
-        }
+        reason = "tool_calls" if self.last and self.last.get("tool_calls") else "stop"
+        choices = [{"message": self.last, "stop_reason": reason}] if self.last else []
+        return {"model": self.model, "choices": choices}
+
+
+def _attempt_fields(sample: SampleMetadata) -> dict[str, Any]:
+    retries = [format_error(error)["error"] for error in sample.retries]
+    return {
+        **({"error_retries": retries} if retries else {}),
+        **({"limit": sample.limit} if sample.limit else {}),
+        "total_time": sample.seconds,
+        "turn_count": sample.turns,
+    }
+
+
+def _format_message(message: ChatMessage, turn: Turn) -> dict[str, Any]:
+    content = content_items(message["content"], lambda url: {"type": "image", "image": url})
+    match message["role"]:
+        case "assistant":
+            return _assistant(message, turn, content)
+        case "tool":
+            return _result(message["call"], content)
+        case role:
+            return {"id": turn.event.id, "role": role, "content": content}
+
+
+def _assistant(message: ChatMessage, turn: Turn, content: list[dict[str, Any]]) -> dict[str, Any]:
+    if message["reasoning"]:
+        content = [{"type": "reasoning", "reasoning": message["reasoning"]}, *content]
+    fields = {"id": turn.event.id, "role": "assistant", "content": content, "source": "generate"}
+    if turn.entry.usage and turn.entry.usage.model:
+        fields["model"] = turn.entry.usage.model
+    if turn.calls:
+        fields["tool_calls"] = [_call(call) for call in turn.calls]
+    return fields
+
+
+def _call(call: Call) -> dict[str, Any]:
+    function = {"function": call.action.tool_call.name, "arguments": call.arguments}
+    error = {} if call.action.action else {"parse_error": plain_text(call.result)}
+    return {"id": call.id, **function, "type": "function", **error}
+
+
+def _result(call: Call, content: list[dict[str, Any]]) -> dict[str, Any]:
+    fields = {"role": "tool", "tool_call_id": call.id, "function": call.action.tool_name}
+    id_field = {"id": call.answer.event.id} if call.answer else {}
+    error = {"error": {"type": _error_type(call), "message": plain_text(call.result)}}
+    return {**id_field, **fields, "content": content, **(error if call.failed else {})}
+
+
+def _error_type(call: Call) -> str:
+    match call.answer and call.answer.event:
+        case AgentErrorEvent(classification=classification):
+            return ERROR_TYPES.get(classification, "unknown")
+        case UserRejectObservation():
+            return "approval"
+        case _:
+            return "unknown"
 
 
 def format_usage(usages: dict[str, Usage]) -> dict[str, Any]:
@@ -198,5 +233,7 @@ def format_times(first: str, last: str) -> dict[str, str]:
     return {"started_at": first, "completed_at": last} if first else {}
 
 
-def format_error(message: str) -> dict[str, str]:
-    return {"message": message, "traceback": "", "traceback_ansi": ""}
+def format_error(message: str | None) -> dict[str, dict[str, str]]:
+    """Return the field of an error; no field if there is none."""
+    error = {"message": message or "", "traceback": "", "traceback_ansi": ""}
+    return {"error": error} if message else {}

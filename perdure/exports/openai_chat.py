@@ -12,11 +12,12 @@ from typing import Any
 
 from perdure.events.content import Content, ImageContent
 from perdure.events.entry import Entry
-from perdure.exports.chat import ChatMessage, chat_content, dialogue_messages, function_of
+from perdure.exports.chat import ChatMessage, dialogue_messages, function_of
+from perdure.exports.content import chat_content, plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
 from perdure.exports.json_text import compact_json
 from perdure.exports.totals import Totals
-from perdure.exports.turns import plain_text, turns
+from perdure.exports.turns import turns
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_FUNCTION_NAME = 64
@@ -35,10 +36,8 @@ def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     for message in messages:
         yield b", " + compact_json(message)
     yield b"]"
-    if totals.tools:
-        yield b', "tools": ' + compact_json(
-            [_with_valid_name(function_of(tool)) for tool in totals.tools.values()]
-        )
+    if tools := [_with_valid_name(function_of(tool)) for tool in totals.tools.values()]:
+        yield b', "tools": ' + compact_json(tools)
     yield b"}\n"
 
 
@@ -84,12 +83,8 @@ def _assistant(message: ChatMessage) -> dict[str, Any]:
 
 def _with_valid_name(call: dict[str, Any]) -> dict[str, Any]:
     """Give a call or a tool a name that is allowed: a model may have made one up."""
-    function = call["function"]
-    return call | {"function": function | {"name": _valid_name(function["name"])}}
-
-
-def _valid_name(name: str) -> str:
-    return _NAME.sub("_", name)[:MAX_FUNCTION_NAME] or "_"
+    name = _NAME.sub("_", call["function"]["name"])[:MAX_FUNCTION_NAME] or "_"
+    return call | {"function": call["function"] | {"name": name}}
 
 
 OPENAI = single_file_format(

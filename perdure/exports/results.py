@@ -9,9 +9,10 @@ from typing import Any
 
 from perdure.events.entry import Entry
 from perdure.exports.chat import ChatMessage, dialogue_messages
+from perdure.exports.content import plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import json_document as json_document
-from perdure.exports.turns import plain_text, turns
+from perdure.exports.json_text import json_document
+from perdure.exports.turns import turns
 
 
 def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
@@ -24,17 +25,9 @@ def messages(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
 
 def _format_message(message: ChatMessage) -> dict[str, Any]:
     content = plain_text(message["content"])
-    match message["role"]:
-        case "assistant":
-            return _assistant(message, content)
-        case "tool":
-            head = {key: message[key] for key in ("role", "tool_call_id", "name")}
-            return head | {"content": content}
-        case role:
-            return {"role": role, "content": content}
-
-
-def _assistant(message: ChatMessage, content: str) -> dict[str, Any]:
+    if message["role"] != "assistant":
+        names = ("role", "tool_call_id", "name")
+        return {name: message[name] for name in names if name in message} | {"content": content}
     calls = [_call(call) for call in message.get("tool_calls", ())] or None
     fields = {
         "content": None if calls else content,
@@ -49,13 +42,8 @@ def _assistant(message: ChatMessage, content: str) -> dict[str, Any]:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    function = call["function"]
-    return {
-        "id": call["id"],
-        "function": {"arguments": function["arguments"], "name": function["name"]},
-        "type": "function",
-        "index": -1,
-    }
+    function = {name: call["function"][name] for name in ("arguments", "name")}
+    return {"id": call["id"], "function": function, "type": "function", "index": -1}
 
 
 RESULTS = single_file_format(
