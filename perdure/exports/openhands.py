@@ -40,21 +40,30 @@ CLASS_PREFIXES = {
 """Beginning of the names of a tool's classes, by the name of the tool."""
 
 FAILURE_KINDS = {
-    "auth": ("auth",),
-    "quota": ("quota", "max_iterations", "max_budget", "max_tokens", "max_events", "deadline"),
-    "rate_limit": ("rate_limit",),
-    "config": ("model_not_found", "bad_request", "tool_not_found"),
-    "transient": ("overloaded", "timeout", "connection", "malformed"),
-    "agent_action": ("unknown_tool", "bad_arguments", "interrupted", "context_overflow"),
-    "internal": ("internal", "tool_raised"),
+    "auth": ("settings", "auth"),
+    "quota": ("settings", "quota max_iterations max_budget max_tokens max_events deadline"),
+    "rate_limit": ("retry", "rate_limit"),
+    "config": ("settings", "model_not_found bad_request tool_not_found"),
+    "transient": ("retry", "overloaded timeout connection malformed"),
+    "agent_action": ("retry", "unknown_tool bad_arguments interrupted context_overflow"),
+    "internal": ("none", "internal tool_raised"),
 }
-"""OpenHands' kinds of failure, each with our codes for it."""
+"""OpenHands' kinds of failure, each with what the user can do, and our codes for it."""
 
-SETTINGS_FAILURES = ("auth", "quota", "config")
-"""Kinds of failure that the user mends in the settings."""
+FAILURES = {
+    code: (kind, action)
+    for kind, (action, codes) in FAILURE_KINDS.items()
+    for code in codes.split()
+}
 
-RETRYABLE_FAILURES = ("rate_limit", "transient", "agent_action")
-"""Kinds of failure that may be gone the next time."""
+_ID = re.compile(r"[0-9a-fA-F-]{8,}")
+"""Ids that OpenHands accepts for an event."""
+
+STATUSES = {"closed": "finished"}
+"""OpenHands' nearest status for the one that it lacks."""
+
+BUILT_IN_TOOLS = ("finish", "think")
+"""Tools that OpenHands' agents have by default."""
 
 
 def openhands_event(event: AnyEvent) -> dict[str, Any]:
@@ -66,7 +75,16 @@ def openhands_event(event: AnyEvent) -> dict[str, Any]:
             pattern = event.model_dump(include={"pattern", "first_seq", "last_seq", "count"})
             return _update(event, "stuck", pattern)
         case RecallEvent():
-            return openhands_event(_message(event))
+            content = (TextContent(text=event.content),) if event.content else ()
+            message = MessageEvent(
+                id=event.id,
+                timestamp=event.timestamp,
+                source=event.source,
+                llm_message=Message(role="user", content=content),
+                activated_skills=event.skills,
+                sender="recall",
+            )
+            return _fields(message)
         case SystemPromptEvent():
             return _fields(event) | {"tools": [_tool(tool) for tool in event.tools]}
         case AgentErrorEvent():
@@ -97,21 +115,8 @@ def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str,
     }
 
 
-def _message(event: RecallEvent) -> MessageEvent:
-    content = (TextContent(text=event.content),) if event.content else ()
-    return MessageEvent(
-        id=event.id,
-        timestamp=event.timestamp,
-        source=event.source,
-        llm_message=Message(role="user", content=content),
-        activated_skills=event.skills,
-        sender="recall",
-    )
-
-
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    hints = tool.annotations.model_dump()
-    head = {"description": tool.description, "annotations": hints}
+    head = {"description": tool.description, "annotations": tool.annotations.model_dump()}
     if name := CLASS_PREFIXES.get(tool.name):
         return head | _classes(f"{name}Tool", name)
     schema = {"name": tool.name, "inputSchema": tool.parameters}
@@ -119,28 +124,12 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def _classes(kind: str, name: str) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "action_type": f"{name}Action",
-        "observation_type": f"{name}Observation",
-    }
+    return {"kind": kind, "action_type": f"{name}Action", "observation_type": f"{name}Observation"}
 
 
 def _failure(code: str) -> dict[str, Any]:
-    kind = next((kind for kind, codes in FAILURE_KINDS.items() if code in codes), "unknown")
-    retried = kind in RETRYABLE_FAILURES
-    action = "retry" if retried else "settings" if kind in SETTINGS_FAILURES else "none"
-    return {"kind": kind, "retryable": retried, "user_action": action}
-
-
-_ID = re.compile(r"[0-9a-fA-F-]{8,}")
-"""Ids that OpenHands accepts for an event."""
-
-STATUSES = {"closed": "finished"}
-"""OpenHands' nearest status for the one that it lacks."""
-
-BUILT_IN_TOOLS = ("finish", "think")
-"""Tools that OpenHands' agents have by default."""
+    kind, action = FAILURES.get(code, ("unknown", "none"))
+    return {"kind": kind, "retryable": action == "retry", "user_action": action}
 
 
 def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:

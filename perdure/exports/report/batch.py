@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from perdure.evaluation.result import SampleResult
 from perdure.evaluation.score import metric_number
-from perdure.evaluation.statistics import MAX_BOOTSTRAP_VALUES, normal_interval
+from perdure.evaluation.statistics import MAX_BOOTSTRAP_VALUES
 from perdure.evaluation.summary import Group, Measure, Summary
 from perdure.exports.report.collect import BatchDescription, Collected, RowKind
 from perdure.exports.report.formatting import (
@@ -22,7 +22,7 @@ from perdure.exports.report.formatting import (
     shorten,
 )
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import Bar, BarChart, bar_chart, histogram_plot
+from perdure.exports.report.plots import BarChart, bar_chart, histogram_plot, mean_bar
 from perdure.exports.report.settings import settings_of, specification
 
 MAX_MEASURES = 100
@@ -163,17 +163,12 @@ def _labels(measure: Measure) -> Iterator[tuple[str, ...]]:
 
 def _chart(measure: Measure, key: str, groups: dict[str, Group]) -> BarChart | None:
     name = shorten(metric_name(measure.scorer, measure.metric))
-    bars = [_bar(value, groups[value]) for value in sorted(groups, key=number_first)]
+    bars = [
+        mean_bar(value, groups[value].mean, groups[value].standard_error, groups[value].samples)
+        for value in sorted(groups, key=number_first)
+    ]
     limits = (0.0, 1.0) if all(0 <= bar.value <= 1 for bar in bars) else None
     return bar_chart(f"{name} by {shorten(key)}", f"mean of {name}", bars, limits)
-
-
-def _bar(name: str, group: Group) -> Bar:
-    error = group.standard_error
-    low, high = (None, None) if error is None else normal_interval(group.mean, error)
-    margin = "" if error is None else f" ± {score(error)}"
-    label = f"{score(group.mean)}{margin} (n = {group.samples:,})"
-    return Bar(name or "(empty)", group.mean, low, high, label)
 
 
 def _totals(summary: Summary) -> Iterator[tuple[str, str, str]]:

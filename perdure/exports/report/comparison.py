@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.evaluation.comparison import Comparison
-from perdure.evaluation.statistics import normal_interval
 from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
 from perdure.exports.report.formatting import count, interval, p_value, score, shorten
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import Bar, BarChart, bar_chart
+from perdure.exports.report.plots import BarChart, bar_chart, mean_bar
 
 MAX_CHANGES = 1000
 """Samples of one comparison that the page shows."""
@@ -51,13 +50,9 @@ def _numbers(comparison: Comparison) -> list[str]:
 
 
 def _chart(title: str, comparisons: Mapping[str, Comparison]) -> BarChart | None:
-    bars = [_bar(name, comparison) for name, comparison in comparisons.items() if comparison.pairs]
+    bars = [
+        mean_bar(name, found.difference or 0.0, found.standard_error, found.pairs, signed=True)
+        for name, found in comparisons.items()
+        if found.pairs
+    ]
     return bar_chart(title, "difference", bars)
-
-
-def _bar(name: str, comparison: Comparison) -> Bar:
-    difference, error = comparison.difference or 0.0, comparison.standard_error
-    low, high = (None, None) if error is None else normal_interval(difference, error)
-    margin = "" if error is None else f" ± {score(error)}"
-    label = f"{score(difference, signed=True)}{margin} (n = {comparison.pairs:,})"
-    return Bar(name or "(empty)", difference, low, high, label)
