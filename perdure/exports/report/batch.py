@@ -1,14 +1,14 @@
 """The page about a batch: one file that needs no other, also for 100,000 samples."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from urllib.parse import quote
 
-from perdure.evaluation.result import SampleResult
 from perdure.evaluation.score import metric_number
 from perdure.evaluation.statistics import MAX_BOOTSTRAP_VALUES
 from perdure.evaluation.summary import Group, Measure, Summary
-from perdure.exports.report.collect import BatchDescription, Collected, RowKind
+from perdure.exports.report.collect import BatchDescription, Collected, Row, RowKind
 from perdure.exports.report.formatting import (
     NOTHING,
     count,
@@ -22,7 +22,13 @@ from perdure.exports.report.formatting import (
     shorten,
 )
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import BarChart, bar_chart, histogram_plot, mean_bar
+from perdure.exports.report.plots import (
+    BarChart,
+    HistogramPlot,
+    bar_chart,
+    histogram_plot,
+    mean_bar,
+)
 from perdure.exports.report.settings import settings_of, specification
 
 MAX_MEASURES = 100
@@ -34,14 +40,6 @@ ROW_KINDS: dict[RowKind, str] = {
     "limited": "ended by a limit",
     "right": "all else",
 }
-
-
-def report(batch: BatchDescription, results: Iterable[SampleResult]) -> Iterator[bytes]:
-    """Render the page of a batch from its results."""
-    collected = Collected(batch.spec)
-    for result in results:
-        collected.add(result)
-    return page(batch, collected)
 
 
 def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
@@ -73,15 +71,7 @@ def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
         labels=[row for measure in measures for row in _labels(measure)],
         charts=charts[:MAX_CHARTS],
         hidden_charts=max(0, len(charts) - MAX_CHARTS),
-        histograms=[
-            plot
-            for plot in (
-                histogram_plot("Cost", "US dollars", collected.costs, money),
-                histogram_plot("Time", "time from start to end", collected.seconds, duration),
-                histogram_plot("Turns", "answers of the model", collected.turns, count),
-            )
-            if plot is not None
-        ],
+        histograms=[plot for plot in _histograms(collected) if plot is not None],
         causes=[
             (
                 *(cause.kind, cause.code, count(cause.final), count(cause.repeated)),
@@ -97,11 +87,17 @@ def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
         settings=list(settings_of(spec)),
         specification=specification(spec),
         rows=rows,
-        rows_note=_rows_note(collected, len(rows)),
+        rows_note=_rows_note(collected, rows),
         kinds=ROW_KINDS,
         shown_kinds={row.kind for row in rows},
         links=partial(_links, batch),
     )
+
+
+def _histograms(collected: Collected) -> Iterator[HistogramPlot | None]:
+    yield histogram_plot("Cost", "US dollars", collected.costs, money)
+    yield histogram_plot("Time", "time from start to end", collected.seconds, duration)
+    yield histogram_plot("Turns", "answers of the model", collected.turns, count)
 
 
 def _size(batch: BatchDescription, collected: Collected) -> str:
@@ -194,16 +190,15 @@ def _totals(summary: Summary) -> Iterator[tuple[str, str, str]]:
         yield name, form(total), f"{mean:,.1f}" if form is count else form(mean)
 
 
-def _rows_note(collected: Collected, shown: int) -> str:
-    whole = collected.row_counts.total()
+def _rows_note(collected: Collected, rows: Sequence[Row]) -> str:
+    whole, shown = collected.row_counts.total(), len(rows)
     order = "What failed comes first, then what scored below 1."
     if shown == whole:
         return f"All {whole:,} with a result. {order}"
-    listed: dict[str, int] = {}
-    for row in collected.rows():
-        listed[row.kind] = listed.get(row.kind, 0) + 1
-    hidden = {kind: collected.row_counts[kind] - listed.get(kind, 0) for kind in ROW_KINDS}
-    kinds = ", ".join(f"{hidden[kind]:,} {ROW_KINDS[kind]}" for kind in ROW_KINDS if hidden[kind])
+    hidden = collected.row_counts - Counter(row.kind for row in rows)
+    kinds = ", ".join(
+        f"{hidden[kind]:,} {name}" for kind, name in ROW_KINDS.items() if hidden[kind]
+    )
     return (
         f"{shown:,} of {whole:,} with a result. {order} Not shown: {whole - shown:,} ({kinds}); "
         "they count in all numbers above."

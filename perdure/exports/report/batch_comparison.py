@@ -1,6 +1,6 @@
 """Comparisons of batches against the first of them, as a whole and by group."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from perdure.evaluation.comparison import Comparison, compare
@@ -57,14 +57,6 @@ class ScoresBySample:
             if len(values) > MAX_GROUPS:
                 del self.groups[key]
                 self.ungrouped.add(key)
-
-
-def scores_by_sample(results: Iterable[SampleResult], scorer: str, reducer: str) -> ScoresBySample:
-    """Collect the scores of a batch from its results."""
-    scores = ScoresBySample(scorer, reducer)
-    for result in results:
-        scores.add(result)
-    return scores
 
 
 TEST_NAMES = {

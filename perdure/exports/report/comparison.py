@@ -1,15 +1,26 @@
-"""The page about a comparison of batches, each against the first."""
+"""Comparisons of batches, each against the first: as a page, as lines, and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from perdure.evaluation.comparison import Comparison
+from perdure.evaluation.comparison import Change, Comparison
 from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
-from perdure.exports.report.formatting import count, interval, p_value, score, shorten
+from perdure.exports.report.formatting import (
+    count,
+    interval,
+    p_value,
+    score,
+    score_with_error,
+    shorten,
+)
 from perdure.exports.report.page import render
 from perdure.exports.report.plots import BarChart, bar_chart, mean_bar
 
 MAX_CHANGES = 1000
 """Samples of one comparison that the page shows."""
+
+MAX_LISTED = 20
+"""Samples of a list that are printed without `--all`."""
 
 
 def comparison_page(
@@ -56,3 +67,86 @@ def _chart(title: str, comparisons: Mapping[str, Comparison]) -> BarChart | None
         if found.pairs
     ]
     return bar_chart(title, "difference", bars)
+
+
+def comparison_lines(
+    first: str, metric: Metric, others: Sequence[BatchComparison], list_all: bool
+) -> Iterator[str]:
+    """Yield the lines of a comparison for a terminal."""
+    yield f"score: {metric.name}"
+    for other in others:
+        comparison = other.comparison
+        yield ""
+        yield f"{other.name} against {first}"
+        yield f"  samples in both  {comparison.pairs:,}"
+        if comparison.pairs:
+            yield from _means(first, other)
+        yield f"  {verdict(comparison)}"
+        yield from _only(first, comparison.only_before)
+        yield from _only(other.name, comparison.only_after)
+        yield from _changes("better", comparison.better, list_all)
+        yield from _changes("worse", comparison.worse, list_all)
+
+
+def _means(first: str, other: BatchComparison) -> Iterator[str]:
+    comparison = other.comparison
+    mean = score_with_error(comparison.difference, comparison.standard_error, signed=True)
+    yield f"  before           {score(comparison.before)}  ({first})"
+    yield f"  after            {score(comparison.after)}  ({other.name})"
+    yield f"  difference       {mean} (standard error)"
+    if comparison.interval is not None:
+        yield f"  95 % interval    {interval(comparison.interval, signed=True)}"
+    yield f"  p-value          {p_value(comparison.p_value)}"
+
+
+def _only(name: str, ids: Sequence[str]) -> Iterator[str]:
+    if ids:
+        more = f" and {len(ids) - MAX_LISTED:,} more" if len(ids) > MAX_LISTED else ""
+        yield f"  scored only in {name}: {len(ids):,} ({', '.join(ids[:MAX_LISTED])}{more})"
+
+
+def _changes(title: str, changes: Sequence[Change], list_all: bool) -> Iterator[str]:
+    yield f"  {title}: {len(changes):,}"
+    shown = changes if list_all else changes[:MAX_LISTED]
+    for change in shown:
+        yield f"    {change.id}  {score(change.before)} -> {score(change.after)}"
+    if len(shown) < len(changes):
+        yield f"    ... and {len(changes) - len(shown):,} more: --all lists them"
+
+
+def comparison_json(
+    first: str, metric: Metric, others: Sequence[BatchComparison]
+) -> dict[str, Any]:
+    """The comparison as JSON fields."""
+    return {
+        "before": first,
+        "scorer": metric.scorer,
+        "metric": metric.metric,
+        "reducer": metric.reducer,
+        "comparisons": [
+            {
+                "after": other.name,
+                **_json_fields(other.comparison),
+                "groups": {
+                    key: {value: _without_lists(group) for value, group in groups.items()}
+                    for key, groups in other.groups.items()
+                },
+            }
+            for other in others
+        ],
+    }
+
+
+def _json_fields(comparison: Comparison) -> dict[str, Any]:
+    # `before` and `after` are names of batches in this document.
+    numbers = comparison.model_dump(mode="json", exclude={"before", "after"})
+    means = {"mean_before": comparison.before, "mean_after": comparison.after}
+    return {**means, **numbers, "significant": comparison.significant}
+
+
+def _without_lists(comparison: Comparison) -> dict[str, Any]:
+    fields = _json_fields(comparison)
+    for name in ("only_before", "only_after"):
+        del fields[name]
+    counts = {name: len(fields.pop(name)) for name in ("better", "worse")}
+    return fields | counts

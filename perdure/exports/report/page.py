@@ -39,13 +39,8 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {
-    function.__name__: function
-    for function in (
-        *(formatting.count, formatting.score, formatting.interval, formatting.money),
-        *(formatting.duration, formatting.share, formatting.p_value, formatting.shorten),
-    )
-}
+_FILTERS = ("count", "score", "interval", "money", "duration", "share", "p_value", "shorten")
+_TEMPLATES.filters |= {name: getattr(formatting, name) for name in _FILTERS}
 _STYLE, _SCRIPT = (
     _TEMPLATES.loader.get_source(_TEMPLATES, name)[0]  # type: ignore[union-attr] # it is set above
     for name in ("style.css", "script.js")

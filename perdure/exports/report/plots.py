@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from typing import NamedTuple
 
 from perdure.evaluation.statistics import Moments, normal_interval
-from perdure.exports.report.formatting import count, score
+from perdure.exports.report.formatting import count, score_with_error
 
 TICKS = 5
 LABELS = 5
@@ -80,8 +80,8 @@ class BarChart(NamedTuple):
 def mean_bar(name: str, mean: float, error: float | None, size: int, signed: bool = False) -> Bar:
     """Make the bar of a mean of `size` numbers with its standard error."""
     low, high = (None, None) if error is None else normal_interval(mean, error)
-    margin = "" if error is None else f" ± {score(error)}"
-    return Bar(name or "(empty)", mean, low, high, f"{score(mean, signed)}{margin} (n = {size:,})")
+    label = f"{score_with_error(mean, error, signed)} (n = {size:,})"
+    return Bar(name or "(empty)", mean, low, high, label)
 
 
 def bar_chart(
