@@ -34,13 +34,27 @@ def _hash(content: str) -> str:
 _TEMPLATES = Environment(
     loader=PackageLoader("perdure.exports.report"),
     autoescape=True,
+    extensions=["jinja2.ext.do"],
     undefined=StrictUndefined,
     finalize=_without_controls,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_FILTERS = ("count", "score", "interval", "money", "duration", "share", "p_value", "shorten")
-_TEMPLATES.filters |= {name: getattr(formatting, name) for name in _FILTERS}
+_FUNCTIONS = {
+    name: getattr(formatting, name)
+    for name in (
+        "count",
+        "duration",
+        "interval",
+        "metric_name",
+        "money",
+        "p_value",
+        "score",
+        "share",
+    )
+}
+_TEMPLATES.filters |= _FUNCTIONS | {"shorten": formatting.shorten}
+_TEMPLATES.globals |= _FUNCTIONS | {"nothing": formatting.NOTHING}
 _STYLE, _SCRIPT = (
     _TEMPLATES.loader.get_source(_TEMPLATES, name)[0]  # type: ignore[union-attr] # it is set above
     for name in ("style.css", "script.js")
