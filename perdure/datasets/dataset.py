@@ -9,6 +9,7 @@ import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -27,33 +28,31 @@ JSON_FIELDS = ("files", "metadata", "turns")
 """Fields that hold objects or lists, also as JSON text, for a CSV has only text."""
 
 
+@dataclass(frozen=True)
 class Dataset:
     """Samples in the order in which they are run, in a temporary file until they are read.
 
     Reading a sample reads its source files too, and raises BadDataset if one no longer exists.
+    `spool` has a sample between each two `ends`, and `order` lists their indices.
     """
 
-    def __init__(
-        self, spool: IO[bytes], ends: Sequence[int], order: Sequence[int], folder: Path
-    ) -> None:
-        """Take the `spool` with a sample between each two `ends`; `order` lists their indices."""
-        self._spool = spool
-        self._ends = ends
-        self._order = order
-        self._folder = folder
+    spool: IO[bytes]
+    ends: Sequence[int]
+    order: Sequence[int]
+    folder: Path
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.order)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> Sample:
-        position = self._order[index]
-        start, end = self._ends[position], self._ends[position + 1]
-        sample = Sample.model_validate_json(os.pread(self._spool.fileno(), end - start, start))
+        position = self.order[index]
+        start, end = self.ends[position], self.ends[position + 1]
+        sample = Sample.model_validate_json(os.pread(self.spool.fileno(), end - start, start))
         try:
-            files = {name: _read(file, self._folder) for name, file in sample.files.items()}
+            files = {name: _read(file, self.folder) for name, file in sample.files.items()}
         except (InvalidSample, OSError) as error:
             raise BadDataset(f"The sample {sample.id!r} cannot be made: {error}.") from error
         return sample.model_copy(update={"files": files})
@@ -62,7 +61,7 @@ class Dataset:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spool.close()
+        self.spool.close()
 
 
 def read_dataset(batch: BatchSpec) -> Dataset:

@@ -77,7 +77,6 @@ class ResultsTable:
         self._has_others = False
 
     def add(self, result: SampleResult, attempts: Iterable[AttemptResult]) -> None:
-        """Add a row for each of these attempts at the sample."""
         for attempt in attempts:
             columns = (LEADING_COLUMNS | TRAILING_COLUMNS).items()
             values = {name: value(result, attempt) for name, (_, value) in columns}
@@ -200,7 +199,6 @@ def _cells(row: TableRow, columns: dict[str, ColumnType]) -> TableRow:
 
 
 def _cell(value: Any, kind: ColumnType) -> Any:
-    """Convert the value to the type of its column."""
     if value is None:
         return None
     if kind == "text" and not isinstance(value, str):

@@ -61,7 +61,6 @@ class Secrets:
         return value
 
     def lend(self, names: Iterable[str]) -> "LentSecrets":
-        """Return the secrets that an agent may use."""
         return LentSecrets(self, tuple(names))
 
     def mask(self, text: str) -> str:
@@ -76,7 +75,6 @@ class Secrets:
         return self.masker().feed(raw).decode(errors="ignore")
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """Mask the values in arbitrary data."""
         return mask_bytes(data, self.patterns())
 
     def names_in(self, data: bytes) -> set[str]:
@@ -84,7 +82,6 @@ class Secrets:
         return {name for _, _, name in self.patterns().spans(data)}
 
     def masker(self) -> Masker:
-        """Return a masker for a stream."""
         return Masker(self.patterns)
 
     def patterns(self) -> Patterns:

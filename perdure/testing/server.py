@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, get_args
 from uuid import uuid4
 
@@ -55,16 +56,14 @@ class CallCounter:
         }
 
 
+@dataclass
 class ReplyResponse:
     """The response to one call, as an ASGI application that detects when the caller hangs up."""
 
-    def __init__(
-        self, reply: ScriptedReply, calls: CallCounter, stream: bool, include_usage: bool
-    ) -> None:
-        self.reply = reply
-        self.calls = calls
-        self.stream = stream
-        self.include_usage = include_usage
+    reply: ScriptedReply
+    calls: CallCounter
+    stream: bool
+    include_usage: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.calls.count(self.reply, "requested")
@@ -81,7 +80,6 @@ class ReplyResponse:
             disconnect.cancel()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, or the failure in its place."""
         failure = self.reply.failure
         if failure is None:
             await asyncio.sleep(self.reply.answer.delay)
@@ -141,7 +139,6 @@ async def _await_disconnect(receive: Receive) -> None:
 
 
 def error_response(failure: ScriptedFailure) -> Response:
-    """Build an error response in OpenAI's format."""
     headers = {} if failure.retry_after is None else {"Retry-After": str(failure.retry_after)}
     return JSONResponse(openai_format.error(failure), status_code=failure.status, headers=headers)
 
@@ -168,7 +165,6 @@ class ScriptedServer:
         return Starlette(routes=routes)
 
     async def complete_chat(self, request: Request) -> Any:
-        """Answer a chat completion from the script of its model."""
         if not self._is_authorized(request):
             return error_response(WRONG_KEY)
         body = _parse_chat_body(await request.body())

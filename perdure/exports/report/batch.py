@@ -9,22 +9,9 @@ from perdure.evaluation.score import metric_number
 from perdure.evaluation.statistics import MAX_BOOTSTRAP_VALUES
 from perdure.evaluation.summary import Group, Measure, Summary
 from perdure.exports.report.collect import BatchDescription, Collected, Row, RowKind
-from perdure.exports.report.formatting import (
-    count,
-    duration,
-    metric_name,
-    money,
-    number_first,
-    shorten,
-)
+from perdure.exports.report.formatting import metric_name, number_first, shorten
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import (
-    BarChart,
-    HistogramPlot,
-    bar_chart,
-    histogram_plot,
-    mean_bar,
-)
+from perdure.exports.report.plots import BarChart, bar_chart, histogram_plot, mean_bar
 from perdure.exports.report.settings import settings_of, specification
 
 MAX_MEASURES = 100
@@ -39,14 +26,9 @@ ROW_KINDS: dict[RowKind, str] = {
 
 
 def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
-    """Render the page of a batch, piece by piece."""
     summary, spec = collected.summary(batch), batch.spec
     measures, rows = summary.measures[:MAX_MEASURES], collected.rows()
-    charts = [
-        _chart(measure, key, groups)
-        for measure in measures
-        for key, groups in measure.groups.items()
-    ]
+    charts = [_chart(measure, *group) for measure in measures for group in measure.groups.items()]
     return render(
         "batch.html",
         title=spec.name,
@@ -67,7 +49,7 @@ def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
         metric_number=metric_number,
         charts=charts[:MAX_CHARTS],
         hidden_charts=max(0, len(charts) - MAX_CHARTS),
-        histograms=[plot for plot in _histograms(collected) if plot is not None],
+        histogram_plot=histogram_plot,
         settings=settings_of(spec),
         specification=specification(spec),
         rows=rows,
@@ -83,12 +65,6 @@ def _decisive_measure(batch: BatchDescription, summary: Summary) -> Measure | No
     first = next((scorer.score_name for scorer in batch.spec.scorers), None)
     measures = (measure for measure in summary.measures if measure.estimates)
     return min(measures, key=lambda item: (item.scorer != first, item.metric != ""), default=None)
-
-
-def _histograms(collected: Collected) -> Iterator[HistogramPlot | None]:
-    yield histogram_plot("Cost", "US dollars", collected.costs, money)
-    yield histogram_plot("Time", "time from start to end", collected.seconds, duration)
-    yield histogram_plot("Turns", "answers of the model", collected.turns, count)
 
 
 def _size(batch: BatchDescription, collected: Collected) -> str:
@@ -123,7 +99,6 @@ def _rows_note(collected: Collected, rows: Sequence[Row]) -> str:
 
 
 def _links(batch: BatchDescription, conversation_id: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and addresses of the pages of a conversation."""
     name = quote(conversation_id, safe="", errors="replace")
     if batch.conversations is not None:
         yield "page", f"{batch.conversations}/{name}.html"

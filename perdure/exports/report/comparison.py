@@ -72,7 +72,6 @@ def _chart(title: str, comparisons: Mapping[str, Comparison]) -> BarChart | None
 def comparison_lines(
     first: str, metric: Metric, others: Sequence[BatchComparison], list_all: bool
 ) -> Iterator[str]:
-    """Yield the lines of a comparison for a terminal."""
     yield f"score: {metric.name}"
     for other in others:
         comparison = other.comparison
@@ -117,7 +116,6 @@ def _changes(title: str, changes: Sequence[Change], list_all: bool) -> Iterator[
 def comparison_json(
     first: str, metric: Metric, others: Sequence[BatchComparison]
 ) -> dict[str, Any]:
-    """The comparison as JSON fields."""
     return {
         "before": first,
         "scorer": metric.scorer,

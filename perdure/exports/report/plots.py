@@ -123,6 +123,10 @@ class Distribution:
         while len(self._counts) > MAX_STEPS:
             self._counts, self._step = self._groups(0, 10), self._step * 10
 
+    @property
+    def count(self) -> int:
+        return self.moments.count
+
     def quantile(self, share: float) -> float:
         """The number that this share of all numbers does not exceed."""
         return self._quantile(share) / STEPS_PER_UNIT
@@ -152,7 +156,7 @@ class Distribution:
 
     def _quantile(self, share: float) -> int:
         """Interpolate linearly within the step that holds the quantile."""
-        wanted, passed = share * self.moments.count, 0
+        wanted, passed = share * self.count, 0
         for at in sorted(self._counts):
             frequency = self._counts[at]
             if passed + frequency >= wanted:
@@ -181,11 +185,9 @@ class HistogramPlot(NamedTuple):
 
 def histogram_plot(
     title: str, unit: str, numbers: Distribution, form: Callable[[float], str]
-) -> HistogramPlot | None:
+) -> HistogramPlot:
     """Lay out the columns of a histogram; `form` formats a number of it."""
-    size = numbers.moments.count
-    if not size:
-        return None
+    size = numbers.count
     if not numbers.highest:
         return HistogramPlot(title, unit, f"0 for every attempt, of {count(size)}.")
     median, mean = numbers.quantile(0.5), numbers.moments.mean
