@@ -94,9 +94,8 @@ def read_csv(path: Path) -> Rows:
                 why = f"it has {len(cells)} cells, and the header has {len(header)}"
                 raise bad_row(path, line, why)
             elif cells:
-                yield Row(
-                    line, {name: cell or None for name, cell in zip(header, cells, strict=True)}
-                )
+                named = zip(header, cells, strict=True)
+                yield Row(line, {name: cell or None for name, cell in named})
             line = reader.line_num + 1
     except csv.Error as error:
         raise bad_row(path, line, f"it is no CSV: {error}") from error

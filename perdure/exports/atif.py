@@ -25,7 +25,7 @@ from perdure.events.usage import Usage
 from perdure.exports.chat import function_of
 from perdure.exports.content import SAFE_MEDIA_TYPES, content_items, describe_image, media_type
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
 from perdure.exports.turns import Call, Turn, turns
@@ -38,12 +38,9 @@ _REPORT = re.compile(r"Conversation ([0-9a-f-]{36}): ")
 
 def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     totals, sums = Totals(), _Sums()
-    head = {
-        "schema_version": VERSION,
-        "session_id": about.conversation_id,
-        "trajectory_id": about.conversation_id,
-    }
+    ids = dict.fromkeys(("session_id", "trajectory_id"), about.conversation_id)
     steps = _steps(about, turns(totals.count(entries)), sums)
+    head = {"schema_version": VERSION, **ids}
     return json_document(head, "steps", steps, lambda: _tail(about, totals, sums))
 
 
@@ -55,7 +52,7 @@ class _Sums:
     spent: Usage = field(default_factory=Usage)
 
 
-def _steps(about: ExportMetadata, turns: Iterable[Turn], sums: _Sums) -> Iterator[dict[str, Any]]:
+def _steps(about: ExportMetadata, turns: Iterable[Turn], sums: _Sums) -> Iterator[Json]:
     for turn in turns:
         if (fields := _step(turn)) is None:
             continue
@@ -72,7 +69,7 @@ def _steps(about: ExportMetadata, turns: Iterable[Turn], sums: _Sums) -> Iterato
         }
 
 
-def _step(turn: Turn) -> dict[str, Any] | None:
+def _step(turn: Turn) -> Json | None:
     match turn.event:
         case SystemPromptEvent():
             return {"source": "system", "message": join_text(turn.content)}
@@ -92,9 +89,9 @@ def _step(turn: Turn) -> dict[str, Any] | None:
             return {"source": "system", "message": describe_event(event), "extra": extra}
 
 
-def _agent_step(turn: Turn) -> dict[str, Any]:
+def _agent_step(turn: Turn) -> Json:
     usage = turn.entry.usage
-    step: dict[str, Any] = {"source": "agent", "message": _content(turn.content)}
+    step: Json = {"source": "agent", "message": _content(turn.content)}
     if usage is not None and usage.model:
         step["model_name"] = usage.model
     if turn.reasoning:
@@ -104,9 +101,9 @@ def _agent_step(turn: Turn) -> dict[str, Any]:
     return step | {"llm_call_count": 1}
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: Call) -> Json:
     action, written = call.action, call.action.tool_call
-    optional: dict[str, Any] = {
+    optional: Json = {
         "risk": None if action.security_risk == "UNKNOWN" else action.security_risk,
         "summary": action.summary,
         "raw_arguments": written.arguments if call.valid_arguments is None else None,
@@ -120,8 +117,8 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def _result(call: Call) -> dict[str, Any]:
-    result: dict[str, Any] = {"source_call_id": call.id, "content": _content(call.result)}
+def _result(call: Call) -> Json:
+    result: Json = {"source_call_id": call.id, "content": _content(call.result)}
     if extra := _outcome_fields(call):
         result["extra"] = extra
     if call.action.tool_name == DELEGATE and (child := _REPORT.match(join_text(call.result))):
@@ -130,7 +127,7 @@ def _result(call: Call) -> dict[str, Any]:
     return result
 
 
-def _outcome_fields(call: Call) -> dict[str, Any]:
+def _outcome_fields(call: Call) -> Json:
     match call.answer and call.answer.event:
         case None:
             return {"recorded": False}
@@ -144,7 +141,7 @@ def _outcome_fields(call: Call) -> dict[str, Any]:
             return {"is_error": True} if call.failed else {}
 
 
-def _note_fields(event: AnyEvent) -> dict[str, Any]:
+def _note_fields(event: AnyEvent) -> Json:
     match event:
         case Condensation(forgotten_event_ids=ids):
             return {"forgotten_event_ids": list(ids)}
@@ -162,14 +159,14 @@ def _content(parts: Iterable[Content]) -> Any:
     return "\n".join(item["text"] for item in items)
 
 
-def _image(url: str) -> dict[str, Any]:
+def _image(url: str) -> Json:
     kind = media_type(url)
     if kind in SAFE_MEDIA_TYPES:
         return {"type": "image", "source": {"media_type": kind, "path": url}}
     return {"type": "text", "text": describe_image(url)}
 
 
-def _metrics(usage: Usage) -> dict[str, Any]:
+def _metrics(usage: Usage) -> Json:
     others = usage.model_dump(include={"cache_write_tokens", "reasoning_tokens", "latency"})
     return {
         "prompt_tokens": usage.prompt_tokens,

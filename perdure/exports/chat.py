@@ -1,14 +1,15 @@
 """Turns as messages in the OpenAI chat format, which other formats are made from."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from perdure.events.content import TextContent, ToolDefinition
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import ActionEvent
+from perdure.exports.json_text import Json
 from perdure.exports.turns import Call, Turn, is_model_input
 
-ChatMessage: TypeAlias = dict[str, Any]
+ChatMessage: TypeAlias = Json
 
 
 def turn_messages(turn: Turn) -> Iterator[ChatMessage]:
@@ -62,12 +63,12 @@ def dialogue_messages(turns: Iterable[Turn]) -> Iterator[ChatMessage]:
     yield from pending or ()
 
 
-def _tool_call(call: Call) -> dict[str, Any]:
+def _tool_call(call: Call) -> Json:
     function = {"name": call.action.tool_call.name, "arguments": call.arguments_text}
     return {"id": call.id, "type": "function", "function": function}
 
 
-def function_of(tool: ToolDefinition) -> dict[str, Any]:
+def function_of(tool: ToolDefinition) -> Json:
     """Format the tool for chat completions."""
     function = tool.model_dump(mode="json", include={"name", "description", "parameters"})
     return {"type": "function", "function": function}

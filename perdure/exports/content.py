@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perdure.events.content import Content, ImageContent, TextContent, join_text
+from perdure.exports.json_text import Json
 
 _DATA = re.compile(r"data:(image/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 _ENDING = re.compile(r"\.(png|jpe?g|gif|webp)(?:[?#].*)?$", re.IGNORECASE)
@@ -32,11 +33,9 @@ def describe_image(url: str) -> str:
     return f"[image: {media_type(url) if is_inline(url) else url}]"
 
 
-def content_items(
-    parts: Iterable[Content], image: Callable[[str], dict[str, Any]]
-) -> list[dict[str, Any]]:
+def content_items(parts: Iterable[Content], image: Callable[[str], Json]) -> list[Json]:
     """Format content as a list of texts and of images, each as `image` formats its URL."""
-    items: list[dict[str, Any]] = []
+    items: list[Json] = []
     for part in parts:
         if isinstance(part, TextContent):
             items.append({"type": "text", "text": part.text})

@@ -25,7 +25,7 @@ from perdure.exports.inspect_sample import (
     format_times,
     format_usage,
 )
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 
 VERSION = 2
 
@@ -83,7 +83,7 @@ class InspectLog:
         self._summary_writer.write(self._separator + compact_json(_summary(sample)))
         self._separator = b","
 
-    def write_end(self, header: dict[str, Any]) -> Iterator[bytes]:
+    def write_end(self, header: Json) -> Iterator[bytes]:
         """Yield the last bytes of the log.
 
         `header` has its fields as JSON but for times and usage. `status` is `success`, or `started`
@@ -142,7 +142,7 @@ class _ByteQueue(io.RawIOBase):
         return body
 
 
-def _summary(sample: SampleWriter) -> dict[str, Any]:
+def _summary(sample: SampleWriter) -> Json:
     """Summarize a sample for a list of samples: no value of a batch's sample in it is long."""
     summary, attempt = sample.summary(), sample.metadata
     if attempt is None:
@@ -168,7 +168,7 @@ def _summary(sample: SampleWriter) -> dict[str, Any]:
     }
 
 
-def _shorten_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def _shorten_fields(fields: Json) -> Json:
     return {name: _shorten(value) for name, value in fields.items()}
 
 
@@ -180,7 +180,7 @@ def _shorten(value: Any) -> Any:
     return value
 
 
-def _conversation_header(sample: SampleWriter) -> dict[str, Any]:
+def _conversation_header(sample: SampleWriter) -> Json:
     about = sample.conversation
     spec = {
         "eval_id": about.conversation_id,

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -13,7 +12,7 @@ from perdure.events.usage import Usage
 from perdure.exports.chat import ChatMessage, turn_messages
 from perdure.exports.content import content_items, plain_text
 from perdure.exports.format import ExportMetadata
-from perdure.exports.json_text import json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
 from perdure.exports.turns import Call, Turn, turns
@@ -21,11 +20,7 @@ from perdure.exports.turns import Call, Turn, turns
 DEFAULT_GRADER = "grader"
 """Name of a grading model that was not named."""
 
-ERROR_TYPES = {
-    "unknown_tool": "parsing",
-    "bad_arguments": "parsing",
-    "interrupted": "cancelled",
-}
+ERROR_TYPES = {"unknown_tool": "parsing", "bad_arguments": "parsing", "interrupted": "cancelled"}
 """Inspect's types for our errors of calls; all others are unknown."""
 
 
@@ -40,11 +35,11 @@ class SampleMetadata:
     id: str
     epoch: int = 1
     target: str | list[str] = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    scores: dict[str, Any] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    scores: Json = field(default_factory=dict)
     error: str | None = None
     retries: tuple[str, ...] = ()
-    limit: dict[str, Any] | None = None
+    limit: Json | None = None
     spent: Usage | None = None
     grading: Usage | None = None
     seconds: float = 0.0
@@ -63,14 +58,14 @@ class SampleWriter:
         self.model = conversation.model or "unknown"
         self.count = 0
         self.input = ""
-        self.last: dict[str, Any] | None = None
-        self.events: list[dict[str, Any]] = []
+        self.last: Json | None = None
+        self.events: list[Json] = []
 
     def write(self, entries: Iterable[Entry]) -> Iterator[bytes]:
         """Yield the sample as JSON, piece by piece."""
         return json_document(self.head, "messages", self._messages(entries), self._tail)
 
-    def _messages(self, entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    def _messages(self, entries: Iterable[Entry]) -> Iterator[Json]:
         for turn in turns(self.totals.count(entries)):
             self._record_event(turn)
             for message in turn_messages(turn):
@@ -91,7 +86,7 @@ class SampleWriter:
             self.events.append(info | {"source": "perdure", "data": data})
 
     @property
-    def head(self) -> dict[str, Any]:
+    def head(self) -> Json:
         sample = self.metadata or SampleMetadata(self.conversation.conversation_id)
         return {"id": sample.id, "epoch": sample.epoch, "target": sample.target}
 
@@ -103,13 +98,13 @@ class SampleWriter:
             return None
         return self.conversation.reason or self.conversation.status
 
-    def _status_fields(self) -> dict[str, Any]:
+    def _status_fields(self) -> Json:
         names = ("status", "reason", "title")
         fields = {name: getattr(self.conversation, name) for name in names}
         fields["unreadable"] = self.totals.unreadable_note
         return {key: value for key, value in fields.items() if value}
 
-    def _tail(self) -> dict[str, Any]:
+    def _tail(self) -> Json:
         status, sample = self._status_fields(), self.metadata
         return {
             "input": self.input,
@@ -124,7 +119,7 @@ class SampleWriter:
             **(_attempt_fields(sample) if sample else {}),
         }
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         return {
             **self.head,
             "input": self.input,
@@ -145,17 +140,17 @@ class SampleWriter:
             usages[grading.model or DEFAULT_GRADER] += grading
         return usages
 
-    def _usage_fields(self) -> dict[str, Any]:
+    def _usage_fields(self) -> Json:
         times = format_times(self.totals.first, self.totals.last)
         return {"model_usage": format_usage(self.usage_by_model()), **times}
 
-    def _output(self) -> dict[str, Any]:
+    def _output(self) -> Json:
         reason = "tool_calls" if self.last and self.last.get("tool_calls") else "stop"
         choices = [{"message": self.last, "stop_reason": reason}] if self.last else []
         return {"model": self.model, "choices": choices}
 
 
-def _attempt_fields(sample: SampleMetadata) -> dict[str, Any]:
+def _attempt_fields(sample: SampleMetadata) -> Json:
     retries = [format_error(error)["error"] for error in sample.retries]
     return {
         **({"error_retries": retries} if retries else {}),
@@ -165,7 +160,7 @@ def _attempt_fields(sample: SampleMetadata) -> dict[str, Any]:
     }
 
 
-def _format_message(message: ChatMessage, turn: Turn) -> dict[str, Any]:
+def _format_message(message: ChatMessage, turn: Turn) -> Json:
     content = content_items(message["content"], lambda url: {"type": "image", "image": url})
     match message["role"]:
         case "assistant":
@@ -176,7 +171,7 @@ def _format_message(message: ChatMessage, turn: Turn) -> dict[str, Any]:
             return {"id": turn.event.id, "role": role, "content": content}
 
 
-def _assistant(message: ChatMessage, turn: Turn, content: list[dict[str, Any]]) -> dict[str, Any]:
+def _assistant(message: ChatMessage, turn: Turn, content: list[Json]) -> Json:
     if message["reasoning"]:
         content = [{"type": "reasoning", "reasoning": message["reasoning"]}, *content]
     fields = {"id": turn.event.id, "role": "assistant", "content": content, "source": "generate"}
@@ -187,13 +182,13 @@ def _assistant(message: ChatMessage, turn: Turn, content: list[dict[str, Any]]) 
     return fields
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: Call) -> Json:
     function = {"function": call.action.tool_call.name, "arguments": call.arguments}
     error = {} if call.action.action else {"parse_error": plain_text(call.result)}
     return {"id": call.id, **function, "type": "function", **error}
 
 
-def _result(call: Call, content: list[dict[str, Any]]) -> dict[str, Any]:
+def _result(call: Call, content: list[Json]) -> Json:
     fields = {"role": "tool", "tool_call_id": call.id, "function": call.action.tool_name}
     id_field = {"id": call.answer.event.id} if call.answer else {}
     error = {"error": {"type": _error_type(call), "message": plain_text(call.result)}}
@@ -210,11 +205,11 @@ def _error_type(call: Call) -> str:
             return "unknown"
 
 
-def format_usage(usages: dict[str, Usage]) -> dict[str, Any]:
+def format_usage(usages: dict[str, Usage]) -> Json:
     return {model: _usage(usage) for model, usage in usages.items()}
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: Usage) -> Json:
     """Format usage for Inspect, which counts tokens from and to a cache apart from the input."""
     cached, written = usage.cached_tokens, usage.cache_write_tokens
     return {

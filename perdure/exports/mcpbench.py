@@ -1,7 +1,6 @@
 """Logs and stats of mcpbench: a line for each message, call and result, and four counts."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from perdure.events.condensation import Condensation
 from perdure.events.content import join_text
@@ -10,14 +9,10 @@ from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent
 from perdure.exports.content import plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.turns import Call, Turn, turns
 
-COUNTERS = {
-    ActionEvent: "tool_calls",
-    AgentErrorEvent: "errors",
-    Condensation: "condensations",
-}
+COUNTERS = {ActionEvent: "tool_calls", AgentErrorEvent: "errors", Condensation: "condensations"}
 """The counts beside `interaction_turns`, which are the messages of the user."""
 
 
@@ -36,21 +31,21 @@ def _count(entries: Iterable[Entry], stats: dict[str, int]) -> Iterator[Entry]:
         yield entry
 
 
-def _turn_lines(turn: Turn) -> Iterator[dict[str, Any]]:
+def _turn_lines(turn: Turn) -> Iterator[Json]:
     if isinstance(turn.event, MessageEvent):
         yield {"role": turn.event.source, "content": plain_text(turn.content)}
     yield from map(_call_line, turn.calls)
     yield from map(_result_line, turn.calls)
 
 
-def _call_line(call: Call) -> dict[str, Any]:
+def _call_line(call: Call) -> Json:
     function = {"name": call.action.tool_name, "arguments": call.arguments_text}
     tool_call = {"id": call.id, "type": "function", "function": function}
     thought = join_text(call.action.thought)
     return {"role": "assistant", "content": thought, "tool_calls": [tool_call]}
 
 
-def _result_line(call: Call) -> dict[str, Any]:
+def _result_line(call: Call) -> Json:
     head = {"role": "tool", "tool_call_id": call.id, "name": call.action.tool_name}
     return head | {"content": plain_text(call.result)}
 

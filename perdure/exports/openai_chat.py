@@ -8,14 +8,13 @@ text; their images follow as a message of the user.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from perdure.events.content import Content, ImageContent
 from perdure.events.entry import Entry
 from perdure.exports.chat import ChatMessage, dialogue_messages, function_of
 from perdure.exports.content import chat_content, plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 from perdure.exports.totals import Totals
 from perdure.exports.turns import turns
 
@@ -41,9 +40,9 @@ def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     yield b"}\n"
 
 
-def _trainable(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
+def _trainable(messages: Iterable[ChatMessage]) -> Iterator[Json]:
     """Yield the messages up to the last one of the agent."""
-    pending: list[dict[str, Any]] = []
+    pending: list[Json] = []
     has_answer = False
     for message in _format_messages(messages):
         if message["role"] == "system" and (pending or has_answer):
@@ -55,7 +54,7 @@ def _trainable(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
             has_answer = True
 
 
-def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
+def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
     images: list[Content] = []
     for message in messages:
         if message["role"] == "tool":
@@ -73,15 +72,15 @@ def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]
             yield {"role": message["role"], "content": chat_content(message["content"])}
 
 
-def _assistant(message: ChatMessage) -> dict[str, Any]:
+def _assistant(message: ChatMessage) -> Json:
     text = plain_text(message["content"])
-    fields: dict[str, Any] = {"role": "assistant", "content": text or None}
+    fields: Json = {"role": "assistant", "content": text or None}
     if calls := message.get("tool_calls"):
         fields["tool_calls"] = [_with_valid_name(call) for call in calls]
     return fields | ({} if message["whole"] else {"weight": 0})
 
 
-def _with_valid_name(call: dict[str, Any]) -> dict[str, Any]:
+def _with_valid_name(call: Json) -> Json:
     """Give a call or a tool a name that is allowed: a model may have made one up."""
     name = _NAME.sub("_", call["function"]["name"])[:MAX_FUNCTION_NAME] or "_"
     return call | {"function": call["function"] | {"name": name}}

@@ -24,7 +24,7 @@ from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import AgentErrorEvent
 from perdure.exports.format import ExportMetadata, Format, Part
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 from perdure.exports.totals import Totals
 
 OWN_FIELDS = {"touches", "message_id", "forgotten_seqs", "forgotten_size", "summary_size"}
@@ -66,7 +66,7 @@ BUILT_IN_TOOLS = ("finish", "think")
 """Tools that OpenHands' agents have by default."""
 
 
-def openhands_event(event: AnyEvent) -> dict[str, Any]:
+def openhands_event(event: AnyEvent) -> Json:
     """Convert an event to the JSON object that `Event.model_validate` of openhands-sdk reads."""
     match event:
         case UnknownEvent():
@@ -99,12 +99,12 @@ def openhands_event(event: AnyEvent) -> dict[str, Any]:
             return _fields(event)
 
 
-def _fields(event: AnyEvent, *ours: str) -> dict[str, Any]:
+def _fields(event: AnyEvent, *ours: str) -> Json:
     """Return all fields, also absent ones: some of theirs are required, if only as null."""
     return event.model_dump(mode="json", exclude={*OWN_FIELDS, *ours})
 
 
-def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str, Any]:
+def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> Json:
     return {
         "id": event.id,
         "timestamp": event.timestamp,
@@ -115,7 +115,7 @@ def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str,
     }
 
 
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
+def _tool(tool: ToolDefinition) -> Json:
     head = {"description": tool.description, "annotations": tool.annotations.model_dump()}
     if name := CLASS_PREFIXES.get(tool.name):
         return head | _classes(f"{name}Tool", name)
@@ -123,11 +123,11 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
     return head | _classes("MCPToolDefinition", "MCPTool") | {"mcp_tool": head | schema}
 
 
-def _classes(kind: str, name: str) -> dict[str, Any]:
+def _classes(kind: str, name: str) -> Json:
     return {"kind": kind, "action_type": f"{name}Action", "observation_type": f"{name}Observation"}
 
 
-def _failure(code: str) -> dict[str, Any]:
+def _failure(code: str) -> Json:
     kind, action = FAILURES.get(code, ("unknown", "none"))
     return {"kind": kind, "retryable": action == "retry", "user_action": action}
 
@@ -147,7 +147,7 @@ def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
     yield Part(f"{folder}/base_state.json", compact_json(_state(about, totals)))
 
 
-def _with_valid_id(entry: Entry) -> dict[str, Any]:
+def _with_valid_id(entry: Entry) -> Json:
     """Convert the event; replace an id from another kind of log that OpenHands refuses."""
     event = openhands_event(entry.event)
     if _ID.fullmatch(event["id"]):
@@ -155,7 +155,7 @@ def _with_valid_id(entry: Entry) -> dict[str, Any]:
     return event | {"id": f"00000000-0000-0000-0000-{entry.seq:012d}"}
 
 
-def _state(about: ExportMetadata, totals: Totals) -> dict[str, Any]:
+def _state(about: ExportMetadata, totals: Totals) -> Json:
     model = about.model or "unknown"
     names = [name for name in totals.tools if name in CLASS_PREFIXES and name not in BUILT_IN_TOOLS]
     return {
@@ -173,7 +173,7 @@ def _state(about: ExportMetadata, totals: Totals) -> dict[str, Any]:
     }
 
 
-def _metrics(model: str, totals: Totals) -> dict[str, Any]:
+def _metrics(model: str, totals: Totals) -> Json:
     usage = totals.total
     return {
         "model_name": model,

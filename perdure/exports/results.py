@@ -5,13 +5,12 @@ so. Images are named in the text, for content is always a string.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from perdure.events.entry import Entry
 from perdure.exports.chat import ChatMessage, dialogue_messages
 from perdure.exports.content import plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.turns import turns
 
 
@@ -19,11 +18,11 @@ def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     return json_document({}, "messages", messages(entries))
 
 
-def messages(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+def messages(entries: Iterable[Entry]) -> Iterator[Json]:
     return map(_format_message, dialogue_messages(turns(entries)))
 
 
-def _format_message(message: ChatMessage) -> dict[str, Any]:
+def _format_message(message: ChatMessage) -> Json:
     content = plain_text(message["content"])
     if message["role"] != "assistant":
         names = ("role", "tool_call_id", "name")
@@ -41,7 +40,7 @@ def _format_message(message: ChatMessage) -> dict[str, Any]:
     return fields | ({"reasoning_content": message["reasoning"]} if message["reasoning"] else {})
 
 
-def _call(call: dict[str, Any]) -> dict[str, Any]:
+def _call(call: Json) -> Json:
     function = {name: call["function"][name] for name in ("arguments", "name")}
     return {"id": call["id"], "function": function, "type": "function", "index": -1}
 

@@ -42,9 +42,7 @@ class Totals:
     @property
     def unreadable_note(self) -> str | None:
         """A sentence that names the missing events."""
-        ranges = [
-            f"{first}" if first == last else f"{first} to {last}" for first, last in self.gaps
-        ]
+        ranges = [f"{low}" if low == high else f"{low} to {high}" for low, high in self.gaps]
         return f"These events cannot be read: {', '.join(ranges)}." if ranges else None
 
     @property

@@ -21,7 +21,7 @@ from perdure.events.tools import (
     ObservationEvent,
     UserRejectObservation,
 )
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 
 NO_RESULT = "(No result of this call is on record.)"
 """Result of a call that was never answered, or whose answer cannot be read."""
@@ -39,7 +39,7 @@ class Call:
     answer: Entry | None = None
 
     @cached_property
-    def valid_arguments(self) -> dict[str, Any] | None:
+    def valid_arguments(self) -> Json | None:
         """The arguments that the model wrote; None if they are no JSON object."""
         text = self.action.tool_call.arguments
         try:
@@ -50,7 +50,7 @@ class Call:
         return decoded if isinstance(decoded, dict) else None
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Json:
         """The arguments as the model wrote them, or else as parsed; empty if unreadable."""
         if self.valid_arguments is not None:
             return self.valid_arguments

@@ -1,12 +1,11 @@
 """Comparisons of batches, each against the first: as a page, as lines, and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from perdure.evaluation.comparison import Change, Comparison
+from perdure.exports.json_text import Json
 from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
 from perdure.exports.report.formatting import (
-    count,
     interval,
     p_value,
     score,
@@ -45,19 +44,10 @@ def comparison_page(
         notes=notes,
         overall={other.name: other.comparison for other in others},
         max_changes=MAX_CHANGES,
-        numbers=_numbers,
         chart=_chart,
         verdict=verdict,
         name_of_test=name_of_test,
     )
-
-
-def _numbers(comparison: Comparison) -> list[str]:
-    return [
-        *(count(comparison.pairs), score(comparison.before), score(comparison.after)),
-        *(score(comparison.difference, signed=True), score(comparison.standard_error)),
-        *(interval(comparison.interval, signed=True), p_value(comparison.p_value)),
-    ]
 
 
 def _chart(title: str, comparisons: Mapping[str, Comparison]) -> BarChart | None:
@@ -113,9 +103,7 @@ def _changes(title: str, changes: Sequence[Change], list_all: bool) -> Iterator[
         yield f"    ... and {len(changes) - len(shown):,} more: --all lists them"
 
 
-def comparison_json(
-    first: str, metric: Metric, others: Sequence[BatchComparison]
-) -> dict[str, Any]:
+def comparison_json(first: str, metric: Metric, others: Sequence[BatchComparison]) -> Json:
     return {
         "before": first,
         "scorer": metric.scorer,
@@ -135,14 +123,14 @@ def comparison_json(
     }
 
 
-def _json_fields(comparison: Comparison) -> dict[str, Any]:
+def _json_fields(comparison: Comparison) -> Json:
     # `before` and `after` are names of batches in this document.
     numbers = comparison.model_dump(mode="json", exclude={"before", "after"})
     means = {"mean_before": comparison.before, "mean_after": comparison.after}
     return {**means, **numbers, "significant": comparison.significant}
 
 
-def _without_lists(comparison: Comparison) -> dict[str, Any]:
+def _without_lists(comparison: Comparison) -> Json:
     fields = _json_fields(comparison)
     for name in ("only_before", "only_after"):
         del fields[name]
