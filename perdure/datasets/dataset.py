@@ -169,11 +169,9 @@ def _parse_json(field: str, value: Any) -> Any:
 
 
 def _rows(dataset: DatasetSpec) -> Rows:
-    if dataset.path is None:
-        assert dataset.function is not None, "a dataset is a file or a function"
-        yield from read_python(dataset.function)
+    if dataset.path is None or dataset.file_format is None:
+        yield from read_python(_source(dataset))
         return
-    assert dataset.file_format is not None, "a file has a format"
     try:
         yield from READERS[dataset.file_format](Path(dataset.path))
     except OSError as error:

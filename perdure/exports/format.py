@@ -54,7 +54,6 @@ class Format:
 def single_file_format(
     name: str, suffix: str, description: str, write: Write, is_one_line: bool = False
 ) -> Format:
-
     def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
         return (Part("", body) for body in write(about, entries))
 

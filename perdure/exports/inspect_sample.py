@@ -206,20 +206,18 @@ def _error_type(call: Call) -> str:
 
 
 def format_usage(usages: dict[str, Usage]) -> Json:
-    return {model: _usage(usage) for model, usage in usages.items()}
-
-
-def _usage(usage: Usage) -> Json:
     """Format usage for Inspect, which counts tokens from and to a cache apart from the input."""
-    cached, written = usage.cached_tokens, usage.cache_write_tokens
     return {
-        "input_tokens": max(0, usage.prompt_tokens - cached - written),
-        "output_tokens": usage.completion_tokens,
-        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
-        "input_tokens_cache_read": cached,
-        "input_tokens_cache_write": written,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "total_cost": usage.cost,
+        model: {
+            "input_tokens": max(0, use.prompt_tokens - use.cached_tokens - use.cache_write_tokens),
+            "output_tokens": use.completion_tokens,
+            "total_tokens": use.prompt_tokens + use.completion_tokens,
+            "input_tokens_cache_read": use.cached_tokens,
+            "input_tokens_cache_write": use.cache_write_tokens,
+            "reasoning_tokens": use.reasoning_tokens,
+            "total_cost": use.cost,
+        }
+        for model, use in usages.items()
     }
 
 

@@ -55,12 +55,14 @@ def mask_value(value: T, mask: Mask) -> T:
             masked = _copy_changed(value, {"image_urls": tuple(urls)})
         case ConversationStateUpdateEvent(key=key) if key in UNMASKED_KEYS:
             pass
-        case ConversationStateUpdateEvent(key="spec", value=dict() as fields):
-            unmasked = {name: fields[name] for name in UNMASKED_SPEC_FIELDS if name in fields}
-            spec = _reuse_if_equal(fields, mask_value(fields, mask) | unmasked)
-            masked = _copy_changed(value, {"value": spec})
+        case ConversationStateUpdateEvent(key="spec", value=dict() as spec):
+            unmasked = {name: spec[name] for name in UNMASKED_SPEC_FIELDS if name in spec}
+            after = _reuse_if_equal(spec, mask_value(spec, mask) | unmasked)
+            masked = _copy_changed(value, {"value": after})
         case BaseModel():
-            names = [name for name in type(value).model_fields if not _is_literal(value, name)]
+            # A Literal holds only certain words of ours.
+            fields = type(value).model_fields.items()
+            names = [name for name, field in fields if get_origin(field.annotation) is not Literal]
             parts = {name: mask_value(getattr(value, name), mask) for name in names}
             masked = _copy_changed(value, parts | _unchanged_thoughts(value, parts))
         case dict():
@@ -88,11 +90,6 @@ def _unchanged_thoughts(value: BaseModel, parts: dict[str, Any]) -> dict[str, An
 
 def _reuse_if_equal(before: Any, after: Any) -> Any:
     return before if before == after else after
-
-
-def _is_literal(value: BaseModel, name: str) -> bool:
-    """Tell whether a field takes only certain words of ours."""
-    return get_origin(type(value).model_fields[name].annotation) is Literal
 
 
 class MaskedLog(EventLog):

@@ -9,9 +9,9 @@ from perdure.evaluation.score import metric_number
 from perdure.evaluation.statistics import MAX_BOOTSTRAP_VALUES
 from perdure.evaluation.summary import Group, Measure, Summary
 from perdure.exports.report.collect import BatchDescription, Collected, Row, RowKind
-from perdure.exports.report.formatting import metric_name, number_first, shorten
+from perdure.exports.report.formatting import metric_name, number_first
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import BarChart, bar_chart, histogram_plot, mean_bar
+from perdure.exports.report.plots import Bar, histogram_plot, mean_bar
 from perdure.exports.report.settings import settings_of, specification
 
 MAX_MEASURES = 100
@@ -28,7 +28,11 @@ ROW_KINDS: dict[RowKind, str] = {
 def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
     summary, spec = collected.summary(batch), batch.spec
     measures, rows = summary.measures[:MAX_MEASURES], collected.rows()
-    charts = [_chart(measure, *group) for measure in measures for group in measure.groups.items()]
+    charts = [
+        (metric_name(measure.scorer, measure.metric), key, _bars(groups))
+        for measure in measures
+        for key, groups in measure.groups.items()
+    ]
     return render(
         "batch.html",
         title=spec.name,
@@ -73,14 +77,11 @@ def _size(batch: BatchDescription, collected: Collected) -> str:
     return f"{samples:,} samples{epochs}; {collected.samples:,} have a result"
 
 
-def _chart(measure: Measure, key: str, groups: dict[str, Group]) -> BarChart | None:
-    name = shorten(metric_name(measure.scorer, measure.metric))
-    bars = [
+def _bars(groups: dict[str, Group]) -> list[Bar]:
+    return [
         mean_bar(value, groups[value].mean, groups[value].standard_error, groups[value].samples)
         for value in sorted(groups, key=number_first)
     ]
-    limits = (0.0, 1.0) if all(0 <= bar.value <= 1 for bar in bars) else None
-    return bar_chart(f"{name} by {shorten(key)}", f"mean of {name}", bars, limits)
 
 
 def _rows_note(collected: Collected, rows: Sequence[Row]) -> str:

@@ -13,7 +13,7 @@ from perdure.exports.report.formatting import (
     shorten,
 )
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import BarChart, bar_chart, mean_bar
+from perdure.exports.report.plots import Bar, mean_bar
 
 MAX_CHANGES = 1000
 """Samples of one comparison that the page shows."""
@@ -44,19 +44,18 @@ def comparison_page(
         notes=notes,
         overall={other.name: other.comparison for other in others},
         max_changes=MAX_CHANGES,
-        chart=_chart,
+        bars=_bars,
         verdict=verdict,
         name_of_test=name_of_test,
     )
 
 
-def _chart(title: str, comparisons: Mapping[str, Comparison]) -> BarChart | None:
-    bars = [
+def _bars(comparisons: Mapping[str, Comparison]) -> list[Bar]:
+    return [
         mean_bar(name, found.difference or 0.0, found.standard_error, found.pairs, signed=True)
         for name, found in comparisons.items()
         if found.pairs
     ]
-    return bar_chart(title, "difference", bars)
 
 
 def comparison_lines(

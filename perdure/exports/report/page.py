@@ -1,18 +1,19 @@
 """Pages of one file, rendered from Jinja2 templates; every value on them is escaped text.
 
-Jinja2 is the template engine that most Python developers know; its autoescape is on. A browser runs
-and uses only the script and the style whose hashes the page's own policy names.
+A browser runs and uses only the script and the style whose hashes the page's own policy names.
 """
 
 import base64
 import hashlib
 from collections.abc import Iterator
+from inspect import getmembers, isfunction
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perdure.exports.report import formatting
+from perdure.exports.report.plots import bar_scale
 
 CONTROL_CHARACTERS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "�")
 
@@ -40,26 +41,16 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_FUNCTIONS = {
-    name: getattr(formatting, name)
-    for name in (
-        "count",
-        "duration",
-        "interval",
-        "metric_name",
-        "money",
-        "p_value",
-        "score",
-        "share",
-    )
-}
-_TEMPLATES.filters |= _FUNCTIONS | {"shorten": formatting.shorten}
-_TEMPLATES.globals |= _FUNCTIONS | {"nothing": formatting.NOTHING}
+_FUNCTIONS = dict(getmembers(formatting, isfunction))
+_TEMPLATES.filters |= _FUNCTIONS
 _STYLE, _SCRIPT = (
     _TEMPLATES.loader.get_source(_TEMPLATES, name)[0]  # type: ignore[union-attr] # it is set above
     for name in ("style.css", "script.js")
 )
 _TEMPLATES.globals |= {
+    **_FUNCTIONS,
+    "bar_scale": bar_scale,
+    "nothing": formatting.NOTHING,
     "style": Markup(_STYLE),
     "script": Markup(_SCRIPT),
     "policy": (

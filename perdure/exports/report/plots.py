@@ -70,13 +70,6 @@ class Bar(NamedTuple):
     label: str
 
 
-class BarChart(NamedTuple):
-    title: str
-    unit: str
-    bars: Sequence[Bar]
-    scale: Scale
-
-
 def mean_bar(name: str, mean: float, error: float | None, size: int, signed: bool = False) -> Bar:
     """Make the bar of a mean of `size` numbers with its standard error."""
     low, high = (None, None) if error is None else normal_interval(mean, error)
@@ -84,15 +77,12 @@ def mean_bar(name: str, mean: float, error: float | None, size: int, signed: boo
     return Bar(name or "(empty)", mean, low, high, label)
 
 
-def bar_chart(
-    title: str, unit: str, bars: Sequence[Bar], limits: tuple[float, float] | None = None
-) -> BarChart | None:
-    """Draw a bar for each, cut off at `limits`; without them there is room for all."""
-    if not bars:
-        return None
+def bar_scale(bars: Sequence[Bar], is_cut: bool = False) -> Scale:
+    """Make the scale of bars; if `is_cut`, there is no room beyond 0 and 1 unless a value is."""
     ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
-    low, high = limits or (min(0.0, *ends), max(0.0, *ends))
-    return BarChart(title, unit, bars, scale(low, high, BARS_LEFT, BARS_RIGHT))
+    if is_cut and all(0 <= bar.value <= 1 for bar in bars):
+        return scale(0.0, 1.0, BARS_LEFT, BARS_RIGHT)
+    return scale(min(0.0, *ends), max(0.0, *ends), BARS_LEFT, BARS_RIGHT)
 
 
 class Bin(NamedTuple):
