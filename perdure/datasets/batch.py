@@ -71,12 +71,11 @@ def _call(code: Callable[[], Any]) -> Any:
 
 
 def _resolve_dataset(path: Path, batch: BatchSpec) -> BatchSpec:
-    dataset = batch.dataset
-    if dataset.path is None:
+    if batch.dataset.path is None:
         return batch
-    absolute = str((path.parent / dataset.path).absolute())
-    resolved = dataset.model_copy(update={"path": absolute})
-    return batch.model_copy(update={"dataset": resolved})
+    absolute = str((path.parent / batch.dataset.path).absolute())
+    dataset = batch.dataset.model_copy(update={"path": absolute})
+    return batch.model_copy(update={"dataset": dataset})
 
 
 def parse_batch_toml(text: str) -> BatchSpec:

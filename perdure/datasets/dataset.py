@@ -2,88 +2,66 @@
 
 import base64
 import hashlib
+import json
 import os
 import sys
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
-from perdure.datasets import csv, function, jsonl, parquet
-from perdure.datasets.rows import BadDataset, Rows, bad_row, map_fields
+from perdure.datasets.rows import READERS, BadDataset, Rows, bad_row, read_python
 from perdure.evaluation.sample import EncodedFile, InvalidSample, Sample, SourceFile, build_sample
 from perdure.evaluation.seeded_random import permutation
-from perdure.evaluation.spec import BatchSpec, DatasetSpec, Format
+from perdure.evaluation.spec import BatchSpec, DatasetSpec, FieldMap
 from perdure.references import BadReference, import_reference
 
+MAX_SOURCE_BYTES = 16 * 1024 * 1024
+"""Bytes of a source file."""
 
-class UniqueIds:
-    """The ids so far, as hashes: ids may be long, and there may be many."""
+PLAIN_FIELDS = ("id", "input", "target", "setup")
 
-    def __init__(self) -> None:
-        self._lines: dict[int, int] = {}
-        self._copies: Counter[str] = Counter()
-
-    def make_unique(self, sample: Sample, line: int, *, explicit: bool) -> Sample:
-        """Return the sample, numbering an id that is taken unless it is `explicit`.
-
-        Raises InvalidSample with both lines.
-        """
-        while (first := self._lines.setdefault(_hash(sample.id), line)) != line:
-            if explicit:
-                raise InvalidSample(f"the id {sample.id!r} is that of line {first} too")
-            self._copies[sample.id] += 1
-            copy = f"{sample.id}-{self._copies[sample.id] + 1}"
-            sample = sample.model_copy(update={"id": copy})
-        return sample
+JSON_FIELDS = ("files", "metadata", "turns")
+"""Fields that hold objects or lists, also as JSON text, for a CSV has only text."""
 
 
-def _hash(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest())
-
-
-READERS: dict[Format, Callable[[Path], Rows]] = {
-    "jsonl": jsonl.read_rows,
-    "csv": csv.read_rows,
-    "parquet": parquet.read_rows,
-}
-
-
-class Dataset(AbstractContextManager["Dataset"]):
+@dataclass(frozen=True)
+class Dataset:
     """Samples in the order in which they are run, in a temporary file until they are read.
 
     Reading a sample reads its source files too, and raises BadDataset if one no longer exists.
+    `spool` has a sample between each two `ends`, and `order` lists their indices.
     """
 
-    def __init__(
-        self, spool: IO[bytes], ends: Sequence[int], order: Sequence[int], folder: Path
-    ) -> None:
-        """Take the `spool` with a sample between each two `ends`; `order` lists their indices."""
-        self._spool = spool
-        self._ends = ends
-        self._order = order
-        self._folder = folder
+    spool: IO[bytes]
+    ends: Sequence[int]
+    order: Sequence[int]
+    folder: Path
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.order)
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> Sample:
-        position = self._order[index]
-        start, end = self._ends[position], self._ends[position + 1]
-        sample = Sample.model_validate_json(os.pread(self._spool.fileno(), end - start, start))
+        position = self.order[index]
+        start, end = self.ends[position], self.ends[position + 1]
+        sample = Sample.model_validate_json(os.pread(self.spool.fileno(), end - start, start))
         try:
-            return read_sources(sample, self._folder)
+            files = {name: _read(file, self.folder) for name, file in sample.files.items()}
         except (InvalidSample, OSError) as error:
             raise BadDataset(f"The sample {sample.id!r} cannot be made: {error}.") from error
+        return sample.model_copy(update={"files": files})
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
-        self._spool.close()
+        self.spool.close()
 
 
 def read_dataset(batch: BatchSpec) -> Dataset:
@@ -104,8 +82,8 @@ def read_dataset(batch: BatchSpec) -> Dataset:
 
 def _spool_samples(spool: IO[bytes], batch: BatchSpec, folder: Path) -> Sequence[int]:
     """Write the selected samples; return the offset where each begins, and the last one ends."""
-    ends, unique_ids, missing = array("Q", [0]), UniqueIds(), set(batch.ids)
-    for sample in _samples(batch.dataset, unique_ids, folder):
+    ends, missing = array("Q", [0]), set(batch.ids)
+    for sample in _samples(batch.dataset, folder):
         if not batch.ids or sample.id in missing:
             missing.discard(sample.id)
             ends.append(ends[-1] + spool.write(sample.model_dump_json().encode()))
@@ -123,26 +101,77 @@ def _order(batch: BatchSpec, count: int) -> Sequence[int]:
     return order[: batch.limit]
 
 
-def _samples(dataset: DatasetSpec, unique_ids: UniqueIds, folder: Path) -> Iterator[Sample]:
-    source = _source(dataset)
+def _samples(dataset: DatasetSpec, folder: Path) -> Iterator[Sample]:
+    unique_ids = _UniqueIds()
     for line, row in _rows(dataset):
         try:
             fields = map_fields(row, dataset.fields)
-            sample = unique_ids.make_unique(
-                build_sample(fields), line, explicit=fields.get("id") is not None
-            )
-            check_sources(sample, folder)
+            is_explicit = fields.get("id") is not None
+            sample = unique_ids.make_unique(build_sample(fields), line, is_explicit)
+            for file in sample.files.values():
+                if isinstance(file, SourceFile):
+                    _resolve(file, folder)
         except InvalidSample as error:
-            raise bad_row(source, line, error) from error
+            raise bad_row(_source(dataset), line, error) from error
         yield sample
 
 
+class _UniqueIds:
+    """The ids so far, as hashes: ids may be long, and there may be many."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, int] = {}
+        self._copies: Counter[str] = Counter()
+
+    def make_unique(self, sample: Sample, line: int, is_explicit: bool) -> Sample:
+        """Return the sample, numbering an id that is taken unless it is explicit.
+
+        Raises InvalidSample with both lines.
+        """
+        while (first := self._lines.setdefault(_hash(sample.id), line)) != line:
+            if is_explicit:
+                raise InvalidSample(f"the id {sample.id!r} is that of line {first} too")
+            self._copies[sample.id] += 1
+            copy = f"{sample.id}-{self._copies[sample.id] + 1}"
+            sample = sample.model_copy(update={"id": copy})
+        return sample
+
+
+def _hash(name: str) -> bytes:
+    return hashlib.blake2b(name.encode(), digest_size=16).digest()
+
+
+def map_fields(row: Mapping[str, Any], fields: FieldMap) -> dict[str, Any]:
+    """Return the fields of a sample. Raises InvalidSample if a column is missing."""
+    values: dict[str, Any] = {}
+    for field in (*PLAIN_FIELDS, *JSON_FIELDS):
+        column = getattr(fields, field)
+        if isinstance(column, tuple):
+            values[field] = {part: _cell(row, field, part) for part in column}
+        elif column in row or field in fields.model_fields_set or field == "input":
+            values[field] = _cell(row, field, column)
+    parsed = {field: _parse_json(field, values[field]) for field in JSON_FIELDS if field in values}
+    return values | {name: value for name, value in parsed.items() if value is not None}
+
+
+def _cell(row: Mapping[str, Any], field: str, column: str) -> Any:
+    if column not in row:
+        columns = ", ".join(map(repr, row)) or "none"
+        raise InvalidSample(f"there is no column {column!r} for {field}; the row has {columns}")
+    return row[column]
+
+
+def _parse_json(field: str, value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError) as error:
+        raise InvalidSample(f"{field} is no JSON: {error}") from error
+
+
 def _rows(dataset: DatasetSpec) -> Rows:
-    if dataset.path is None:
-        assert dataset.function is not None, "a dataset is a file or a function"
-        yield from function.read_rows(dataset.function)
+    if dataset.path is None or dataset.file_format is None:
+        yield from read_python(_source(dataset))
         return
-    assert dataset.file_format is not None, "a file has a format"
     try:
         yield from READERS[dataset.file_format](Path(dataset.path))
     except OSError as error:
@@ -166,51 +195,29 @@ def _folder(dataset: DatasetSpec) -> Path:
     return Path(file).parent if file else Path.cwd()
 
 
-MAX_SOURCE_BYTES = 16 * 1024 * 1024
-"""Bytes of a source file."""
-
-
-def check_sources(sample: Sample, folder: Path) -> None:
-    """Raise InvalidSample if a source file cannot be read."""
-    for file in sample.files.values():
-        if isinstance(file, SourceFile):
-            _resolve(file, folder)
-
-
-def read_sources(sample: Sample, folder: Path) -> Sample:
-    """Return the sample with the contents of its source files. Raises InvalidSample and OSError."""
-    files = {
-        name: _read(_resolve(file, folder)) if isinstance(file, SourceFile) else file
-        for name, file in sample.files.items()
-    }
-    return sample.model_copy(update={"files": files})
+def _read(file: str | EncodedFile | SourceFile, folder: Path) -> str | EncodedFile:
+    if not isinstance(file, SourceFile):
+        return file
+    content = _resolve(file, folder).read_bytes()
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return EncodedFile(base64=base64.b64encode(content).decode())
 
 
 def _resolve(file: SourceFile, folder: Path) -> Path:
     """Refuse paths outside the folder: a dataset may come from anywhere."""
     try:
         path = (folder / file.source).resolve()
-        if not path.is_relative_to(folder.resolve()):
-            raise InvalidSample(f"{file.source!r} leads out of the dataset's folder")
-        if not path.is_file():
-            raise InvalidSample(f"there is no file {file.source!r} beside the dataset")
-        size = path.stat().st_size
+        is_inside = path.is_relative_to(folder.resolve())
+        size = path.stat().st_size if path.is_file() else None
     except (OSError, ValueError) as error:
-        raise (
-            error
-            if isinstance(error, InvalidSample)
-            else InvalidSample(f"{file.source!r}: {error}")
-        ) from error
+        raise InvalidSample(f"{file.source!r}: {error}") from error
+    if not is_inside:
+        raise InvalidSample(f"{file.source!r} leads out of the dataset's folder")
+    if size is None:
+        raise InvalidSample(f"there is no file {file.source!r} beside the dataset")
     if size > MAX_SOURCE_BYTES:
-        raise InvalidSample(
-            f"{file.source!r} has {size:,} bytes, and {MAX_SOURCE_BYTES:,} is the most"
-        )
+        most = f"{MAX_SOURCE_BYTES:,} is the most"
+        raise InvalidSample(f"{file.source!r} has {size:,} bytes, and {most}")
     return path
-
-
-def _read(path: Path) -> str | EncodedFile:
-    content = path.read_bytes()
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return EncodedFile(base64=base64.b64encode(content).decode())

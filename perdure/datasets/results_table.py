@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Literal, TypeAlias
 
-from perdure.datasets.parquet import import_pyarrow
+from perdure.datasets.rows import import_pyarrow
 from perdure.evaluation.ledger import spent_amount
 from perdure.evaluation.result import AttemptResult, SampleResult
 from perdure.exports.json_text import compact_json
@@ -27,7 +27,7 @@ LEADING_COLUMNS: dict[str, Column] = {
     "sample": ("text", lambda result, _: result.id),
     "epoch": ("integer", lambda _, attempt: attempt.epoch),
     "attempt": ("integer", lambda _, attempt: attempt.number),
-    "is_final": ("boolean", lambda *_: None),  # `add` knows it
+    "is_final": ("boolean", lambda result, attempt: attempt in result.final_attempts),
     "status": ("text", lambda _, attempt: attempt.status),
     "limit": ("text", lambda _, attempt: attempt.limit),
     "failure_kind": ("text", lambda _, attempt: attempt.failure and attempt.failure.kind),
@@ -52,7 +52,7 @@ TRAILING_COLUMNS: dict[str, Column] = {
     "conversation_id": ("text", lambda _, attempt: attempt.conversation_id),
 }
 
-FIXED_COLUMNS = LEADING_COLUMNS | TRAILING_COLUMNS
+PARQUET_TYPES = {"text": "string", "number": "float64", "integer": "int64", "boolean": "bool_"}
 
 MAX_FREE_COLUMNS = 1000
 """Columns of scores, labels and metadata; values without one go into `others`, as JSON."""
@@ -77,11 +77,9 @@ class ResultsTable:
         self._has_others = False
 
     def add(self, result: SampleResult, attempts: Iterable[AttemptResult]) -> None:
-        """Add a row for each of these attempts at the sample."""
-        final = {(attempt.epoch, attempt.number) for attempt in result.final_attempts}
         for attempt in attempts:
-            values = {name: value(result, attempt) for name, (_, value) in FIXED_COLUMNS.items()}
-            values["is_final"] = (attempt.epoch, attempt.number) in final
+            columns = (LEADING_COLUMNS | TRAILING_COLUMNS).items()
+            values = {name: value(result, attempt) for name, (_, value) in columns}
             row = {name: value for name, value in values.items() if value is not None}
             row = self._fit_columns(row, _free_values(result, attempt))
             self._spool.write(compact_json(row) + b"\n")
@@ -102,8 +100,11 @@ class ResultsTable:
 
     def rows(self) -> Iterator[TableRow]:
         """Yield the rows, each with the values that it has."""
-        for _, row in self._spooled_rows():
-            yield row
+        return map(json.loads, self._lines())
+
+    def _lines(self) -> Iterator[bytes]:
+        self._spool.seek(0)
+        return iter(self._spool)
 
     def write_csv(self, file: IO[bytes]) -> None:
         """Write UTF-8 with a header, as in RFC 4180; None is an empty field."""
@@ -113,29 +114,20 @@ class ResultsTable:
             writer = csv.writer(text)
             writer.writerow(columns)
             for row in self.rows():
-                cells = (_cell(row.get(name), kind) for name, kind in columns.items())
-                writer.writerow(map(_csv_cell, cells))
+                writer.writerow(map(_csv_cell, _cells(row, columns).values()))
         finally:
             text.detach()
 
     def write_parquet(self, file: IO[bytes]) -> None:
         """Write Parquet. Raises MissingExtra."""
         pyarrow, parquet = import_pyarrow()
-        types = {
-            "text": pyarrow.string(),
-            "number": pyarrow.float64(),
-            "integer": pyarrow.int64(),
-            "boolean": pyarrow.bool_(),
-        }
         columns = self.columns
-        schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+        types = {name: getattr(pyarrow, PARQUET_TYPES[kind])() for name, kind in columns.items()}
+        schema = pyarrow.schema(list(types.items()))
         with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             for rows in self._groups():
-                cells = {
-                    name: [_cell(row.get(name), kind) for row in rows]
-                    for name, kind in columns.items()
-                }
-                writer.write_table(pyarrow.table(cells, schema=schema))
+                cells = [_cells(row, columns) for row in rows]
+                writer.write_table(pyarrow.Table.from_pylist(cells, schema=schema))
 
     def _fit_columns(self, row: TableRow, free: TableRow) -> TableRow:
         """Give each value its column; put those beyond the limit under `others`."""
@@ -154,19 +146,14 @@ class ResultsTable:
     def _groups(self) -> Iterator[list[TableRow]]:
         group: list[TableRow] = []
         size = 0
-        for length, row in self._spooled_rows():
-            if group and (len(group) == MAX_GROUP_ROWS or size + length > MAX_GROUP_BYTES):
+        for line in self._lines():
+            if group and (len(group) == MAX_GROUP_ROWS or size + len(line) > MAX_GROUP_BYTES):
                 yield group
                 group, size = [], 0
-            group.append(row)
-            size += length
+            group.append(json.loads(line))
+            size += len(line)
         if group:
             yield group
-
-    def _spooled_rows(self) -> Iterator[tuple[int, TableRow]]:
-        self._spool.seek(0)
-        for line in self._spool:
-            yield len(line), json.loads(line)
 
 
 def _one_or_list(target: tuple[str, ...]) -> str | list[str] | None:
@@ -207,8 +194,11 @@ def _type_of(value: Any) -> ColumnType:
             return "text"
 
 
+def _cells(row: TableRow, columns: dict[str, ColumnType]) -> TableRow:
+    return {name: _cell(row.get(name), kind) for name, kind in columns.items()}
+
+
 def _cell(value: Any, kind: ColumnType) -> Any:
-    """Convert the value to the type of its column."""
     if value is None:
         return None
     if kind == "text" and not isinstance(value, str):

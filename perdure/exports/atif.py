@@ -10,7 +10,9 @@ conversations) is in `final_metrics.extra`, by purpose.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.events.condensation import Condensation
@@ -20,14 +22,13 @@ from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent, UserRejectObservation
 from perdure.events.usage import Usage
-from perdure.exports.arguments import are_readable, arguments_of
-from perdure.exports.chat import content_items, function_of
+from perdure.exports.chat import function_of
+from perdure.exports.content import SAFE_MEDIA_TYPES, content_items, describe_image, media_type
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.images import SAFE_MEDIA_TYPES, describe_image, media_type
-from perdure.exports.json_text import json_document as json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
-from perdure.exports.turns import Call, Turn, message_content, reasoning_of, turns
+from perdure.exports.turns import Call, Turn, turns
 
 VERSION = "ATIF-v1.8"
 
@@ -36,107 +37,88 @@ _REPORT = re.compile(r"Conversation ([0-9a-f-]{36}): ")
 
 
 def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
-    totals, steps = Totals(), _Steps(about)
-    head = {
-        "schema_version": VERSION,
-        "session_id": about.conversation_id,
-        "trajectory_id": about.conversation_id,
-    }
-    numbered = steps.numbered(turns(totals.count(entries)))
-    return json_document(head, "steps", numbered, lambda: _tail(about, totals, steps))
+    totals, sums = Totals(), _Sums()
+    ids = dict.fromkeys(("session_id", "trajectory_id"), about.conversation_id)
+    steps = _steps(about, turns(totals.count(entries)), sums)
+    head = {"schema_version": VERSION, **ids}
+    return json_document(head, "steps", steps, lambda: _tail(about, totals, sums))
 
 
-class _Steps:
-    """Numbers the steps, and sums their usage."""
+@dataclass
+class _Sums:
+    """The number of steps, and the usage of the agent's."""
 
-    def __init__(self, about: ExportMetadata) -> None:
-        self.about = about
-        self.count = 0
-        self.spent = Usage()
-
-    def numbered(self, turns: Iterable[Turn]) -> Iterator[dict[str, Any]]:
-        for turn in turns:
-            fields = _step(turn)
-            if fields is None:
-                continue
-            self.count += 1
-            if fields["source"] == "agent" and turn.entry.usage:
-                self.spent += turn.entry.usage
-            copied = (
-                {"is_copied_context": True} if turn.entry.seq < self.about.first_own_seq else {}
-            )
-            extra = {"seq": turn.entry.seq, **fields.pop("extra", {})}
-            time = {"timestamp": utc_timestamp(turn.event)} if utc_timestamp(turn.event) else {}
-            yield {"step_id": self.count, **time, **fields, "extra": extra, **copied}
+    steps: int = 0
+    spent: Usage = field(default_factory=Usage)
 
 
-def _step(turn: Turn) -> dict[str, Any] | None:
+def _steps(about: ExportMetadata, turns: Iterable[Turn], sums: _Sums) -> Iterator[Json]:
+    for turn in turns:
+        if (fields := _step(turn)) is None:
+            continue
+        sums.steps += 1
+        if fields["source"] == "agent" and turn.entry.usage:
+            sums.spent += turn.entry.usage
+        seq, time = turn.entry.seq, utc_timestamp(turn.event)
+        yield {
+            "step_id": sums.steps,
+            **({"timestamp": time} if time else {}),
+            **fields,
+            "extra": {"seq": seq, **fields.get("extra", {})},
+            **({"is_copied_context": True} if seq < about.first_own_seq else {}),
+        }
+
+
+def _step(turn: Turn) -> Json | None:
     match turn.event:
-        case SystemPromptEvent() as event:
-            context = [event.dynamic_context] if event.dynamic_context else []
-            return {"source": "system", "message": join_text((event.system_prompt, *context))}
-        case MessageEvent() as event if event.source == "agent":
-            return _agent_step(turn, message_content(turn)) | _sent_by(event)
-        case MessageEvent() as event:
-            return _message_step(event, _content(message_content(turn)))
-        case ActionEvent() as event:
-            return _calls_step(turn, event)
+        case SystemPromptEvent():
+            return {"source": "system", "message": join_text(turn.content)}
+        case MessageEvent(sender=sender) as event:
+            source = "user" if event.source == "user" else "system"
+            plain = {"source": source, "message": _content(turn.content)}
+            step = _agent_step(turn) if event.source == "agent" else plain
+            return step | ({"extra": {"sender": sender}} if sender else {})
+        case ActionEvent():
+            calls = [_call(call) for call in turn.calls]
+            results = [_result(call) for call in turn.calls]
+            return _agent_step(turn) | {"tool_calls": calls, "observation": {"results": results}}
         case event if isinstance(event, HOUSEKEEPING_EVENTS) or not describe_event(event):
             return None
         case event:
-            return {
-                "source": "system",
-                "message": describe_event(event),
-                "extra": _note_fields(event),
-            }
+            extra = {"event": event.kind, **_note_fields(event)}
+            return {"source": "system", "message": describe_event(event), "extra": extra}
 
 
-def _message_step(event: MessageEvent, message: Any) -> dict[str, Any]:
-    source = "user" if event.source == "user" else "system"
-    return {"source": source, "message": message, **_sent_by(event)}
-
-
-def _sent_by(event: MessageEvent) -> dict[str, Any]:
-    return {"extra": {"sender": event.sender}} if event.sender else {}
-
-
-def _agent_step(turn: Turn, content: Iterable[Content]) -> dict[str, Any]:
-    event, usage = turn.event, turn.entry.usage
-    step: dict[str, Any] = {"source": "agent", "message": _content(content)}
+def _agent_step(turn: Turn) -> Json:
+    usage = turn.entry.usage
+    step: Json = {"source": "agent", "message": _content(turn.content)}
     if usage is not None and usage.model:
         step["model_name"] = usage.model
-    if reasoning := reasoning_of(event):
-        step["reasoning_content"] = reasoning
+    if turn.reasoning:
+        step["reasoning_content"] = turn.reasoning
     if usage is not None:
         step["metrics"] = _metrics(usage)
     return step | {"llm_call_count": 1}
 
 
-def _calls_step(turn: Turn, event: ActionEvent) -> dict[str, Any]:
-    calls = [_call(call) for call in turn.calls]
-    results = [_result(call) for call in turn.calls]
-    step = _agent_step(turn, event.thought)
-    return step | {"tool_calls": calls, "observation": {"results": results}}
-
-
-def _call(call: Call) -> dict[str, Any]:
-    action = call.action
-    optional: dict[str, Any] = {
+def _call(call: Call) -> Json:
+    action, written = call.action, call.action.tool_call
+    optional: Json = {
         "risk": None if action.security_risk == "UNKNOWN" else action.security_risk,
         "summary": action.summary,
-        "raw_arguments": None if are_readable(action) else action.tool_call.arguments,
+        "raw_arguments": written.arguments if call.valid_arguments is None else None,
     }
     extra = {key: value for key, value in optional.items() if value is not None}
     return {
         "tool_call_id": call.id,
-        "function_name": action.tool_call.name,
-        "arguments": arguments_of(action),
+        "function_name": written.name,
+        "arguments": call.arguments,
         **({"extra": extra} if extra else {}),
     }
 
 
-def _result(call: Call) -> dict[str, Any]:
-    result: dict[str, Any] = {"source_call_id": call.id, "content": _content(call.result)}
+def _result(call: Call) -> Json:
+    result: Json = {"source_call_id": call.id, "content": _content(call.result)}
     if extra := _outcome_fields(call):
         result["extra"] = extra
     if call.action.tool_name == DELEGATE and (child := _REPORT.match(join_text(call.result))):
@@ -145,29 +127,28 @@ def _result(call: Call) -> dict[str, Any]:
     return result
 
 
-def _outcome_fields(call: Call) -> dict[str, Any]:
-    if call.answer is None:
-        return {"recorded": False}
-    match call.answer.event:
-        case AgentErrorEvent() as event:
-            return {"error": event.classification}
+def _outcome_fields(call: Call) -> Json:
+    match call.answer and call.answer.event:
+        case None:
+            return {"recorded": False}
+        case AgentErrorEvent(classification=classification):
+            return {"error": classification}
         case UserRejectObservation():
             return {"rejected": True}
-        case UnknownEvent() as event:
-            return {"event": event.raw}
+        case UnknownEvent(raw=raw):
+            return {"event": raw}
         case _:
             return {"is_error": True} if call.failed else {}
 
 
-def _note_fields(event: AnyEvent) -> dict[str, Any]:
+def _note_fields(event: AnyEvent) -> Json:
     match event:
-        case Condensation():
-            forgotten = list(event.forgotten_event_ids)
-            return {"event": event.kind, "forgotten_event_ids": forgotten}
-        case UnknownEvent():
-            return {"event": event.kind, "raw": event.raw}
+        case Condensation(forgotten_event_ids=ids):
+            return {"forgotten_event_ids": list(ids)}
+        case UnknownEvent(raw=raw):
+            return {"raw": raw}
         case _:
-            return {"event": event.kind}
+            return {}
 
 
 def _content(parts: Iterable[Content]) -> Any:
@@ -178,14 +159,14 @@ def _content(parts: Iterable[Content]) -> Any:
     return "\n".join(item["text"] for item in items)
 
 
-def _image(url: str) -> dict[str, Any]:
+def _image(url: str) -> Json:
     kind = media_type(url)
     if kind in SAFE_MEDIA_TYPES:
         return {"type": "image", "source": {"media_type": kind, "path": url}}
     return {"type": "text", "text": describe_image(url)}
 
 
-def _metrics(usage: Usage) -> dict[str, Any]:
+def _metrics(usage: Usage) -> Json:
     others = usage.model_dump(include={"cache_write_tokens", "reasoning_tokens", "latency"})
     return {
         "prompt_tokens": usage.prompt_tokens,
@@ -196,7 +177,7 @@ def _metrics(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _tail(about: ExportMetadata, totals: Totals, steps: _Steps) -> Mapping[str, Any]:
+def _tail(about: ExportMetadata, totals: Totals, sums: _Sums) -> Mapping[str, Any]:
     agent = {
         "name": "perdure",
         "version": about.version,
@@ -204,27 +185,25 @@ def _tail(about: ExportMetadata, totals: Totals, steps: _Steps) -> Mapping[str, 
         "tool_definitions": [function_of(tool) for tool in totals.tools.values()],
     }
     fields = {"status": about.status, "reason": about.reason, "title": about.title}
+    beside: defaultdict[str, Usage] = defaultdict(Usage)
+    for (purpose, _), usage in totals.usage.items():
+        if purpose:
+            beside[purpose] += usage
     return {
         "agent": agent,
         **({"notes": totals.unreadable_note} if totals.unreadable_note else {}),
-        "final_metrics": _final(totals, steps),
+        "final_metrics": {
+            "total_prompt_tokens": sums.spent.prompt_tokens,
+            "total_completion_tokens": sums.spent.completion_tokens,
+            "total_cached_tokens": sums.spent.cached_tokens,
+            "total_cost_usd": sums.spent.cost,
+            "total_steps": sums.steps,
+            "extra": {
+                "cost_usd_with_all_beside": totals.total.cost,
+                "beside": {purpose: usage.model_dump() for purpose, usage in beside.items()},
+            },
+        },
         "extra": {key: value for key, value in fields.items() if value},
-    }
-
-
-def _final(totals: Totals, steps: _Steps) -> dict[str, Any]:
-    by_purpose: dict[str, Usage] = {}
-    for (purpose, _), usage in totals.usage.items():
-        if purpose:
-            by_purpose[purpose] = by_purpose.get(purpose, Usage()) + usage
-    usage_by_purpose = {purpose: usage.model_dump() for purpose, usage in by_purpose.items()}
-    return {
-        "total_prompt_tokens": steps.spent.prompt_tokens,
-        "total_completion_tokens": steps.spent.completion_tokens,
-        "total_cached_tokens": steps.spent.cached_tokens,
-        "total_cost_usd": steps.spent.cost,
-        "total_steps": steps.count,
-        "extra": {"cost_usd_with_all_beside": totals.total.cost, "beside": usage_by_purpose},
     }
 
 

@@ -54,8 +54,6 @@ class Format:
 def single_file_format(
     name: str, suffix: str, description: str, write: Write, is_one_line: bool = False
 ) -> Format:
-    """Return the format whose export is one file."""
-
     def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
         return (Part("", body) for body in write(about, entries))
 

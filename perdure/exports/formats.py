@@ -11,16 +11,7 @@ from perdure.exports.raw import RAW
 from perdure.exports.results import RESULTS
 from perdure.references import BadReference, find_entry_points, load_named
 
-FORMATS: tuple[Format, ...] = (
-    RESULTS,
-    MCPBENCH,
-    OPENAI,
-    ATIF,
-    OPENHANDS,
-    INSPECT,
-    RAW,
-    HTML,
-)
+FORMATS: tuple[Format, ...] = (RESULTS, MCPBENCH, OPENAI, ATIF, OPENHANDS, INSPECT, RAW, HTML)
 
 FORMAT_GROUP = "perdure.exporters"
 """The entry points of formats of other packages."""
@@ -35,10 +26,8 @@ def find_format(name: str) -> Format:
 
     Raises BadReference.
     """
-    for format in FORMATS:
-        if format.name == name:
-            return format
-    found = load_named(FORMAT_GROUP, name)
+    ours = (format for format in FORMATS if format.name == name)
+    found = next(ours, None) or load_named(FORMAT_GROUP, name)
     if not isinstance(found, Format):
         raise BadReference(f"{name!r} leads to a {type(found).__name__}, and it must be a Format")
     return found

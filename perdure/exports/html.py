@@ -10,13 +10,12 @@ from perdure.events.content import Content, TextContent, join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.tools import ActionEvent
-from perdure.exports.arguments import arguments_text
+from perdure.exports.content import SAFE_MEDIA_TYPES, describe_image, is_inline, media_type
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.images import SAFE_MEDIA_TYPES, describe_image, is_inline, media_type
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event
 from perdure.exports.report.page import render
 from perdure.exports.totals import Totals
-from perdure.exports.turns import Turn, message_content, reasoning_of, turns
+from perdure.exports.turns import Turn, turns
 
 MAX_UNFOLDED_LINES = 30
 """Lines of a text that are shown at once; a longer one has to be unfolded."""
@@ -40,35 +39,28 @@ def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
         articles=filter(None, map(_article, turns(totals.count(entries)))),
         totals=totals,
         max_lines=MAX_UNFOLDED_LINES,
-        arguments_text=arguments_text,
         describe_image=describe_image,
         is_embeddable=_is_embeddable,
     )
 
 
 def _article(turn: Turn) -> Article | None:
+    thought = (("thought", turn.reasoning),) if turn.reasoning else ()
     match turn.event:
         case SystemPromptEvent() as event:
-            context = [event.dynamic_context] if event.dynamic_context else []
             tools = ((f"tool {tool.name}", tool.description) for tool in event.tools)
-            prompt = ("prompt", join_text((event.system_prompt, *context)))
-            return Article(turn, "system", "system", (prompt, *tools))
+            return Article(turn, "system", "system", (("prompt", join_text(turn.content)), *tools))
         case MessageEvent() as event:
             name = f"{event.source} ({event.sender})" if event.sender else event.source
-            return Article(turn, event.source, name, _thought(event), message_content(turn))
-        case ActionEvent() as event:
-            return Article(turn, "agent", "agent", _thought(event), event.thought)
+            return Article(turn, event.source, name, thought, turn.content)
+        case ActionEvent():
+            return Article(turn, "agent", "agent", thought, turn.content)
         case event if not (text := describe_event(event)):
             return None
         case event if isinstance(event, HOUSEKEEPING_EVENTS):
             return Article(turn, "note", event.kind, ((event.kind, text),))
         case event:
             return Article(turn, "note", event.kind, parts=(TextContent(text=text),))
-
-
-def _thought(event: MessageEvent | ActionEvent) -> tuple[tuple[str, str], ...]:
-    reasoning = reasoning_of(event)
-    return (("thought", reasoning),) if reasoning else ()
 
 
 def _is_embeddable(url: str) -> bool:

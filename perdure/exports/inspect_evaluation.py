@@ -1,7 +1,6 @@
 """A batch in the terms of an Inspect log: its spec, its samples and their scores."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from perdure.agent.policies import Limits
 from perdure.evaluation.result import OVERFLOW_CODE, AttemptFailure, AttemptResult, SampleResult
@@ -9,6 +8,7 @@ from perdure.evaluation.spec import BatchSpec, agent_with_limits
 from perdure.evaluation.summary import Estimate, Measure, Summary
 from perdure.events.usage import Usage
 from perdure.exports.inspect_sample import SampleMetadata
+from perdure.exports.json_text import Json
 
 LIMIT_TYPES = {
     "max_iterations": "message",
@@ -45,9 +45,7 @@ def sample_metadata(
     )
 
 
-def batch_header(
-    spec: BatchSpec, summary: Summary, ids: Sequence[str], version: str
-) -> dict[str, Any]:
+def batch_header(spec: BatchSpec, summary: Summary, ids: Sequence[str], version: str) -> Json:
     """Build the header; `ids` are those of all samples, also without a result."""
     counts = summary.counts
     unfinished = counts.running + counts.missing
@@ -71,18 +69,17 @@ def _error(failure: AttemptFailure) -> str:
     return f"{text}: {failure.detail}" if failure.detail else text
 
 
-def _limit(code: str, spec: BatchSpec) -> dict[str, Any]:
+def _limit(code: str, spec: BatchSpec) -> Json:
     limits: Limits = agent_with_limits(spec).limits
     values = {**limits.model_dump(), "deadline": spec.limits.time}
     return {"type": LIMIT_TYPES.get(code, "custom"), "limit": values.get(code) or 0, "reason": code}
 
 
 def _usage_or_none(usage: Usage) -> Usage | None:
-    """Return None if nothing was used."""
     return usage if usage.prompt_tokens or usage.completion_tokens or usage.cost else None
 
 
-def _spec(spec: BatchSpec, ids: Sequence[str], version: str) -> dict[str, Any]:
+def _spec(spec: BatchSpec, ids: Sequence[str], version: str) -> Json:
     limits = agent_with_limits(spec).limits
     config = {
         "epochs": spec.epochs,
@@ -95,10 +92,7 @@ def _spec(spec: BatchSpec, ids: Sequence[str], version: str) -> dict[str, Any]:
         "max_samples": spec.concurrency,
     }
     return {
-        "eval_id": spec.name,
-        "run_id": spec.name,
-        "task": spec.name,
-        "task_id": spec.name,
+        **dict.fromkeys(("eval_id", "run_id", "task", "task_id"), spec.name),
         "dataset": {
             "name": spec.dataset.path or spec.dataset.function,
             "samples": len(ids),
@@ -116,7 +110,7 @@ def _reducer(name: str) -> str:
     return REDUCERS.get(name, name.replace("pass@", "pass_at_"))
 
 
-def _score(measure: Measure, reducer: str, estimate: Estimate, samples: int) -> dict[str, Any]:
+def _score(measure: Measure, reducer: str, estimate: Estimate, samples: int) -> Json:
     """Report an accuracy if every sample has 0 or 1, else a mean."""
     mean = "accuracy" if estimate.wilson else "mean"
     intervals = {"interval": estimate.interval, "wilson": estimate.wilson}

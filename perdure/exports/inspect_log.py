@@ -4,10 +4,16 @@ A zip of JSON, as inspect_ai 0.3 reads it. Events other than messages and calls 
 the sample, so that a condensation and its summary show in the transcript, beside all messages.
 """
 
+import gzip
+import io
 import json
-import zlib
+import zipfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
+
+from typing_extensions import Buffer
 
 from perdure.events.entry import Entry
 from perdure.events.usage import Usage
@@ -19,8 +25,7 @@ from perdure.exports.inspect_sample import (
     format_times,
     format_usage,
 )
-from perdure.exports.json_text import compact_json
-from perdure.exports.zip_stream import ZipStream
+from perdure.exports.json_text import Json, compact_json
 
 VERSION = 2
 
@@ -34,6 +39,11 @@ OMITTED = "Left out of the summary: it is too long."
 
 NEVER_STARTED = "1970-01-01T00:00:00Z"
 
+FILE_DATE = (1980, 1, 1, 0, 0, 0)
+"""Date of every file in a zip: nobody needs it, and equal logs make equal bytes."""
+
+PIECE_BYTES = 64 * 1024
+
 
 def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     log, sample = InspectLog(), SampleWriter(about)
@@ -44,13 +54,16 @@ def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
 class InspectLog:
     """A log that is written sample by sample, then ended.
 
-    Only a sample's summary stays in memory.
+    Only a sample's summary stays in memory, compressed.
     """
 
     def __init__(self) -> None:
-        self._zip = ZipStream()
-        self._summaries = _Summaries()
-        self._usage: dict[str, Usage] = {}
+        self._bytes = _ByteQueue()
+        self._zip = zipfile.ZipFile(self._bytes, "w")
+        self._summaries = io.BytesIO()
+        self._summary_writer = gzip.GzipFile(fileobj=self._summaries, mode="wb")
+        self._separator = b"["
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)
         self._first = self._last = ""
 
     def write_sample(
@@ -62,95 +75,100 @@ class InspectLog:
     def write(self, sample: SampleWriter, entries: Iterable[Entry]) -> Iterator[bytes]:
         path = "samples/{id}_epoch_{epoch}.json".format(**sample.head)
         yield from self._write_file(path, sample.write(entries))
-        self._count(sample)
-        self._summaries.add(_summary(sample))
-        yield self._zip.take_bytes()
+        for model, usage in sample.usage_by_model().items():
+            self._usage[model] += usage
+        totals = sample.totals
+        self._first = min(filter(None, (self._first, totals.first)), default="")
+        self._last = max(self._last, totals.last)
+        self._summary_writer.write(self._separator + compact_json(_summary(sample)))
+        self._separator = b","
 
-    def write_end(self, header: dict[str, Any]) -> Iterator[bytes]:
+    def write_end(self, header: Json) -> Iterator[bytes]:
         """Yield the last bytes of the log.
 
         `header` has its fields as JSON but for times and usage. `status` is `success`, or `started`
         if a result is still missing.
         """
-        yield from self._write_file("summaries.json", self._summaries.written())
-        stats = {"model_usage": format_usage(self._usage), **format_times(self._first, self._last)}
+        yield from self._write_file("summaries.json", self._end_summaries())
         whole = {
             "version": VERSION,
             "status": header["status"],
             "eval": {"created": self._first or NEVER_STARTED, **header["eval"]},
             "plan": {"name": "plan", "steps": [], "config": {}},
-            "stats": stats,
+            "stats": {
+                "model_usage": format_usage(self._usage),
+                **format_times(self._first, self._last),
+            },
         }
         start = {key: whole[key] for key in ("version", "eval", "plan")}
-        self._zip.add("_journal/start.json", compact_json(start))
-        self._zip.add("header.json", compact_json(header | whole))
+        self._zip.writestr(_file_info("_journal/start.json"), compact_json(start))
+        self._zip.writestr(_file_info("header.json"), compact_json(header | whole))
         self._zip.close()
-        yield self._zip.take_bytes()
+        yield self._bytes.take()
+
+    def _end_summaries(self) -> Iterator[bytes]:
+        self._summary_writer.write(b"[]" if self._separator == b"[" else b"]")
+        self._summary_writer.close()
+        self._summaries.seek(0)
+        return iter(partial(gzip.GzipFile(fileobj=self._summaries).read, PIECE_BYTES), b"")
 
     def _write_file(self, path: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        with self._zip.open_file(path) as member:
+        with self._zip.open(_file_info(path), "w", force_zip64=True) as member:
             for piece in pieces:
                 member.write(piece)
-                yield self._zip.take_bytes()
-
-    def _count(self, sample: SampleWriter) -> None:
-        for model, usage in sample.usage_by_model.items():
-            self._usage[model] = self._usage.get(model, Usage(model=model)) + usage
-        totals = sample.totals
-        self._first = min(filter(None, (self._first, totals.first)), default="")
-        self._last = max(self._last, totals.last)
+                yield self._bytes.take()
+        yield self._bytes.take()
 
 
-class _Summaries:
-    """The summaries of all samples as one JSON list, compressed while it grows."""
+def _file_info(path: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(path, FILE_DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+class _ByteQueue(io.RawIOBase):
+    """A file for a zip that holds only the bytes that nobody took yet."""
 
     def __init__(self) -> None:
-        self._pressed = zlib.compressobj()
         self._pieces: list[bytes] = []
-        self._count = 0
 
-    def add(self, summary: dict[str, Any]) -> None:
-        self._press((b"," if self._count else b"[") + compact_json(summary))
-        self._count += 1
+    def write(self, piece: Buffer, /) -> int:
+        self._pieces.append(bytes(piece))
+        return len(self._pieces[-1])
 
-    def written(self) -> Iterator[bytes]:
-        """Yield the list, once all summaries are added."""
-        self._press(b"]" if self._count else b"[]")
-        self._pieces.append(self._pressed.flush())
-        pressed = zlib.decompressobj()
-        for piece in self._pieces:
-            yield pressed.decompress(piece)
-        yield pressed.flush()
-
-    def _press(self, body: bytes) -> None:
-        if piece := self._pressed.compress(body):
-            self._pieces.append(piece)
+    def take(self) -> bytes:
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        return body
 
 
-def _summary(sample: SampleWriter) -> dict[str, Any]:
+def _summary(sample: SampleWriter) -> Json:
     """Summarize a sample for a list of samples: no value of a batch's sample in it is long."""
-    if (trial := sample.metadata) is None:
-        return sample.summary
+    summary, attempt = sample.summary(), sample.metadata
+    if attempt is None:
+        return summary
     optional = {
-        "error": trial.error and trial.error[:MAX_SUMMARY_CHARS],
-        "limit": trial.limit and trial.limit["type"],
-        "retries": len(trial.retries) or None,
-        "scores": {name: _shorten_fields(score) for name, score in trial.scores.items()} or None,
+        "error": attempt.error and attempt.error[:MAX_SUMMARY_CHARS],
+        "limit": attempt.limit and attempt.limit["type"],
+        "retries": len(attempt.retries) or None,
+        "scores": {name: _shorten_fields(score) for name, score in attempt.scores.items()} or None,
     }
+    targets = attempt.target
     return {
-        **sample.summary,
+        **summary,
         "input": sample.input[:MAX_SUMMARY_CHARS],
-        "target": [target[:MAX_SUMMARY_CHARS] for target in trial.target[:10]]
-        if isinstance(trial.target, list)
-        else trial.target[:MAX_SUMMARY_CHARS],
-        "metadata": _shorten_fields(trial.metadata),
+        "target": [target[:MAX_SUMMARY_CHARS] for target in targets[:10]]
+        if isinstance(targets, list)
+        else targets[:MAX_SUMMARY_CHARS],
+        "metadata": _shorten_fields(attempt.metadata),
         "uuid": sample.conversation.conversation_id,
-        "total_time": trial.seconds,
-        "turn_count": trial.turns,
-    } | {name: value for name, value in optional.items() if value is not None}
+        "total_time": attempt.seconds,
+        "turn_count": attempt.turns,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
 
 
-def _shorten_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def _shorten_fields(fields: Json) -> Json:
     return {name: _shorten(value) for name, value in fields.items()}
 
 
@@ -162,7 +180,7 @@ def _shorten(value: Any) -> Any:
     return value
 
 
-def _conversation_header(sample: SampleWriter) -> dict[str, Any]:
+def _conversation_header(sample: SampleWriter) -> Json:
     about = sample.conversation
     spec = {
         "eval_id": about.conversation_id,
@@ -178,7 +196,7 @@ def _conversation_header(sample: SampleWriter) -> dict[str, Any]:
         "status": EVAL_STATUSES.get(about.status, "success"),
         "eval": spec,
         "results": {"total_samples": 1, "completed_samples": int(not sample.error), "scores": []},
-        **({"error": format_error(sample.error)} if sample.error else {}),
+        **format_error(sample.error),
     }
 
 

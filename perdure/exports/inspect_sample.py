@@ -1,23 +1,27 @@
 """A conversation as a sample of an Inspect log, alone or as one of a batch."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
+from perdure.events.tools import AgentErrorEvent, UserRejectObservation
 from perdure.events.usage import Usage
-from perdure.exports.chat import turn_messages
+from perdure.exports.chat import ChatMessage, turn_messages
+from perdure.exports.content import content_items, plain_text
 from perdure.exports.format import ExportMetadata
-from perdure.exports.inspect_messages import format_message
-from perdure.exports.json_text import json_document
+from perdure.exports.json_text import Json, json_document
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
-from perdure.exports.turns import Turn, turns
+from perdure.exports.turns import Call, Turn, turns
 
 DEFAULT_GRADER = "grader"
 """Name of a grading model that was not named."""
+
+ERROR_TYPES = {"unknown_tool": "parsing", "bad_arguments": "parsing", "interrupted": "cancelled"}
+"""Inspect's types for our errors of calls; all others are unknown."""
 
 
 @dataclass(frozen=True)
@@ -31,26 +35,15 @@ class SampleMetadata:
     id: str
     epoch: int = 1
     target: str | list[str] = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    scores: dict[str, Any] = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    scores: Json = field(default_factory=dict)
     error: str | None = None
     retries: tuple[str, ...] = ()
-    limit: dict[str, Any] | None = None
+    limit: Json | None = None
     spent: Usage | None = None
     grading: Usage | None = None
     seconds: float = 0.0
     turns: int = 0
-
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of the sample; some of them are in its summary, shortened."""
-        optional = {
-            "scores": self.scores or None,
-            "error": None if self.error is None else format_error(self.error),
-            "error_retries": [format_error(error) for error in self.retries] or None,
-            "limit": self.limit,
-        }
-        counted = {"total_time": self.seconds, "turn_count": self.turns}
-        return {name: value for name, value in optional.items() if value is not None} | counted
 
 
 class SampleWriter:
@@ -62,20 +55,21 @@ class SampleWriter:
         self.conversation = conversation
         self.metadata = metadata
         self.totals = Totals()
+        self.model = conversation.model or "unknown"
         self.count = 0
         self.input = ""
-        self.last: dict[str, Any] | None = None
-        self.events: list[dict[str, Any]] = []
+        self.last: Json | None = None
+        self.events: list[Json] = []
 
     def write(self, entries: Iterable[Entry]) -> Iterator[bytes]:
         """Yield the sample as JSON, piece by piece."""
         return json_document(self.head, "messages", self._messages(entries), self._tail)
 
-    def _messages(self, entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+    def _messages(self, entries: Iterable[Entry]) -> Iterator[Json]:
         for turn in turns(self.totals.count(entries)):
             self._record_event(turn)
             for message in turn_messages(turn):
-                formatted = format_message(message, turn)
+                formatted = _format_message(message, turn)
                 self.count += 1
                 self.last = formatted if formatted["role"] == "assistant" else self.last
                 yield formatted
@@ -92,21 +86,9 @@ class SampleWriter:
             self.events.append(info | {"source": "perdure", "data": data})
 
     @property
-    def head(self) -> dict[str, Any]:
-        trial = self.metadata or SampleMetadata(self.conversation.conversation_id)
-        return {"id": trial.id, "epoch": trial.epoch, "target": trial.target}
-
-    @property
-    def status_fields(self) -> dict[str, Any]:
-        """The status that the conversation ended in."""
-        conversation = self.conversation
-        fields = {
-            "status": conversation.status,
-            "reason": conversation.reason,
-            "title": conversation.title,
-        }
-        fields |= {"unreadable": self.totals.unreadable_note}
-        return {key: value for key, value in fields.items() if value}
+    def head(self) -> Json:
+        sample = self.metadata or SampleMetadata(self.conversation.conversation_id)
+        return {"id": sample.id, "epoch": sample.epoch, "target": sample.target}
 
     @property
     def error(self) -> str | None:
@@ -116,80 +98,126 @@ class SampleWriter:
             return None
         return self.conversation.reason or self.conversation.status
 
-    def _tail(self) -> dict[str, Any]:
-        fields = {
+    def _status_fields(self) -> Json:
+        names = ("status", "reason", "title")
+        fields = {name: getattr(self.conversation, name) for name in names}
+        fields["unreadable"] = self.totals.unreadable_note
+        return {key: value for key, value in fields.items() if value}
+
+    def _tail(self) -> Json:
+        status, sample = self._status_fields(), self.metadata
+        return {
             "input": self.input,
             "output": self._output(),
-            "metadata": self.status_fields if self.metadata is None else self.metadata.metadata,
-            "store": {} if self.metadata is None else {"perdure": self.status_fields},
+            "metadata": sample.metadata if sample else status,
+            "store": {"perdure": status} if sample else {},
             "events": self.events,
-            **self.usage_fields,
+            **self._usage_fields(),
             "uuid": self.conversation.conversation_id,
+            **({"scores": sample.scores} if sample and sample.scores else {}),
+            **format_error(self.error),
+            **(_attempt_fields(sample) if sample else {}),
         }
-        if self.metadata is not None:
-            return fields | self.metadata.fields()
-        return fields | ({"error": format_error(self.error)} if self.error else {})
 
-    @property
-    def summary(self) -> dict[str, Any]:
-        error = {"error": self.error} if self.error else {}
-        fields = {
+    def summary(self) -> Json:
+        return {
             **self.head,
             "input": self.input,
-            "metadata": self.status_fields,
-            **self.usage_fields,
-            **error,
+            "metadata": self._status_fields(),
+            **self._usage_fields(),
+            **({"error": self.error} if self.error else {}),
+            "completed": True,
+            "message_count": self.count,
         }
-        return fields | {"completed": True, "message_count": self.count}
 
-    @property
     def usage_by_model(self) -> dict[str, Usage]:
-        """Usage by model."""
-        usages = {model or self.model: usage for model, usage in self.totals.by_model.items()}
-        if self.metadata is None:
-            return usages
-        if not usages and self.metadata.spent:
+        usages: defaultdict[str, Usage] = defaultdict(Usage)
+        for (_, model), usage in self.totals.usage.items():
+            usages[model or self.model] += usage
+        if self.metadata and self.metadata.spent and not usages:
             usages[self.metadata.spent.model or self.model] = self.metadata.spent
-        grading = self.metadata.grading
-        if grading:
-            name = grading.model or DEFAULT_GRADER
-            usages[name] = usages.get(name, Usage(model=name)) + grading
+        if self.metadata and (grading := self.metadata.grading):
+            usages[grading.model or DEFAULT_GRADER] += grading
         return usages
 
-    @property
-    def usage_fields(self) -> dict[str, Any]:
+    def _usage_fields(self) -> Json:
         times = format_times(self.totals.first, self.totals.last)
-        return {"model_usage": format_usage(self.usage_by_model), **times}
+        return {"model_usage": format_usage(self.usage_by_model()), **times}
 
-    @property
-    def model(self) -> str:
-        return self.conversation.model or "unknown"
-
-    def _output(self) -> dict[str, Any]:
-        if self.last is None:
-            return {"model": self.model, "choices": []}
-        reason = "tool_calls" if self.last.get("tool_calls") else "stop"
-        return {
-            "model": self.model,
-            "choices": [{"message": self.last, "stop_reason": reason}],
-        }
+    def _output(self) -> Json:
+        reason = "tool_calls" if self.last and self.last.get("tool_calls") else "stop"
+        choices = [{"message": self.last, "stop_reason": reason}] if self.last else []
+        return {"model": self.model, "choices": choices}
 
 
-def format_usage(usages: dict[str, Usage]) -> dict[str, Any]:
-    return {model: _usage(usage) for model, usage in usages.items()}
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    """Format usage for Inspect, which counts tokens from and to a cache apart from the input."""
-    cached, written = usage.cached_tokens, usage.cache_write_tokens
+def _attempt_fields(sample: SampleMetadata) -> Json:
+    retries = [format_error(error)["error"] for error in sample.retries]
     return {
-        "input_tokens": max(0, usage.prompt_tokens - cached - written),
-        "output_tokens": usage.completion_tokens,
-        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
-        "input_tokens_cache_read": cached,
-        "input_tokens_cache_write": written,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "total_cost": usage.cost,
+        **({"error_retries": retries} if retries else {}),
+        **({"limit": sample.limit} if sample.limit else {}),
+        "total_time": sample.seconds,
+        "turn_count": sample.turns,
+    }
+
+
+def _format_message(message: ChatMessage, turn: Turn) -> Json:
+    content = content_items(message["content"], lambda url: {"type": "image", "image": url})
+    match message["role"]:
+        case "assistant":
+            return _assistant(message, turn, content)
+        case "tool":
+            return _result(message["call"], content)
+        case role:
+            return {"id": turn.event.id, "role": role, "content": content}
+
+
+def _assistant(message: ChatMessage, turn: Turn, content: list[Json]) -> Json:
+    if message["reasoning"]:
+        content = [{"type": "reasoning", "reasoning": message["reasoning"]}, *content]
+    fields = {"id": turn.event.id, "role": "assistant", "content": content, "source": "generate"}
+    if turn.entry.usage and turn.entry.usage.model:
+        fields["model"] = turn.entry.usage.model
+    if turn.calls:
+        fields["tool_calls"] = [_call(call) for call in turn.calls]
+    return fields
+
+
+def _call(call: Call) -> Json:
+    function = {"function": call.action.tool_call.name, "arguments": call.arguments}
+    error = {} if call.action.action else {"parse_error": plain_text(call.result)}
+    return {"id": call.id, **function, "type": "function", **error}
+
+
+def _result(call: Call, content: list[Json]) -> Json:
+    fields = {"role": "tool", "tool_call_id": call.id, "function": call.action.tool_name}
+    id_field = {"id": call.answer.event.id} if call.answer else {}
+    error = {"error": {"type": _error_type(call), "message": plain_text(call.result)}}
+    return {**id_field, **fields, "content": content, **(error if call.failed else {})}
+
+
+def _error_type(call: Call) -> str:
+    match call.answer and call.answer.event:
+        case AgentErrorEvent(classification=classification):
+            return ERROR_TYPES.get(classification, "unknown")
+        case UserRejectObservation():
+            return "approval"
+        case _:
+            return "unknown"
+
+
+def format_usage(usages: dict[str, Usage]) -> Json:
+    """Format usage for Inspect, which counts tokens from and to a cache apart from the input."""
+    return {
+        model: {
+            "input_tokens": max(0, use.prompt_tokens - use.cached_tokens - use.cache_write_tokens),
+            "output_tokens": use.completion_tokens,
+            "total_tokens": use.prompt_tokens + use.completion_tokens,
+            "input_tokens_cache_read": use.cached_tokens,
+            "input_tokens_cache_write": use.cache_write_tokens,
+            "reasoning_tokens": use.reasoning_tokens,
+            "total_cost": use.cost,
+        }
+        for model, use in usages.items()
     }
 
 
@@ -198,5 +226,7 @@ def format_times(first: str, last: str) -> dict[str, str]:
     return {"started_at": first, "completed_at": last} if first else {}
 
 
-def format_error(message: str) -> dict[str, str]:
-    return {"message": message, "traceback": "", "traceback_ansi": ""}
+def format_error(message: str | None) -> dict[str, dict[str, str]]:
+    """Return the field of an error; no field if there is none."""
+    error = {"message": message or "", "traceback": "", "traceback_ansi": ""}
+    return {"error": error} if message else {}

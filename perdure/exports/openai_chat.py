@@ -8,15 +8,15 @@ text; their images follow as a message of the user.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from perdure.events.content import Content, ImageContent
 from perdure.events.entry import Entry
-from perdure.exports.chat import ChatMessage, chat_content, dialogue_messages, function_of
+from perdure.exports.chat import ChatMessage, dialogue_messages, function_of
+from perdure.exports.content import chat_content, plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 from perdure.exports.totals import Totals
-from perdure.exports.turns import plain_text, turns
+from perdure.exports.turns import turns
 
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_FUNCTION_NAME = 64
@@ -35,16 +35,14 @@ def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     for message in messages:
         yield b", " + compact_json(message)
     yield b"]"
-    if totals.tools:
-        yield b', "tools": ' + compact_json(
-            [_with_valid_name(function_of(tool)) for tool in totals.tools.values()]
-        )
+    if tools := [_with_valid_name(function_of(tool)) for tool in totals.tools.values()]:
+        yield b', "tools": ' + compact_json(tools)
     yield b"}\n"
 
 
-def _trainable(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
+def _trainable(messages: Iterable[ChatMessage]) -> Iterator[Json]:
     """Yield the messages up to the last one of the agent."""
-    pending: list[dict[str, Any]] = []
+    pending: list[Json] = []
     has_answer = False
     for message in _format_messages(messages):
         if message["role"] == "system" and (pending or has_answer):
@@ -56,7 +54,7 @@ def _trainable(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
             has_answer = True
 
 
-def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
+def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[Json]:
     images: list[Content] = []
     for message in messages:
         if message["role"] == "tool":
@@ -74,22 +72,18 @@ def _format_messages(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]
             yield {"role": message["role"], "content": chat_content(message["content"])}
 
 
-def _assistant(message: ChatMessage) -> dict[str, Any]:
+def _assistant(message: ChatMessage) -> Json:
     text = plain_text(message["content"])
-    fields: dict[str, Any] = {"role": "assistant", "content": text or None}
+    fields: Json = {"role": "assistant", "content": text or None}
     if calls := message.get("tool_calls"):
         fields["tool_calls"] = [_with_valid_name(call) for call in calls]
     return fields | ({} if message["whole"] else {"weight": 0})
 
 
-def _with_valid_name(call: dict[str, Any]) -> dict[str, Any]:
+def _with_valid_name(call: Json) -> Json:
     """Give a call or a tool a name that is allowed: a model may have made one up."""
-    function = call["function"]
-    return call | {"function": function | {"name": _valid_name(function["name"])}}
-
-
-def _valid_name(name: str) -> str:
-    return _NAME.sub("_", name)[:MAX_FUNCTION_NAME] or "_"
+    name = _NAME.sub("_", call["function"]["name"])[:MAX_FUNCTION_NAME] or "_"
+    return call | {"function": call["function"] | {"name": name}}
 
 
 OPENAI = single_file_format(

@@ -24,7 +24,7 @@ from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import AgentErrorEvent
 from perdure.exports.format import ExportMetadata, Format, Part
-from perdure.exports.json_text import compact_json
+from perdure.exports.json_text import Json, compact_json
 from perdure.exports.totals import Totals
 
 OWN_FIELDS = {"touches", "message_id", "forgotten_seqs", "forgotten_size", "summary_size"}
@@ -40,24 +40,33 @@ CLASS_PREFIXES = {
 """Beginning of the names of a tool's classes, by the name of the tool."""
 
 FAILURE_KINDS = {
-    "auth": ("auth",),
-    "quota": ("quota", "max_iterations", "max_budget", "max_tokens", "max_events", "deadline"),
-    "rate_limit": ("rate_limit",),
-    "config": ("model_not_found", "bad_request", "tool_not_found"),
-    "transient": ("overloaded", "timeout", "connection", "malformed"),
-    "agent_action": ("unknown_tool", "bad_arguments", "interrupted", "context_overflow"),
-    "internal": ("internal", "tool_raised"),
+    "auth": ("settings", "auth"),
+    "quota": ("settings", "quota max_iterations max_budget max_tokens max_events deadline"),
+    "rate_limit": ("retry", "rate_limit"),
+    "config": ("settings", "model_not_found bad_request tool_not_found"),
+    "transient": ("retry", "overloaded timeout connection malformed"),
+    "agent_action": ("retry", "unknown_tool bad_arguments interrupted context_overflow"),
+    "internal": ("none", "internal tool_raised"),
 }
-"""OpenHands' kinds of failure, each with our codes for it."""
+"""OpenHands' kinds of failure, each with what the user can do, and our codes for it."""
 
-SETTINGS_FAILURES = ("auth", "quota", "config")
-"""Kinds of failure that the user mends in the settings."""
+FAILURES = {
+    code: (kind, action)
+    for kind, (action, codes) in FAILURE_KINDS.items()
+    for code in codes.split()
+}
 
-RETRYABLE_FAILURES = ("rate_limit", "transient", "agent_action")
-"""Kinds of failure that may be gone the next time."""
+_ID = re.compile(r"[0-9a-fA-F-]{8,}")
+"""Ids that OpenHands accepts for an event."""
+
+STATUSES = {"closed": "finished"}
+"""OpenHands' nearest status for the one that it lacks."""
+
+BUILT_IN_TOOLS = ("finish", "think")
+"""Tools that OpenHands' agents have by default."""
 
 
-def openhands_event(event: AnyEvent) -> dict[str, Any]:
+def openhands_event(event: AnyEvent) -> Json:
     """Convert an event to the JSON object that `Event.model_validate` of openhands-sdk reads."""
     match event:
         case UnknownEvent():
@@ -66,7 +75,16 @@ def openhands_event(event: AnyEvent) -> dict[str, Any]:
             pattern = event.model_dump(include={"pattern", "first_seq", "last_seq", "count"})
             return _update(event, "stuck", pattern)
         case RecallEvent():
-            return openhands_event(_message(event))
+            content = (TextContent(text=event.content),) if event.content else ()
+            message = MessageEvent(
+                id=event.id,
+                timestamp=event.timestamp,
+                source=event.source,
+                llm_message=Message(role="user", content=content),
+                activated_skills=event.skills,
+                sender="recall",
+            )
+            return _fields(message)
         case SystemPromptEvent():
             return _fields(event) | {"tools": [_tool(tool) for tool in event.tools]}
         case AgentErrorEvent():
@@ -81,12 +99,12 @@ def openhands_event(event: AnyEvent) -> dict[str, Any]:
             return _fields(event)
 
 
-def _fields(event: AnyEvent, *ours: str) -> dict[str, Any]:
+def _fields(event: AnyEvent, *ours: str) -> Json:
     """Return all fields, also absent ones: some of theirs are required, if only as null."""
     return event.model_dump(mode="json", exclude={*OWN_FIELDS, *ours})
 
 
-def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str, Any]:
+def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> Json:
     return {
         "id": event.id,
         "timestamp": event.timestamp,
@@ -97,50 +115,21 @@ def _update(event: StuckEvent | UnknownEvent, key: str, value: Any) -> dict[str,
     }
 
 
-def _message(event: RecallEvent) -> MessageEvent:
-    content = (TextContent(text=event.content),) if event.content else ()
-    return MessageEvent(
-        id=event.id,
-        timestamp=event.timestamp,
-        source=event.source,
-        llm_message=Message(role="user", content=content),
-        activated_skills=event.skills,
-        sender="recall",
-    )
-
-
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    hints = tool.annotations.model_dump()
-    head = {"description": tool.description, "annotations": hints}
+def _tool(tool: ToolDefinition) -> Json:
+    head = {"description": tool.description, "annotations": tool.annotations.model_dump()}
     if name := CLASS_PREFIXES.get(tool.name):
         return head | _classes(f"{name}Tool", name)
     schema = {"name": tool.name, "inputSchema": tool.parameters}
     return head | _classes("MCPToolDefinition", "MCPTool") | {"mcp_tool": head | schema}
 
 
-def _classes(kind: str, name: str) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "action_type": f"{name}Action",
-        "observation_type": f"{name}Observation",
-    }
+def _classes(kind: str, name: str) -> Json:
+    return {"kind": kind, "action_type": f"{name}Action", "observation_type": f"{name}Observation"}
 
 
-def _failure(code: str) -> dict[str, Any]:
-    kind = next((kind for kind, codes in FAILURE_KINDS.items() if code in codes), "unknown")
-    retried = kind in RETRYABLE_FAILURES
-    action = "retry" if retried else "settings" if kind in SETTINGS_FAILURES else "none"
-    return {"kind": kind, "retryable": retried, "user_action": action}
-
-
-_ID = re.compile(r"[0-9a-fA-F-]{8,}")
-"""Ids that OpenHands accepts for an event."""
-
-STATUSES = {"closed": "finished"}
-"""OpenHands' nearest status for the one that it lacks."""
-
-BUILT_IN_TOOLS = ("finish", "think")
-"""Tools that OpenHands' agents have by default."""
+def _failure(code: str) -> Json:
+    kind, action = FAILURES.get(code, ("unknown", "none"))
+    return {"kind": kind, "retryable": action == "retry", "user_action": action}
 
 
 def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
@@ -158,7 +147,7 @@ def parts(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
     yield Part(f"{folder}/base_state.json", compact_json(_state(about, totals)))
 
 
-def _with_valid_id(entry: Entry) -> dict[str, Any]:
+def _with_valid_id(entry: Entry) -> Json:
     """Convert the event; replace an id from another kind of log that OpenHands refuses."""
     event = openhands_event(entry.event)
     if _ID.fullmatch(event["id"]):
@@ -166,7 +155,7 @@ def _with_valid_id(entry: Entry) -> dict[str, Any]:
     return event | {"id": f"00000000-0000-0000-0000-{entry.seq:012d}"}
 
 
-def _state(about: ExportMetadata, totals: Totals) -> dict[str, Any]:
+def _state(about: ExportMetadata, totals: Totals) -> Json:
     model = about.model or "unknown"
     names = [name for name in totals.tools if name in CLASS_PREFIXES and name not in BUILT_IN_TOOLS]
     return {
@@ -184,7 +173,7 @@ def _state(about: ExportMetadata, totals: Totals) -> dict[str, Any]:
     }
 
 
-def _metrics(model: str, totals: Totals) -> dict[str, Any]:
+def _metrics(model: str, totals: Totals) -> Json:
     usage = totals.total
     return {
         "model_name": model,

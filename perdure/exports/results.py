@@ -5,36 +5,28 @@ so. Images are named in the text, for content is always a string.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from perdure.events.entry import Entry
 from perdure.exports.chat import ChatMessage, dialogue_messages
+from perdure.exports.content import plain_text
 from perdure.exports.format import ExportMetadata, single_file_format
-from perdure.exports.json_text import json_document as json_document
-from perdure.exports.turns import plain_text, turns
+from perdure.exports.json_text import Json, json_document
+from perdure.exports.turns import turns
 
 
 def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
     return json_document({}, "messages", messages(entries))
 
 
-def messages(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+def messages(entries: Iterable[Entry]) -> Iterator[Json]:
     return map(_format_message, dialogue_messages(turns(entries)))
 
 
-def _format_message(message: ChatMessage) -> dict[str, Any]:
+def _format_message(message: ChatMessage) -> Json:
     content = plain_text(message["content"])
-    match message["role"]:
-        case "assistant":
-            return _assistant(message, content)
-        case "tool":
-            head = {key: message[key] for key in ("role", "tool_call_id", "name")}
-            return head | {"content": content}
-        case role:
-            return {"role": role, "content": content}
-
-
-def _assistant(message: ChatMessage, content: str) -> dict[str, Any]:
+    if message["role"] != "assistant":
+        names = ("role", "tool_call_id", "name")
+        return {name: message[name] for name in names if name in message} | {"content": content}
     calls = [_call(call) for call in message.get("tool_calls", ())] or None
     fields = {
         "content": None if calls else content,
@@ -48,14 +40,9 @@ def _assistant(message: ChatMessage, content: str) -> dict[str, Any]:
     return fields | ({"reasoning_content": message["reasoning"]} if message["reasoning"] else {})
 
 
-def _call(call: dict[str, Any]) -> dict[str, Any]:
-    function = call["function"]
-    return {
-        "id": call["id"],
-        "function": {"arguments": function["arguments"], "name": function["name"]},
-        "type": "function",
-        "index": -1,
-    }
+def _call(call: Json) -> Json:
+    function = {name: call["function"][name] for name in ("arguments", "name")}
+    return {"id": call["id"], "function": function, "type": "function", "index": -1}
 
 
 RESULTS = single_file_format(

@@ -1,5 +1,6 @@
 """Sums over a log, counted while it is read."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from perdure.events.content import ToolDefinition
@@ -18,7 +19,7 @@ class Totals:
     """
 
     def __init__(self) -> None:
-        self.usage: dict[tuple[str, str], Usage] = {}
+        self.usage: defaultdict[tuple[str, str], Usage] = defaultdict(Usage)
         self.tools: dict[str, ToolDefinition] = {}
         self.gaps: list[tuple[int, int]] = []
         self.first = self.last = ""
@@ -33,8 +34,7 @@ class Totals:
             time = utc_timestamp(entry.event)
             self.first, self.last = self.first or time, time or self.last
             if entry.usage is not None:
-                key = (entry.usage.purpose, entry.usage.model)
-                self.usage[key] = self.usage.get(key, Usage(model=key[1])) + entry.usage
+                self.usage[entry.usage.purpose, entry.usage.model] += entry.usage
             if isinstance(entry.event, SystemPromptEvent):
                 self.tools |= {tool.name: tool for tool in entry.event.tools}
             yield entry
@@ -42,19 +42,9 @@ class Totals:
     @property
     def unreadable_note(self) -> str | None:
         """A sentence that names the missing events."""
-        ranges = [
-            f"{first}" if first == last else f"{first} to {last}" for first, last in self.gaps
-        ]
+        ranges = [f"{low}" if low == high else f"{low} to {high}" for low, high in self.gaps]
         return f"These events cannot be read: {', '.join(ranges)}." if ranges else None
 
     @property
     def total(self) -> Usage:
         return sum(self.usage.values(), Usage())
-
-    @property
-    def by_model(self) -> dict[str, Usage]:
-        """Usage by model, for any purpose."""
-        usages: dict[str, Usage] = {}
-        for (_, model), usage in self.usage.items():
-            usages[model] = usages.get(model, Usage(model=model)) + usage
-        return usages

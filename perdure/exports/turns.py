@@ -4,21 +4,24 @@ They are the whole conversation, whatever the agent's view was later: nothing th
 forgot is missing. Only what follows calls without a result is held in memory.
 """
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from perdure.events.content import Content, ImageContent, TextContent
+from perdure.events.actions import MCPToolAction
+from perdure.events.content import Content, Message, TextContent
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, answered_action_id
-from perdure.events.messages import MessageEvent, RecallEvent
+from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
     ObservationEvent,
     UserRejectObservation,
 )
-from perdure.exports.images import describe_image
+from perdure.exports.json_text import Json, compact_json
 
 NO_RESULT = "(No result of this call is on record.)"
 """Result of a call that was never answered, or whose answer cannot be read."""
@@ -32,9 +35,39 @@ class Call:
     """A call under a unique id, and the entry that answers it, if there is one."""
 
     id: str
-    entry: Entry
     action: ActionEvent
     answer: Entry | None = None
+
+    @cached_property
+    def valid_arguments(self) -> Json | None:
+        """The arguments that the model wrote; None if they are no JSON object."""
+        text = self.action.tool_call.arguments
+        try:
+            decoded = json.loads(text, parse_constant=_refuse_constant)
+            json.dumps(decoded, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            return None
+        return decoded if isinstance(decoded, dict) else None
+
+    @property
+    def arguments(self) -> Json:
+        """The arguments as the model wrote them, or else as parsed; empty if unreadable."""
+        if self.valid_arguments is not None:
+            return self.valid_arguments
+        match self.action.action:
+            case None:
+                return {}
+            case MCPToolAction(data=data):
+                return data
+            case action:
+                return action.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON: the model's own text, if that can be read."""
+        if self.valid_arguments is not None:
+            return self.action.tool_call.arguments
+        return compact_json(self.arguments).decode()
 
     @property
     def result(self) -> tuple[Content, ...]:
@@ -52,6 +85,10 @@ class Call:
                 return False
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 @dataclass(frozen=True)
 class Turn:
     """A message, the calls of one model response, or any other event.
@@ -67,6 +104,30 @@ class Turn:
     def event(self) -> AnyEvent:
         return self.entry.event
 
+    @property
+    def content(self) -> tuple[Content, ...]:
+        """The prompt, the message with its additions and recalls, or the thought before calls."""
+        match self.event:
+            case SystemPromptEvent(system_prompt=prompt, dynamic_context=context):
+                return (prompt, context) if context else (prompt,)
+            case MessageEvent(llm_message=message, extended_content=extended):
+                recalled = (event.content for event in self.recalls if event.content)
+                return (*message.content, *extended, *(TextContent(text=text) for text in recalled))
+            case ActionEvent(thought=thought):
+                return thought
+            case _:
+                return ()
+
+    @property
+    def reasoning(self) -> str | None:
+        """The model's reasoning, wherever its provider puts it."""
+        event = self.event
+        message = event.llm_message if isinstance(event, MessageEvent) else event
+        if not isinstance(message, Message | ActionEvent):
+            return None
+        thought = (getattr(block, "thinking", "") for block in message.thinking_blocks)
+        return message.reasoning_content or "\n".join(filter(None, thought)) or None
+
 
 def turns(entries: Iterable[Entry]) -> Iterator[Turn]:
     """Yield the turns of a log; an answer to no call, or a second one, is a turn of its own.
@@ -75,44 +136,22 @@ def turns(entries: Iterable[Entry]) -> Iterator[Turn]:
     ends with the model's next response.
     """
     ids: set[str] = set()
-    calls: _CallGroup | None = None
+    pending: list[Turn] = []
     for group in _group_entries(entries):
-        if calls and _is_model_response(group[0].event):
-            yield from calls.turns()
-            calls = None
-        if isinstance(group[0].event, ActionEvent):
-            calls = _CallGroup([_call(entry, ids) for entry in group])
-        elif calls is None:
-            yield _turn(group)
-        elif not calls.take(group[0]):
-            calls.behind.append(_turn(group))
-        elif calls.is_whole:
-            yield from calls.turns()
-            calls = None
-    if calls:
-        yield from calls.turns()
-
-
-@dataclass
-class _CallGroup:
-    calls: list[Call]
-    behind: list[Turn] = field(default_factory=list)
-
-    @property
-    def is_whole(self) -> bool:
-        return all(call.answer for call in self.calls)
-
-    def take(self, entry: Entry) -> bool:
-        """Accept the entry if it answers one of the calls."""
-        for call in self.calls:
-            if call.answer is None and _answers(entry.event, call.action):
-                call.answer = entry
-                return True
-        return False
-
-    def turns(self) -> Iterator[Turn]:
-        yield Turn(self.calls[0].entry, tuple(self.calls))
-        yield from self.behind
+        turn = _turn(group, ids)
+        if _is_model_response(turn.event):
+            yield from pending
+            pending = []
+        if turn.calls:
+            pending = [turn]
+        elif not pending:
+            yield turn
+        elif not _take_answer(pending[0].calls, turn.entry):
+            pending.append(turn)
+        elif all(call.answer for call in pending[0].calls):
+            yield from pending
+            pending = []
+    yield from pending
 
 
 def _group_entries(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -137,21 +176,20 @@ def _joins(first: AnyEvent, event: AnyEvent) -> bool:
             return False
 
 
-def _turn(group: list[Entry]) -> Turn:
-    followers = (entry.event for entry in group[1:])
-    return Turn(
-        group[0], recalls=tuple(recall for recall in followers if isinstance(recall, RecallEvent))
-    )
+def _turn(group: list[Entry], ids: set[str]) -> Turn:
+    events = [entry.event for entry in group]
+    calls = tuple(_call(event, ids) for event in events if isinstance(event, ActionEvent))
+    recalls = tuple(event for event in events[1:] if isinstance(event, RecallEvent))
+    return Turn(group[0], calls, recalls)
 
 
-def _call(entry: Entry, ids: set[str]) -> Call:
+def _call(action: ActionEvent, ids: set[str]) -> Call:
     """Give the call its own id, or a new one if that is empty or not unique."""
-    assert isinstance(entry.event, ActionEvent), "only calls stand beside calls"
-    call_id = entry.event.tool_call_id
+    call_id = action.tool_call_id
     if not call_id or call_id in ids:
-        call_id = f"call_{entry.event.id.replace('-', '')}"[:MAX_CALL_ID_CHARS]
+        call_id = f"call_{action.id.replace('-', '')}"[:MAX_CALL_ID_CHARS]
     ids.add(call_id)
-    return Call(call_id, entry, entry.event)
+    return Call(call_id, action)
 
 
 def is_model_input(event: MessageEvent) -> bool:
@@ -160,10 +198,18 @@ def is_model_input(event: MessageEvent) -> bool:
 
 
 def _is_model_response(event: AnyEvent) -> bool:
-    """Check whether the event is the model's next response."""
     if isinstance(event, MessageEvent):
         return event.llm_response_id is not None
     return isinstance(event, ActionEvent)
+
+
+def _take_answer(calls: Iterable[Call], entry: Entry) -> bool:
+    """Accept the entry if it answers one of the calls."""
+    for call in calls:
+        if call.answer is None and _answers(entry.event, call.action):
+            call.answer = entry
+            return True
+    return False
 
 
 def _answers(event: AnyEvent, action: ActionEvent) -> bool:
@@ -178,12 +224,12 @@ def _answer_content(answer: AnyEvent) -> tuple[Content, ...]:
         case ObservationEvent():
             return answer.observation.content
         case AgentErrorEvent():
-            return (TextContent(text=answer.error),)
+            text = answer.error
         case UserRejectObservation():
             text = f"The user did not allow this: {answer.rejection_reason}"
-            return (TextContent(text=text),)
         case _:
-            return (TextContent(text=_text_of_unknown(getattr(answer, "raw", {}))),)
+            text = _text_of_unknown(getattr(answer, "raw", {}))
+    return (TextContent(text=text),)
 
 
 def _text_of_unknown(raw: Any) -> str:
@@ -197,27 +243,3 @@ def _text_of_unknown(raw: Any) -> str:
             return text
         case _:
             return ""
-
-
-def message_content(turn: Turn) -> tuple[Content, ...]:
-    """Return a message's content, the content added to it, and its recalls."""
-    event = turn.event
-    assert isinstance(event, MessageEvent), "only a message says something"
-    recalled = (TextContent(text=recall.content) for recall in turn.recalls if recall.content)
-    return (*event.llm_message.content, *event.extended_content, *recalled)
-
-
-def plain_text(parts: Iterable[Content]) -> str:
-    """Return the parts as text, with images named where they stood."""
-    return "\n".join(line for part in parts for line in _lines(part))
-
-
-def _lines(part: Content) -> Iterable[str]:
-    return map(describe_image, part.image_urls) if isinstance(part, ImageContent) else [part.text]
-
-
-def reasoning_of(event: Any) -> str | None:
-    """Return the model's reasoning, wherever its provider puts it."""
-    message = event.llm_message if isinstance(event, MessageEvent) else event
-    thought = (getattr(block, "thinking", "") for block in message.thinking_blocks)
-    return message.reasoning_content or "\n".join(filter(None, thought)) or None

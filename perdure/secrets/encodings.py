@@ -18,7 +18,7 @@ MIN_LINE_BYTES = 16
 """Minimum length of a line that is a secret by itself; shorter ones occur by chance."""
 
 _LINES = re.compile(r"\r\n|\r|\n|\\n")
-_ARMOUR = re.compile(r"-----(BEGIN|END) ")
+_ARMOUR = re.compile(rb"-----(BEGIN|END) ")
 _ESCAPE = re.compile(rb"%[0-9A-F]{2}|\\u[0-9a-f]{4}")
 _QUOTED_BY_BASH = re.compile(r"([^A-Za-z0-9_@%+:./\n-])")
 
@@ -29,11 +29,8 @@ def text_forms(value: str) -> set[bytes]:
     forms |= {_ESCAPE.sub(_swap_escape_case, form) for form in forms}
     lines = [line.strip().encode() for line in _LINES.split(value)]
     if len(lines) > 1:
-        forms.update(
-            line
-            for line in lines
-            if len(line) >= MIN_LINE_BYTES and not _ARMOUR.match(line.decode())
-        )
+        long_lines = (line for line in lines if len(line) >= MIN_LINE_BYTES)
+        forms.update(line for line in long_lines if not _ARMOUR.match(line))
     return forms
 
 

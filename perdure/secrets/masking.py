@@ -1,4 +1,4 @@
-"""Masking of secrets in everyvalue that leaves a worker.
+"""Masking of secrets in every value that leaves a worker.
 
 Events, answers and blobs are masked by the conversation's log; heartbeats and failures by the
 worker's interceptor; lines of the worker's own log by its filter.
@@ -35,6 +35,8 @@ UNMASKED_KEYS = ("opened", "status", "confirmed", "workspace")
 UNMASKED_SPEC_FIELDS = ("workspace", "tools", "analyzers", "skills")
 """Fields of a spec that name values on the worker's machine, and must not be altered."""
 
+FAILURE_OPTIONS = ("type", "non_retryable", "next_retry_delay")
+
 T = TypeVar("T")
 Mask = Callable[[str], str]
 
@@ -53,19 +55,15 @@ def mask_value(value: T, mask: Mask) -> T:
             masked = _copy_changed(value, {"image_urls": tuple(urls)})
         case ConversationStateUpdateEvent(key=key) if key in UNMASKED_KEYS:
             pass
-        case ConversationStateUpdateEvent(key="spec", value=dict() as spec_fields):
-            unmasked = {
-                name: spec_fields[name] for name in UNMASKED_SPEC_FIELDS if name in spec_fields
-            }
-            masked = _copy_changed(
-                value,
-                {"value": _reuse_if_equal(spec_fields, mask_value(spec_fields, mask) | unmasked)},
-            )
+        case ConversationStateUpdateEvent(key="spec", value=dict() as spec):
+            unmasked = {name: spec[name] for name in UNMASKED_SPEC_FIELDS if name in spec}
+            after = _reuse_if_equal(spec, mask_value(spec, mask) | unmasked)
+            masked = _copy_changed(value, {"value": after})
         case BaseModel():
-            text_fields = [
-                name for name in type(value).model_fields if not _is_literal(value, name)
-            ]
-            parts = {name: mask_value(getattr(value, name), mask) for name in text_fields}
+            # A Literal holds only certain words of ours.
+            fields = type(value).model_fields.items()
+            names = [name for name, field in fields if get_origin(field.annotation) is not Literal]
+            parts = {name: mask_value(getattr(value, name), mask) for name in names}
             masked = _copy_changed(value, parts | _unchanged_thoughts(value, parts))
         case dict():
             parts = {mask_value(key, mask): mask_value(item, mask) for key, item in value.items()}
@@ -94,11 +92,6 @@ def _reuse_if_equal(before: Any, after: Any) -> Any:
     return before if before == after else after
 
 
-def _is_literal(value: BaseModel, name: str) -> bool:
-    """Tell whether a field takes only certain words of ours."""
-    return get_origin(type(value).model_fields[name].annotation) is Literal
-
-
 class MaskedLog(EventLog):
     """A log that masks what is written to it."""
 
@@ -120,9 +113,8 @@ class MaskedLog(EventLog):
 
     @override
     async def record_response(self, seq: int, completion: Completion, origin: Origin) -> Completion:
-        return await super().record_response(
-            seq, mask_value(completion, self._secrets.mask), origin
-        )
+        masked = mask_value(completion, self._secrets.mask)
+        return await super().record_response(seq, masked, origin)
 
     @override
     async def store_blob(self, body: bytes) -> str:
@@ -174,23 +166,12 @@ def mask_failure(error: BaseException, mask: Mask) -> BaseException:
     masked_text, masked_details = mask(text), mask_value(details, mask)
     if masked_text == text and masked_details is details and masked_cause is cause:
         return error
-    masked = _rebuild_failure(error, masked_text, *masked_details).with_traceback(
-        error.__traceback__
-    )
+    options: dict[str, Any] = {"type": type(error).__name__}
+    if isinstance(error, ApplicationError):
+        options = {name: getattr(error, name) for name in FAILURE_OPTIONS}
+    masked = ApplicationError(masked_text, *masked_details, **options)
     masked.__cause__ = masked_cause
-    return masked
-
-
-def _rebuild_failure(error: BaseException, text: str, *details: Any) -> ApplicationError:
-    if not isinstance(error, ApplicationError):
-        return ApplicationError(text, *details, type=type(error).__name__)
-    return ApplicationError(
-        text,
-        *details,
-        type=error.type,
-        non_retryable=error.non_retryable,
-        next_retry_delay=error.next_retry_delay,
-    )
+    return masked.with_traceback(error.__traceback__)
 
 
 class MaskingFilter(logging.Filter):

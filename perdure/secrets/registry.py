@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.secrets.masker import Masker, mask_bytes
-from perdure.secrets.patterns import MIN_SECRET_BYTES, Patterns
+from perdure.secrets.masker import MIN_SECRET_BYTES, Masker, Patterns, mask_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +60,6 @@ class Secrets:
         return value
 
     def lend(self, names: Iterable[str]) -> "LentSecrets":
-        """Return the secrets that an agent may use."""
         return LentSecrets(self, tuple(names))
 
     def mask(self, text: str) -> str:
@@ -76,7 +74,6 @@ class Secrets:
         return self.masker().feed(raw).decode(errors="ignore")
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """Mask the values in arbitrary data."""
         return mask_bytes(data, self.patterns())
 
     def names_in(self, data: bytes) -> set[str]:
@@ -84,7 +81,6 @@ class Secrets:
         return {name for _, _, name in self.patterns().spans(data)}
 
     def masker(self) -> Masker:
-        """Return a masker for a stream."""
         return Masker(self.patterns)
 
     def patterns(self) -> Patterns:
@@ -96,10 +92,8 @@ class Secrets:
         return self._patterns
 
     def _learn(self, values: Mapping[str, str]) -> None:
-        if values.keys() - self._names.keys():
-            self._names |= {
-                value: name for value, name in values.items() if value not in self._names
-            }
+        if new := {value: name for value, name in values.items() if value not in self._names}:
+            self._names |= new
             self._patterns = Patterns(self._names)
 
     def _read_all(self) -> Iterator[tuple[str, str]]:
@@ -113,8 +107,8 @@ class Secrets:
                 yield value, name
 
     def _list_names(self) -> set[str]:
-        prefixed = (name for name in self._environment if name.startswith(ENVIRONMENT_PREFIX))
-        names = {name.removeprefix(ENVIRONMENT_PREFIX) for name in prefixed}
+        prefix = ENVIRONMENT_PREFIX
+        names = {name.removeprefix(prefix) for name in self._environment if name.startswith(prefix)}
         if self.folder is not None:
             try:
                 files = (file for file in self.folder.iterdir() if file.is_file())
@@ -124,30 +118,23 @@ class Secrets:
         return names
 
     def _read(self, name: str) -> str:
-        raw = self._read_file(name)
-        if (
-            raw is None
-            and (value := self._environment.get(f"{ENVIRONMENT_PREFIX}{name}")) is not None
-        ):
-            raw = os.fsencode(value)
+        value = self._environment.get(f"{ENVIRONMENT_PREFIX}{name}")
+        raw = None if value is None else os.fsencode(value)
+        try:
+            if self.folder is not None:
+                raw = (self.folder / name).read_bytes().rstrip(b"\r\n")
+        except FileNotFoundError:
+            pass  # the environment may have it
+        except OSError as error:
+            raise SecretUnavailable(
+                f"The secret {name} cannot be read ({error.strerror}): its operator mends that."
+            ) from None
         if raw is None:
             raise SecretUnavailable(
                 f"The secret {name} has no value on this worker: its operator sets one, as a file "
                 f"{name} in the folder PERDURE_SECRETS or as {ENVIRONMENT_PREFIX}{name}."
             )
         return _check_value(name, raw)
-
-    def _read_file(self, name: str) -> bytes | None:
-        if self.folder is None:
-            return None
-        try:
-            return (self.folder / name).read_bytes().rstrip(b"\r\n")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise SecretUnavailable(
-                f"The secret {name} cannot be read ({error.strerror}): its operator mends that."
-            ) from None
 
     def _warn(self, warning: str) -> None:
         if warning not in self._warned:
@@ -190,11 +177,8 @@ def _check_value(name: str, raw: bytes) -> str:
             f"The secret {name} has a value of {len(raw):,} bytes, and {MIN_SECRET_BYTES} to "
             f"{MAX_SECRET_BYTES:,} can be kept secret: its operator sets another."
         )
-    try:
-        value = raw.decode()
-    except ValueError:
-        value = "\0"
-    if "\0" in value:
+    value = raw.decode(errors="replace")
+    if "\0" in value or value.encode() != raw:
         raise SecretUnavailable(
             f"The secret {name} is no text in UTF-8 without NULs, as an environment takes: its "
             "operator stores it in base64."

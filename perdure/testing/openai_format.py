@@ -51,7 +51,6 @@ def chunks(
 
 
 def error(failure: ScriptedFailure) -> Json:
-    """Build the body of an error response."""
     message = failure_message(failure)
     kind = "invalid_request_error" if failure.status in (400, 404, 422) else "api_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": failure.code}}

@@ -1,18 +1,53 @@
 """A model that replays a recording in a file or a folder: `replay:FILE`."""
 
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+from pydantic import TypeAdapter, ValidationError
+
 from perdure.agent.calls.completion import Completion
+from perdure.agent.loop.inbox import UserMessage
+from perdure.agent.spec import Agent
 from perdure.events.base import TIMESTAMP_FORMAT
-from perdure.events.content import join_text
+from perdure.events.content import (
+    AnyThinkingBlock,
+    Message,
+    MessageToolCall,
+    TextContent,
+    join_text,
+)
 from perdure.models.model import ModelRefused, OnText, Request
-from perdure.testing.recording import Recording, read_recording
 from perdure.testing.script import ScriptError, file_version
+from perdure.testing.trajectory import Json, as_object, find, find_list, is_legacy, translate
 
 REPLAY_PREFIX = "replay:"
+
+EVENT_LIST_KEYS = ("events", "trajectory", "history")
+"""Keys under which a JSON object may hold its events."""
+
+_THINKING_BLOCKS: TypeAdapter[tuple[AnyThinkingBlock, ...]] = TypeAdapter(
+    tuple[AnyThinkingBlock, ...]
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The messages and tool results of a recorded conversation."""
+
+    answers: tuple[Message, ...]
+    """The messages of the model."""
+    user_messages: tuple[UserMessage, ...]
+    results: Mapping[str, str]
+    """The tool results by the ids of their calls."""
+    spec: Agent | None
+    """The agent's spec, if it was recorded."""
 
 
 class ReplayModel:
@@ -22,14 +57,21 @@ class ReplayModel:
     purpose (a summary, a title), the request is refused, so that a fallback answers it.
     """
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
+    def __init__(self, answers: Sequence[Message]) -> None:
+        self.answers = answers
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        number = _answer_number(request)
-        if request.purpose or number >= len(self.recording.answers):
-            raise ModelRefused("recording_exhausted", self._exhausted_message(request))
-        message = self.recording.answers[number]
+        number, count = request.number, len(self.answers)
+        if number is None:
+            number = sum(message.get("role") == "assistant" for message in request.messages)
+        if request.purpose or number >= count:
+            file = request.model.name.removeprefix(REPLAY_PREFIX)
+            raise ModelRefused(
+                "recording_exhausted",
+                f"The recording {file} has {count} answer{'' if count == 1 else 's'} and no more: "
+                "configure a model to go on with, or name one as a fallback.",
+            )
+        message = self.answers[number]
         if text := join_text(message.content):
             on_text(text)
         return Completion(
@@ -38,15 +80,6 @@ class ReplayModel:
             message=message,
             finish_reason="tool_calls" if message.tool_calls else "stop",
             received=datetime.now(UTC).strftime(TIMESTAMP_FORMAT),
-        )
-
-    def _exhausted_message(self, request: Request) -> str:
-        file = request.model.name.removeprefix(REPLAY_PREFIX)
-        count = len(self.recording.answers)
-        has = f"{count} answer{'' if count == 1 else 's'}"
-        return (
-            f"The recording {file} has {has} and no more: configure a model to go on with, or name "
-            "one as a fallback."
         )
 
 
@@ -64,11 +97,146 @@ def load(name: str) -> ReplayModel:
 
 @lru_cache(maxsize=64)
 def _load(path: Path, _: tuple[int, int]) -> ReplayModel:
-    return ReplayModel(read_recording(path))
+    return ReplayModel(read_recording(path).answers)
 
 
-def _answer_number(request: Request) -> int:
-    """Count the earlier answers, by the caller's count or else by the prompt."""
-    if request.number is not None:
-        return request.number
-    return sum(message.get("role") == "assistant" for message in request.messages)
+def read_recording(path: Path) -> Recording:
+    """Read the JSON log of `perdure show`, a trajectory of OpenHands, or a folder of events.
+
+    Other events are ignored. Raises ScriptError if the path holds no recording.
+    """
+    current = (translate(event) if is_legacy(event) else event for event in _read_events(path))
+    events = [event for event in current if event is not None]
+    groups = _group_by_response([event for event in events if _is_answer(event)])
+    user_messages = tuple(_user_message(event) for event in events if _is_user_message(event))
+    if not groups and not user_messages:
+        raise ScriptError(
+            f"{path} is no recording of a conversation: give what `perdure show ID -o jsonl` "
+            "printed, a trajectory of OpenHands, or a folder of events."
+        )
+    return Recording(
+        answers=tuple(_answer_message(number, group) for number, group in enumerate(groups, 1)),
+        user_messages=user_messages,
+        results={
+            str(event.get("tool_call_id")): _join_text(find(event, "observation", "content"))
+            for event in events
+            if event.get("kind") == "ObservationEvent"
+        },
+        spec=next(filter(None, map(_recorded_spec, events)), None),
+    )
+
+
+def _read_events(path: Path) -> list[Json]:
+    try:
+        values = _read_folder(path) if path.is_dir() else _read_file(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ScriptError(f"The recording {path} cannot be read ({reason}).") from error
+    except ValueError as error:
+        raise ScriptError(f"{path} is not valid JSON, nor a line of it each: {error}.") from error
+    events: list[Json] = [event for event in values if isinstance(event, dict)]
+    for event in events:
+        if "kind" not in event and "seq" in event and "error" in event:
+            raise ScriptError(f"{path} lacks event {event['seq']}, which could not be read.")
+    return events
+
+
+def _read_folder(path: Path) -> list[Any]:
+    """Read one event per file, in the order of the first number in the files' names."""
+    folder = path / "events" if (path / "events").is_dir() else path
+    numbered = ((re.search(r"\d+", file.name), file) for file in folder.glob("*.json"))
+    files = sorted((int(number[0]), file) for number, file in numbered if number)
+    return [json.loads(file.read_text(encoding="utf-8")) for _, file in files]
+
+
+def _read_file(path: Path) -> list[Any]:
+    """Read a list of events, an object that holds one, or one event per line."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    if not isinstance(content, dict):
+        return content if isinstance(content, list) else []
+    lists = (content[name] for name in EVENT_LIST_KEYS if isinstance(content.get(name), list))
+    return next(lists, [content])
+
+
+def _is_user_message(event: Json) -> bool:
+    return event.get("kind") == "MessageEvent" and event.get("source") == "user"
+
+
+def _is_answer(event: Json) -> bool:
+    """Tell whether an event is an answer of the model; an interrupted one is not."""
+    if event.get("kind") == "MessageEvent":
+        return event.get("source") == "agent" and event.get("sender") != "interrupted"
+    return event.get("kind") == "ActionEvent"
+
+
+def _group_by_response(events: Sequence[Json]) -> list[list[Json]]:
+    """Group the events of one model response, wherever they stand."""
+    groups: dict[str | int, list[Json]] = {}
+    for number, event in enumerate(events):
+        response_id = event.get("llm_response_id")
+        key = response_id if isinstance(response_id, str) else number
+        groups.setdefault(key, []).append(event)
+    return list(groups.values())
+
+
+def _answer_message(number: int, group: list[Json]) -> Message:
+    first = group[0]
+    message = as_object(first.get("llm_message")) or first
+    calls = [event for event in group if event.get("kind") == "ActionEvent"]
+    reasoning = message.get("reasoning_content")
+    text = _join_text(first.get("thought") if calls else message.get("content"))
+    try:
+        blocks = _THINKING_BLOCKS.validate_python(message.get("thinking_blocks") or ())
+    except ValidationError:
+        blocks = ()
+    return Message(
+        role="assistant",
+        content=(TextContent(text=text),) if text else (),
+        tool_calls=tuple(
+            _tool_call(event, f"call_replay_{number}_{index}") for index, event in enumerate(calls)
+        )
+        or None,
+        reasoning_content=reasoning if isinstance(reasoning, str) else None,
+        thinking_blocks=blocks,
+    )
+
+
+def _tool_call(event: Json, new_id: str) -> MessageToolCall:
+    """Return the original call, with the model's mistakes in it."""
+    call = as_object(event.get("tool_call"))
+    function = as_object(call.get("function")) or call
+    arguments = function.get("arguments")
+    if arguments is None:
+        action = as_object(event.get("action"))
+        arguments = action.get("data") or {key: action[key] for key in action if key != "kind"}
+    return MessageToolCall(
+        id=str(call.get("id") or event.get("tool_call_id") or new_id),
+        name=str(function.get("name") or event.get("tool_name") or ""),
+        arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
+    )
+
+
+def _user_message(event: Json) -> UserMessage:
+    content = find(event, "llm_message", "content")
+    urls = (url for part in find_list(content) for url in find_list(part, "image_urls"))
+    return UserMessage(text=_join_text(content), images=tuple(map(str, urls)))
+
+
+def _recorded_spec(event: Json) -> Agent | None:
+    if event.get("kind") != "ConversationStateUpdateEvent" or event.get("key") != "spec":
+        return None
+    try:
+        return Agent.model_validate(event.get("value"))
+    except ValidationError:
+        return None
+
+
+def _join_text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (find(part, "text") for part in find_list(content))
+    return "\n".join(text for text in texts if isinstance(text, str))

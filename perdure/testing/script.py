@@ -108,19 +108,14 @@ class Script(Frozen):
 
     def answers_for(self, purpose: Purpose) -> tuple[ScriptedAnswer, ...]:
         """Return the answers for a purpose; empty if it gets a default text."""
-        match purpose:
-            case "":
-                return self.answers
-            case "delegate":
-                return self.delegates or self.answers
-            case "condense":
-                return self.summaries
-            case "title":
-                return self.titles
-            case "ask":
-                return self.asides
-            case "grade":
-                return self.grades or self.answers
+        lists: dict[Purpose, tuple[ScriptedAnswer, ...]] = {
+            "condense": self.summaries,
+            "title": self.titles,
+            "ask": self.asides,
+            "delegate": self.delegates or self.answers,
+            "grade": self.grades or self.answers,
+        }
+        return lists.get(purpose, self.answers)
 
     def call_id(self, number: NonNegativeInt, position: int) -> str:
         """Make the id of a tool call without one: the same in every attempt."""
@@ -156,15 +151,6 @@ def _answer_number_in(call_id: str, script: Script) -> int | None:
     head, _, rest = call_id.partition(f"call_{script.slug}_")
     number, _, position = rest.partition("_")
     return int(number) if not head and number.isdecimal() and position.isdecimal() else None
-
-
-def exhausted_message(name: str, count: int, number: int) -> str:
-    """Build the error message for a request after the last answer; `number` counts from 0."""
-    has = f"{count} answer{'s' if count > 1 else ''}"
-    return (
-        f"The script {name} has {has} and the conversation asked for answer {number + 1}: "
-        "add answers or end with one that calls finish."
-    )
 
 
 def read_scripts(path: Path) -> dict[str, Script]:

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from perdure.models.model import ModelRefused, Purpose
-from perdure.testing.script import (
-    Script,
-    ScriptedAnswer,
-    ScriptedFailure,
-    answer_number,
-    exhausted_message,
-)
+from perdure.testing.script import Script, ScriptedAnswer, ScriptedFailure, answer_number
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -76,8 +70,12 @@ class ScriptPlayer:
             return answers[number]
         if self.script.repeat or purpose in DEFAULT_TEXTS:
             return answers[-1]
-        detail = exhausted_message(self.script.name, len(answers), number)
-        raise ModelRefused("script_exhausted", detail)
+        has = f"{len(answers)} answer{'s' if len(answers) > 1 else ''}"
+        raise ModelRefused(
+            "script_exhausted",
+            f"The script {self.script.name} has {has} and the conversation asked for answer "
+            f"{number + 1}: add answers or end with one that calls finish.",
+        )
 
     def _too_long(self, messages: Messages) -> ScriptedFailure | None:
         limit = self.script.max_messages

@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, get_args
 from uuid import uuid4
 
@@ -27,6 +28,9 @@ MAX_KEPT_REQUESTS = 16
 """The number of newest requests that `/requests` returns."""
 
 
+OUTCOMES = ("requested", "answered", "disconnected")
+
+
 class CallCounter:
     """Counts of how often each answer was requested, sent whole, and abandoned by its caller."""
 
@@ -34,7 +38,7 @@ class CallCounter:
         self._counts: Counter[tuple[str, int, str]] = Counter()
 
     def count(self, reply: ScriptedReply, outcome: str) -> None:
-        """Count one `outcome`: requested, answered or disconnected."""
+        """Count one of the `OUTCOMES`."""
         self._counts[reply.label, reply.number + 1, outcome] += 1
 
     def as_json(self) -> openai_format.Json:
@@ -45,25 +49,21 @@ class CallCounter:
                 {
                     "script": script,
                     "answer": number,
-                    "requested": self._counts[script, number, "requested"],
-                    "answered": self._counts[script, number, "answered"],
-                    "disconnected": self._counts[script, number, "disconnected"],
+                    **{outcome: self._counts[script, number, outcome] for outcome in OUTCOMES},
                 }
                 for script, number in seen
             ]
         }
 
 
+@dataclass
 class ReplyResponse:
     """The response to one call, as an ASGI application that detects when the caller hangs up."""
 
-    def __init__(
-        self, reply: ScriptedReply, calls: CallCounter, stream: bool, include_usage: bool
-    ) -> None:
-        self.reply = reply
-        self.calls = calls
-        self.stream = stream
-        self.include_usage = include_usage
+    reply: ScriptedReply
+    calls: CallCounter
+    stream: bool
+    include_usage: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.calls.count(self.reply, "requested")
@@ -80,7 +80,6 @@ class ReplyResponse:
             disconnect.cancel()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, or the failure in its place."""
         failure = self.reply.failure
         if failure is None:
             await asyncio.sleep(self.reply.answer.delay)
@@ -140,9 +139,11 @@ async def _await_disconnect(receive: Receive) -> None:
 
 
 def error_response(failure: ScriptedFailure) -> Response:
-    """Build an error response in OpenAI's format."""
     headers = {} if failure.retry_after is None else {"Retry-After": str(failure.retry_after)}
     return JSONResponse(openai_format.error(failure), status_code=failure.status, headers=headers)
+
+
+WRONG_KEY = ScriptedFailure(status=401, code="invalid_api_key")
 
 
 class ScriptedServer:
@@ -155,31 +156,31 @@ class ScriptedServer:
         self.requests: deque[openai_format.Json] = deque(maxlen=MAX_KEPT_REQUESTS)
 
     def app(self) -> Starlette:
-        """The ASGI application."""
-        return Starlette(
-            routes=[
-                Route("/v1/chat/completions", self.complete_chat, methods=["POST"]),
-                Route("/v1/models", self.list_models),
-                Route("/calls", self.list_calls),
-                Route("/requests", self.list_requests),
-            ]
-        )
+        routes = [
+            Route("/v1/chat/completions", self.complete_chat, methods=["POST"]),
+            Route("/v1/models", self.list_models),
+            Route("/calls", self.list_calls),
+            Route("/requests", self.list_requests),
+        ]
+        return Starlette(routes=routes)
 
     async def complete_chat(self, request: Request) -> Any:
-        """Answer a chat completion from the script of its model."""
         if not self._is_authorized(request):
-            return error_response(ScriptedFailure(status=401, code="invalid_api_key"))
+            return error_response(WRONG_KEY)
         body = _parse_chat_body(await request.body())
         if body is None:
             message = "The body must be a JSON object with a model and a list of messages."
             return error_response(ScriptedFailure(status=400, message=message))
-        playback = self.players.get(str(body["model"]).rpartition("/")[2])
-        if playback is None:
-            return error_response(self._model_not_found(str(body["model"])))
+        model = str(body["model"])
+        player = self.players.get(model.rpartition("/")[2])
+        if player is None:
+            message = f"The model {model} does not exist; there are: {', '.join(self.players)}."
+            code = "model_not_found"
+            return error_response(ScriptedFailure(status=404, message=message, code=code))
         self.requests.append(body)
         number = request.headers.get(NUMBER_HEADER, "")
         try:
-            reply = playback.next_reply(
+            reply = player.next_reply(
                 body["messages"],
                 _parse_purpose(request.headers.get(PURPOSE_HEADER, "")),
                 int(number) if number.isdecimal() else None,
@@ -190,30 +191,24 @@ class ScriptedServer:
         return ReplyResponse(reply, self.calls, body.get("stream") is True, include_usage)
 
     async def list_models(self, request: Request) -> Response:
-        """List the scripts as models."""
         if not self._is_authorized(request):
-            return error_response(ScriptedFailure(status=401, code="invalid_api_key"))
+            return error_response(WRONG_KEY)
         items = [{"id": name, "object": "model", "owned_by": "perdure"} for name in self.players]
         return JSONResponse({"object": "list", "data": items})
 
     async def list_calls(self, _: Request) -> Response:
-        """Return the counts of every answer."""
         return JSONResponse(self.calls.as_json())
 
     async def list_requests(self, request: Request) -> Response:
         """Return the bodies of the newest requests, oldest first."""
         if not self._is_authorized(request):
-            return error_response(ScriptedFailure(status=401, code="invalid_api_key"))
+            return error_response(WRONG_KEY)
         return JSONResponse({"requests": list(self.requests)})
 
     def _is_authorized(self, request: Request) -> bool:
         header = request.headers.get("authorization", "").encode()
         expected = f"Bearer {self.api_key}".encode()
         return self.api_key is None or hmac.compare_digest(header, expected)
-
-    def _model_not_found(self, model: str) -> ScriptedFailure:
-        message = f"The model {model} does not exist; there are: {', '.join(self.players)}."
-        return ScriptedFailure(status=404, message=message, code="model_not_found")
 
 
 def _parse_purpose(header: str) -> Purpose:

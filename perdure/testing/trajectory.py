@@ -4,7 +4,7 @@ A legacy event has an `action` or an `observation`; a newer one has a `kind`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
@@ -21,15 +21,8 @@ TOOLS_BY_ACTION: dict[str, tuple[str, tuple[str, ...]]] = {
 """The tool equivalent to a legacy action, and the arguments that both have."""
 
 IGNORED_ACTIONS = (
-    "change_agent_state",
-    "condensation",
-    "condensation_request",
-    "loop_recovery",
-    "null",
-    "pause",
-    "recall",
-    "resume",
-    "system",
+    *("change_agent_state", "condensation", "condensation_request", "loop_recovery", "null"),
+    *("pause", "recall", "resume", "system"),
 )
 """Actions that no model requested."""
 
@@ -51,16 +44,15 @@ def translate(event: Json) -> Json | None:
 
 
 def _translate_message(event: Json) -> Json:
-    arguments = as_object(event.get("args"))
-    urls = as_list(arguments.get("image_urls"))
+    urls = find_list(event, "args", "image_urls")
     images = [{"type": "image", "image_urls": urls}] if urls else []
-    content = [_text_part(arguments.get("content")), *images]
+    content = [_text_part(find(event, "args", "content")), *images]
     message = {"kind": "MessageEvent", "source": event.get("source")}
     return {**message, "llm_message": {"content": content}}
 
 
 def _translate_observation(event: Json) -> Json | None:
-    call_id = as_object(event.get("tool_call_metadata")).get("tool_call_id")
+    call_id = find(event, "tool_call_metadata", "tool_call_id")
     if call_id is None:
         return None
     observation = {"content": [_text_part(event.get("content"))]}
@@ -69,56 +61,50 @@ def _translate_observation(event: Json) -> Json | None:
 
 def _translate_action(event: Json) -> Json:
     """Translate an action to the model's original call, or one reconstructed from the action."""
-    metadata = as_object(event.get("tool_call_metadata"))
-    response = as_object(metadata.get("model_response"))
-    call_id = metadata.get("tool_call_id")
+    call_id = find(event, "tool_call_metadata", "tool_call_id")
+    response = find(event, "tool_call_metadata", "model_response")
     call, thought = _find_original_call(response, call_id)
     if call is None:
         name, arguments = _reconstruct_call(event)
         call = {"id": call_id, "name": name, "arguments": json.dumps(arguments)}
-        thought = as_object(event.get("args")).get("thought")
+        thought = find(event, "args", "thought")
     return {
         "kind": "ActionEvent",
         "source": "agent",
         "tool_call": _without_extra_arguments(call),
         "thought": [_text_part(thought)],
-        "llm_response_id": response.get("id"),
+        "llm_response_id": find(response, "id"),
     }
 
 
-def _find_original_call(response: Json, call_id: Any) -> tuple[Json | None, Any]:
-    for choice in map(as_object, as_list(response.get("choices"))):
-        message = as_object(choice.get("message"))
-        for call in map(as_object, as_list(message.get("tool_calls"))):
-            if call.get("id") == call_id:
-                original = {"id": call_id, **as_object(call.get("function"))}
-                return original, message.get("content")
+def _find_original_call(response: Any, call_id: Any) -> tuple[Json | None, Any]:
+    for choice in find_list(response, "choices"):
+        for call in find_list(choice, "message", "tool_calls"):
+            if find(call, "id") == call_id:
+                function = as_object(find(call, "function"))
+                return {"id": call_id, **function}, find(choice, "message", "content")
     return None, None
 
 
 def _reconstruct_call(event: Json) -> tuple[str, dict[str, Any]]:
     """Reconstruct the name and arguments of a call equivalent to the action."""
-    arguments = dict(as_object(event.get("args")))
+    arguments = as_object(event.get("args"))
     action = str(event["action"])
     if action in TOOLS_BY_ACTION:
         name, keys = TOOLS_BY_ACTION[action]
         return name, {key: arguments[key] for key in keys if arguments.get(key) is not None}
+    path = {"path": arguments.get("path")}
     match action:
         case "read":
-            return "file_editor", {"command": "view", "path": arguments.get("path")}
+            return "file_editor", {"command": "view", **path}
         case "write":
-            text = arguments.get("content")
-            return "file_editor", {
-                "command": "create",
-                "path": arguments.get("path"),
-                "file_text": text,
-            }
+            text = {"file_text": arguments.get("content")}
+            return "file_editor", {"command": "create", **path, **text}
         case "finish":
-            return "finish", {
-                "message": arguments.get("final_thought") or arguments.get("thought") or ""
-            }
+            message = arguments.get("final_thought") or arguments.get("thought") or ""
+            return "finish", {"message": message}
         case "call_tool_mcp":
-            return str(arguments.get("name")), dict(as_object(arguments.get("arguments")))
+            return str(arguments.get("name")), as_object(arguments.get("arguments"))
         case _:
             return action, arguments
 
@@ -128,19 +114,29 @@ def _without_extra_arguments(call: Json) -> Json:
     if call.get("name") != "finish":
         return call
     try:
-        message = as_object(json.loads(str(call.get("arguments")))).get("message", "")
+        arguments = json.loads(str(call.get("arguments")))
     except ValueError:
         return call
+    message = as_object(arguments).get("message", "")
     return {**call, "arguments": json.dumps({"message": message})}
 
 
-def as_object(value: Any) -> Json:
+def as_object(value: Any) -> dict[str, Any]:
     """Return the value if it is an object, else an empty one: recordings are not validated."""
     return value if isinstance(value, dict) else {}
 
 
-def as_list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
+def find(value: Any, *keys: str) -> Any:
+    """Return the value under the first key, then the next; None where there is none."""
+    for key in keys:
+        value = as_object(value).get(key)
+    return value
+
+
+def find_list(value: Any, *keys: str) -> list[Any]:
+    """Return the list under the keys; an empty one where there is none."""
+    found = find(value, *keys)
+    return found if isinstance(found, list) else []
 
 
 def _text_part(text: Any) -> Json:

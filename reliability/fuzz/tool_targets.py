@@ -10,8 +10,7 @@ from mcp_types import CallToolResult, Tool
 
 from perdure.agent.spec import McpServer
 from perdure.events.actions import MCPToolAction, TerminalAction
-from perdure.secrets.masker import Masker, mask_bytes
-from perdure.secrets.patterns import MIN_SECRET_BYTES, Patterns
+from perdure.secrets.masker import MIN_SECRET_BYTES, Masker, Patterns, mask_bytes
 from perdure.storage.log.event_log import EventLog
 from perdure.tools.apply_patch import resources
 from perdure.tools.editing.patch import PatchError, Update, parse_patch

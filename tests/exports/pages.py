@@ -1,10 +1,12 @@
 """A page as a browser would read it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from perdure.evaluation.result import SampleResult
 from perdure.exports.report.batch_comparison import (
     BatchComparison,
     Metric,
@@ -97,6 +99,13 @@ class Page(HTMLParser):
 
 def words(plot: ET.Element) -> list[str]:
     return ["".join(one.itertext()) for one in plot.iter("text")]
+
+
+def scores_by_sample(results: Iterable[SampleResult], scorer: str, reducer: str) -> ScoresBySample:
+    scores = ScoresBySample(scorer, reducer)
+    for result in results:
+        scores.add(result)
+    return scores
 
 
 def pair(before: ScoresBySample, after: ScoresBySample) -> BatchComparison:

@@ -8,7 +8,7 @@ import pytest
 from perdure.exports.format import Format
 from perdure.exports.openhands import OPENHANDS
 from perdure.exports.raw import RAW
-from perdure.testing.recording import read_recording
+from perdure.testing.replay import read_recording
 from tests.builders import CONVERSATION
 from tests.exports.checks import export_files
 from tests.exports.sample_log import ABOUT, sample_entries

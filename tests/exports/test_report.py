@@ -14,12 +14,11 @@ from perdure.evaluation.spec import BatchSpec, parse_batch
 from perdure.evaluation.summary import Summary
 from perdure.evaluation.tally import summarize
 from perdure.events.usage import Usage
-from perdure.exports.report.batch import report
-from perdure.exports.report.batch_comparison import scores_by_sample
-from perdure.exports.report.collect import MAX_ROWS, BatchDescription
+from perdure.exports.report import batch as report
+from perdure.exports.report.collect import MAX_ROWS, BatchDescription, Collected
 from perdure.exports.report.settings import settings_of
 from tests.evaluation.results import attempt, result
-from tests.exports.pages import Page, compared_page, pair, words
+from tests.exports.pages import Page, compared_page, pair, scores_by_sample, words
 
 HOSTILE = (
     '</td></script><script>alert(1)</script><img src=x onerror="alert(1)">\x1b\ud800\u202e&amp;'
@@ -39,7 +38,10 @@ def spec(**fields: Any) -> BatchSpec:
 
 def page(results: Iterable[SampleResult], expected: int, **fields: Any) -> Page:
     about = BatchDescription(fields.pop("spec", spec()), expected, **fields)
-    return Page(b"".join(report(about, results)).decode())
+    collected = Collected(about.spec)
+    for one in results:
+        collected.add(one)
+    return Page(b"".join(report.page(about, collected)).decode())
 
 
 def story() -> list[SampleResult]:

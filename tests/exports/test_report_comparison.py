@@ -2,14 +2,10 @@
 
 import pytest
 
-from perdure.exports.report.batch_comparison import (
-    ScoresBySample,
-    compare_batches,
-    scores_by_sample,
-)
-from perdure.exports.report.comparison_text import MAX_LISTED, comparison_json, comparison_lines
+from perdure.exports.report.batch_comparison import ScoresBySample, compare_batches
+from perdure.exports.report.comparison import MAX_LISTED, comparison_json, comparison_lines
 from tests.evaluation.results import result
-from tests.exports.pages import WHAT, compared_page, pair
+from tests.exports.pages import WHAT, compared_page, pair, scores_by_sample
 
 
 def sides() -> tuple[ScoresBySample, ScoresBySample]:

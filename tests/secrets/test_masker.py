@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.secrets.masker import Masker, mask_bytes
-from perdure.secrets.patterns import Patterns
+from perdure.secrets.masker import Masker, Patterns, mask_bytes
 
 PEM = "-----BEGIN KEY-----\n{}\n-----END KEY-----".format(
     "\n".join(base64.b64encode(bytes(range(n, n + 48))).decode() for n in range(12))

@@ -11,8 +11,7 @@ from perdure.cli.output_files import open_output
 from perdure.errors import Invalid
 from perdure.evaluation.reducers import required_epochs
 from perdure.exports.report.batch_comparison import Metric, ScoresBySample, compare_batches
-from perdure.exports.report.comparison import comparison_page
-from perdure.exports.report.comparison_text import comparison_json, comparison_lines
+from perdure.exports.report.comparison import comparison_json, comparison_lines, comparison_page
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
 

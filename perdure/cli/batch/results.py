@@ -11,8 +11,8 @@ from perdure.cli.batch.results_view import failed_attempt_line, summary_lines
 from perdure.cli.options import ResultsFormat
 from perdure.cli.output import escape_controls
 from perdure.cli.output_files import open_output
-from perdure.datasets.parquet import import_pyarrow
 from perdure.datasets.results_table import ResultsTable, TableRow
+from perdure.datasets.rows import import_pyarrow
 from perdure.errors import Invalid
 from perdure.evaluation.result import AttemptFailure, AttemptResult
 from perdure.evaluation.summary import Summary

@@ -21,8 +21,7 @@ from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.tools import ObservationEvent
 from perdure.settings.settings import load_settings
-from perdure.testing.recording import Recording, read_recording
-from perdure.testing.replay import REPLAY_PREFIX
+from perdure.testing.replay import REPLAY_PREFIX, Recording, read_recording
 
 
 async def execute(

@@ -1,6 +1,6 @@
 """Comparisons of batches against the first of them, as a whole and by group."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from perdure.evaluation.comparison import Comparison, compare
@@ -59,14 +59,6 @@ class ScoresBySample:
                 self.ungrouped.add(key)
 
 
-def scores_by_sample(results: Iterable[SampleResult], scorer: str, reducer: str) -> ScoresBySample:
-    """Collect the scores of a batch from its results."""
-    scores = ScoresBySample(scorer, reducer)
-    for result in results:
-        scores.add(result)
-    return scores
-
-
 TEST_NAMES = {
     "none": "no test",
     "mcnemar": "McNemar's exact test",
@@ -107,33 +99,26 @@ class BatchComparison(NamedTuple):
 
 
 def compare_batches(
-    name: str, before: ScoresBySample, after: ScoresBySample, metric: str, seed: int = 0
+    name: str, before: ScoresBySample, after: ScoresBySample, metric: str
 ) -> BatchComparison:
     """Compare batch `name` with the first batch, `before`, by one metric."""
     old, new = before.values.get(metric, {}), after.values.get(metric, {})
     groups = {
         key: {
-            value: _compare_group(values[value], old, new, seed)
+            value: compare(_subset(old, values[value]), _subset(new, values[value]))
             for value in sorted(values, key=number_first)
         }
         for key, values in sorted(before.groups.items())[:MAX_GROUP_KEYS]
     }
     ungrouped = sorted(before.ungrouped | (before.groups.keys() - groups.keys()))
-    return BatchComparison(name, compare(old, new, seed), groups, tuple(ungrouped))
+    return BatchComparison(name, compare(old, new), groups, tuple(ungrouped))
 
 
-def _compare_group(
-    ids: Sequence[str], old: dict[str, float], new: dict[str, float], seed: int
-) -> Comparison:
-    return compare(
-        {id_: old[id_] for id_ in ids if id_ in old},
-        {id_: new[id_] for id_ in ids if id_ in new},
-        seed,
-    )
+def _subset(values: dict[str, float], ids: Sequence[str]) -> dict[str, float]:
+    return {id_: values[id_] for id_ in ids if id_ in values}
 
 
 def name_of_test(comparison: Comparison) -> str:
-    """Name the test of significance that was made."""
     changed = len(comparison.better) + len(comparison.worse)
     if comparison.test == "mcnemar" and changed > MAX_EXACT_CHANGES:
         return "McNemar's test, corrected"

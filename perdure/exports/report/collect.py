@@ -10,8 +10,8 @@ from perdure.evaluation.score import Score
 from perdure.evaluation.spec import BatchSpec
 from perdure.evaluation.summary import Summary
 from perdure.evaluation.tally import Tally
-from perdure.exports.report.distribution import Distribution
 from perdure.exports.report.formatting import json_value, metric_name, shorten
+from perdure.exports.report.plots import Distribution
 
 MAX_CAUSES = 100
 OTHER_CAUSES = "(others)"

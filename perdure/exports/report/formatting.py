@@ -24,6 +24,10 @@ def score(value: float | None, signed: bool = False) -> str:
     return format(value + 0.0, f"{sign}.3f")
 
 
+def score_with_error(value: float | None, error: float | None, signed: bool = False) -> str:
+    return score(value, signed) + ("" if error is None else f" ± {score(error)}")
+
+
 def interval(bounds: tuple[float, float] | None, signed: bool = False) -> str:
     if bounds is None:
         return NOTHING

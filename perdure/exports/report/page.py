@@ -1,18 +1,19 @@
 """Pages of one file, rendered from Jinja2 templates; every value on them is escaped text.
 
-Jinja2 is the template engine that most Python developers know; its autoescape is on. A browser runs
-and uses only the script and the style whose hashes the page's own policy names.
+A browser runs and uses only the script and the style whose hashes the page's own policy names.
 """
 
 import base64
 import hashlib
 from collections.abc import Iterator
+from inspect import getmembers, isfunction
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perdure.exports.report import formatting
+from perdure.exports.report.plots import bar_scale
 
 CONTROL_CHARACTERS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "�")
 
@@ -34,23 +35,22 @@ def _hash(content: str) -> str:
 _TEMPLATES = Environment(
     loader=PackageLoader("perdure.exports.report"),
     autoescape=True,
+    extensions=["jinja2.ext.do"],
     undefined=StrictUndefined,
     finalize=_without_controls,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {
-    function.__name__: function
-    for function in (
-        *(formatting.count, formatting.score, formatting.interval, formatting.money),
-        *(formatting.duration, formatting.share, formatting.p_value, formatting.shorten),
-    )
-}
+_FUNCTIONS = dict(getmembers(formatting, isfunction))
+_TEMPLATES.filters |= _FUNCTIONS
 _STYLE, _SCRIPT = (
     _TEMPLATES.loader.get_source(_TEMPLATES, name)[0]  # type: ignore[union-attr] # it is set above
     for name in ("style.css", "script.js")
 )
 _TEMPLATES.globals |= {
+    **_FUNCTIONS,
+    "bar_scale": bar_scale,
+    "nothing": formatting.NOTHING,
     "style": Markup(_STYLE),
     "script": Markup(_SCRIPT),
     "policy": (
