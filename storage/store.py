@@ -54,14 +54,15 @@ class Store(Protocol):
         ...
 
 
-def check_key(key: str) -> None:
-    """Raises ValueError where `key` could name something outside of a store, or nothing."""
+def check_key(key: str) -> str:
+    """Return `key`. Raises ValueError where it could name something outside, or nothing."""
     parts = key.split("/")
     if "\0" in key or any(part in ("", ".", "..") for part in parts):
         raise ValueError(
             f"{key!r} is not a key of a store: write names joined by single slashes, none of them "
             "'.' or '..'."
         )
+    return key
 
 
 @dataclass(frozen=True)

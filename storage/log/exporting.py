@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from perdure.agent.loop.state import State
 from perdure.events.entry import Entry
 from perdure.exports.format import ExportMetadata, Format, Part
-from perdure.storage.errors import Damaged, Missing
+from perdure.storage.errors import BadSlot
 from perdure.storage.log.reader import EntryOrError, LogReader
 
 
@@ -18,7 +18,7 @@ class _Stopped(Exception):
 
 async def export(
     log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
-) -> list[Missing | Damaged]:
+) -> list[BadSlot]:
     """Pass the parts of the export to `take`, in its thread; return why slots are not in it.
 
     One page of the log is in memory at a time. Raises what `take` raises, and the errors of the
@@ -32,15 +32,13 @@ async def export(
     return await read_in_thread(log, work)
 
 
-async def read_in_thread(
-    log: LogReader, work: Callable[[Iterator[Entry]], None]
-) -> list[Missing | Damaged]:
+async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]) -> list[BadSlot]:
     """Call `work` with the entries of the log, in a thread; return the errors of other slots.
 
     One page of the log is in memory at a time. Raises what `work` raises, and the errors of the
     store.
     """
-    unreadable: list[Missing | Damaged] = []
+    unreadable: list[BadSlot] = []
     stopped = threading.Event()
     reading: Future[list[EntryOrError]] | None = None
     loop, pages = asyncio.get_running_loop(), log.pages()

@@ -9,11 +9,13 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry
+from perdure.storage.errors import Damaged
 from perdure.storage.keys import SEGMENTS, TAIL, segment_key
 from perdure.storage.log.lineage import Holder
 from perdure.storage.store import Store, list_keys
@@ -105,6 +107,30 @@ async def find_segment(store: Store, holder: Holder, seq: int) -> Segment | None
         if first <= seq < end and (segment := await read_segment(store, holder, first, end)):
             return segment
     return None
+
+
+async def copy_segment(store: Store, holder: Holder, tail: Tail, entries: Sequence[Entry]) -> Tail:
+    """Write the entries, which the tail begins with, as a segment; return the tail behind it.
+
+    Raises Damaged for a slot altered since the tail was written: it must not be copied.
+    """
+    for entry, sha in zip(entries, tail.shas, strict=False):
+        if entry.sha != sha:
+            raise Damaged(entry.seq, holder.key(entry.seq))
+    end = tail.first + len(entries)
+    await store.create(holder.prefix + segment_key(tail.first, end), encode_segment(entries))
+    tail = Tail(first=end, shas=tail.shas[len(entries) :])
+    await write_tail(store, holder, tail)
+    return tail
+
+
+async def load_tail(store: Store, holder: Holder) -> Tail:
+    """Read the tail; if it was lost, begin a new one behind the last segment."""
+    with suppress(ValueError):
+        if tail := await read_tail(store, holder):
+            return tail
+    ends = [end for _, end in await list_ranges(store, holder)]
+    return Tail(first=max([holder.first, *ends]))
 
 
 async def read_tail(store: Store, holder: Holder) -> Tail | None:

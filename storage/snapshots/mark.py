@@ -52,13 +52,12 @@ def read_mark(folder: Path) -> Mark:
     try:
         fields = json.loads(_sidecar(folder, "json").read_bytes())
         inode = folder.stat().st_ino
-        if (fields["boot"], fields["root"]) != (_boot_id(), inode):
-            return Mark()
-        return Mark(
-            fields["at"], inode, {path: tuple(stamp) for path, stamp in fields["seen"].items()}
-        )
+        if (fields["boot"], fields["root"]) == (_boot_id(), inode):
+            stamps = {path: tuple(stamp) for path, stamp in fields["seen"].items()}
+            return Mark(fields["at"], inode, stamps)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return Mark()
+        pass  # it was lost, and only saves work
+    return Mark()
 
 
 def write_mark(folder: Path, mark: Mark) -> None:
@@ -95,8 +94,13 @@ def file_system_time(folder: Path) -> int:
 @asynccontextmanager
 async def folder_lock(folder: Path) -> AsyncIterator[None]:
     """Lock the folder for one process at a time; a process that dies releases it."""
-    _make_private(_sidecar(folder, "lock").parent)
-    descriptor = os.open(_sidecar(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    lock = _sidecar(folder, "lock")
+    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if lock.parent.is_symlink() or lock.parent.stat().st_uid != os.geteuid():
+        raise StoreRefused(
+            f"{lock.parent} is another's: remove it, or let the workspace lie elsewhere."
+        )
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         await acquire_lock(descriptor, folder)
         yield
@@ -115,12 +119,6 @@ async def acquire_lock(descriptor: int, folder: Path) -> None:
             f"Another process has been at work on {folder} for {LOCK_TIMEOUT:g} s: where it is "
             "frozen, its operator ends it."
         ) from None
-
-
-def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise StoreRefused(f"{folder} is another's: remove it, or let the workspace lie elsewhere.")
 
 
 def _try_lock(descriptor: int) -> bool:
