@@ -27,7 +27,7 @@ from perdure.storage.log.trouble import load_trouble
 from perdure.storage.noted_values import load_session_state
 from perdure.storage.snapshots.load import RESTORE_LIMITS
 from perdure.storage.snapshots.manifest import decode_entries, encode_manifest, parse_manifest
-from perdure.storage.snapshots.tree import File, Folder, PieceLocation, Tree, check_tree
+from perdure.storage.snapshots.tree import File, Folder, Location, Tree, check_tree
 from perdure.temporal.converter import CONVERTER
 from reliability.fuzz.watch import Target, check_error
 from tests import builders
@@ -204,7 +204,7 @@ def _manifest() -> bytes:
         "empty": File(0o644, 3, 0, ()),
     }
     pack = f"{PREFIX}workspace/packs/{'b' * 64}"
-    return encode_manifest(tree, {"a" * 64: PieceLocation(pack, 0, 5)})
+    return encode_manifest(tree, {"a" * 64: Location(pack, 0, 5)})
 
 
 def _ids() -> bytes:

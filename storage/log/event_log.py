@@ -3,11 +3,11 @@
 import contextlib
 import hashlib
 from collections.abc import Sequence
+from typing import TypeVar
 
 from perdure.agent.calls.completion import Completion
-from perdure.events.entry import Entry, Origin, add_checksum, make_entry
+from perdure.events.entry import Entry, Files, Origin, add_checksum, make_entry
 from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id
-from perdure.events.files import Files
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
 from perdure.storage.keys import STATE, blob_key, event_id, event_key, response_key
@@ -21,6 +21,8 @@ from perdure.storage.log.segments import (
     next_boundary,
     write_tail,
 )
+
+Stored = TypeVar("Stored", Entry, ResponseRecord)
 
 
 class EventLog(LogReader):
@@ -73,10 +75,13 @@ class EventLog(LogReader):
                 draft = make_entry(seq, self._with_id(event, seq), own, *attachments)
                 stored = await self._claim(draft, previous)
                 walked.append(stored)
-                if stored.origin != own and answers_same_action(stored.event, event):
+                if stored.origin == own:
+                    continue
+                action_id = answered_action_id(event)
+                if action_id is not None and action_id == answered_action_id(stored.event):
                     return walked
-                if stored.origin != own and not shared:
-                    key = self.prefix + event_key(self.conversation_id, stored.seq)
+                if not shared:
+                    key = self.prefix + event_key(self.conversation_id, seq)
                     raise Superseded(key, stored.origin.activity)
         end = base + len(walked)
         if end >= next_boundary(base):  # this walk has filled a segment
@@ -110,12 +115,7 @@ class EventLog(LogReader):
         key = self.prefix + response_key(seq)
         if await self.store.create(key, record.body()):
             return completion
-        stored = await self._read_record(seq)
-        if stored is None:
-            raise _vanished(key)
-        if stored.origin.run != origin.run:
-            raise Fenced(key, stored.origin.run)
-        return stored.completion
+        return _check_run(await self._read_record(seq), key, origin.run).completion
 
     async def store_blob(self, body: bytes) -> str:
         """Store bytes too long for an event; return their key, `blobs/{sha256}`."""
@@ -156,12 +156,7 @@ class EventLog(LogReader):
         key = holder.key(seq)
         if holder is lineage[0] and await self.store.create(key, candidate.body):
             return self._remember(holder, candidate)
-        stored = await self.find(seq)
-        if stored is None:
-            raise _vanished(key)
-        if stored.origin.run != own.origin.run:
-            raise Fenced(key, stored.origin.run)
-        return stored
+        return _check_run(await self.find(seq), key, own.origin.run)
 
     def _with_id(self, event: AnyEvent, seq: int) -> AnyEvent:
         """Return the event with the id of its slot; one of an unknown kind is never rewritten."""
@@ -170,11 +165,9 @@ class EventLog(LogReader):
         return event.model_copy(update={"id": event_id(self.conversation_id, seq)})
 
 
-def answers_same_action(stored: AnyEvent, own: AnyEvent) -> bool:
-    """Check whether both answer the same action, so that only one of them may be stored."""
-    action_id = answered_action_id(own)
-    return action_id is not None and answered_action_id(stored) == action_id
-
-
-def _vanished(key: str) -> StoreUnavailable:
-    return StoreUnavailable(f"{key} is taken, and yet it cannot be read: ask again.")
+def _check_run(stored: Stored | None, key: str, run: str) -> Stored:
+    if stored is None:
+        raise StoreUnavailable(f"{key} is taken, and yet it cannot be read: ask again.")
+    if stored.origin.run != run:
+        raise Fenced(key, stored.origin.run)
+    return stored

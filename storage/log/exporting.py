@@ -12,10 +12,6 @@ from perdure.storage.errors import BadSlot
 from perdure.storage.log.reader import EntryOrError, LogReader
 
 
-class _Stopped(Exception):
-    """Ends the thread when nobody waits for it any more."""
-
-
 async def export(
     log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
 ) -> list[BadSlot]:
@@ -52,8 +48,6 @@ async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]
                 reading.cancel()
             page = reading.result()
             for slot in page:
-                if stopped.is_set():
-                    raise _Stopped
                 if isinstance(slot, Entry):
                     yield slot
                 else:

@@ -63,7 +63,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class InspectedSlot:
-    """A slot as read from the store; without `sha` it cannot be read."""
+    """A slot as read from the store; without `sha` it cannot be read.
+
+    A `problem` is what is wrong with it by itself, or by its expected hash.
+    """
 
     seq: int
     key: str
@@ -120,7 +123,8 @@ class Inspector:
         slots: list[InspectedSlot] = []
         for start in range(first, end, PARALLEL_READS):
             seqs = range(start, min(start + PARALLEL_READS, end))
-            slots += await asyncio.gather(*(self._inspect_slot(seq, stored) for seq in seqs))
+            reads = (self._inspect_slot(seq, stored, expected.get(seq)) for seq in seqs)
+            slots += await asyncio.gather(*reads)
         page = Page(slots, expected, findings)
         findings += _find_altered(page)
         return page
@@ -145,20 +149,30 @@ class Inspector:
             return Finding("blob", error.key, "a blob that it refers to was altered", seq)
         return Finding("blob", blob_key, "a blob that it refers to is not there", seq)
 
-    async def _inspect_slot(self, seq: int, stored: int) -> InspectedSlot:
+    async def _inspect_slot(
+        self, seq: int, stored: int, expected: ExpectedHash | None
+    ) -> InspectedSlot:
         holder = find_holder(await self.log.lineage(), seq)
         key = holder.key(seq)
+        copy = ""
+        if expected is not None and not expected.key.endswith(TAIL):
+            copy = f"; {expected.key} has a copy of what was written"
         body = await self.log.store.read(key) if seq < stored else None
         if body is None:
-            problem = Finding("missing", key, "there is no object", seq)
+            problem = Finding("missing", key, f"there is no object{copy}", seq)
             return InspectedSlot(seq, key, problem=problem)
         try:
             entry = parse_stored_entry(holder, seq, body)
         except Damaged:
             detail = "the object is not what a log writes there, or its checksum does not hold"
-            return InspectedSlot(seq, key, problem=Finding("damaged", key, detail, seq))
+            return InspectedSlot(seq, key, problem=Finding("damaged", key, detail + copy, seq))
         blobs = tuple(match.decode() for match in _BLOB.findall(body))
-        return InspectedSlot(seq, key, hash_body(body), entry.previous_sha, blobs)
+        slot = InspectedSlot(seq, key, entry.sha, entry.previous_sha, blobs)
+        if expected is None or expected.sha == entry.sha:
+            return slot
+        detail = copy or f"; {expected.key} has another hash of what was written"
+        problem = Finding("altered", key, f"the object was altered{detail}", seq)
+        return replace(slot, problem=problem)
 
     async def _expected_hashes(self, start: int) -> tuple[dict[int, ExpectedHash], list[Finding]]:
         """Load the hashes on record for the 1,000 slots from `start` on, with their faults once."""
@@ -187,13 +201,13 @@ class Inspector:
             if not start <= first < start + SEGMENT_SIZE:
                 continue
             key = holder.prefix + segment_key(first, end)
-            segment = await read_segment(self.log.store, holder, first, end)
-            if segment is None:
+            bodies = await read_segment(self.log.store, holder, first, end)
+            if not bodies:
                 detail = "the segment is damaged: delete it; it is a copy of the events"
                 findings.append(Finding("beside", key, detail))
                 continue
-            bodies = enumerate(segment.bodies, first)
-            expected |= {seq: ExpectedHash(hash_body(body), key) for seq, body in bodies}
+            slots = enumerate(bodies, first)
+            expected |= {seq: ExpectedHash(hash_body(body), key) for seq, body in slots}
         with suppress(ValueError):  # `verify` reports it, once
             if tail := await read_tail(self.log.store, holder):
                 key = holder.prefix + TAIL
@@ -207,26 +221,13 @@ def _find_altered(page: Page) -> Iterator[Finding]:
     altered: set[int] = set()
     for index, slot in enumerate(page.slots):
         before = page.slots[index - 1] if index else None
-        finding = _check_slot(slot, page.expected.get(slot.seq))
+        finding = slot.problem
         if finding is None and before is not None and slot.previous_sha not in ("", before.sha):
             finding = _check_chain(before, slot, page, altered)
         if finding is not None:
             assert finding.seq is not None, "it is a slot's"
             altered.add(finding.seq)
             yield finding
-
-
-def _check_slot(slot: InspectedSlot, expected: ExpectedHash | None) -> Finding | None:
-    """Check the slot by itself."""
-    copy = ""
-    if expected is not None and not expected.key.endswith(TAIL):
-        copy = f"; {expected.key} has a copy of what was written"
-    if slot.problem is not None:
-        return replace(slot.problem, detail=f"{slot.problem.detail}{copy}")
-    if expected is not None and expected.sha != slot.sha:
-        detail = copy or f"; {expected.key} has another hash of what was written"
-        return Finding("altered", slot.key, f"the object was altered{detail}", slot.seq)
-    return None
 
 
 def _check_chain(

@@ -4,21 +4,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from perdure.agent.calls.completion import Completion
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry, Origin
+from perdure.storage import keys
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
-from perdure.storage.keys import (
-    EVENTS,
-    STATE,
-    check_blob_key,
-    conversation_prefix,
-    event_key,
-    response_key,
-    start_after,
-)
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.lineage import (
     Holder,
@@ -27,7 +20,7 @@ from perdure.storage.log.lineage import (
     parse_stored_entry,
     read_lineage,
 )
-from perdure.storage.log.segments import SEGMENT_SIZE, find_segment, next_boundary
+from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_from_segment
 from perdure.storage.store import Store, list_keys
 
 
@@ -56,6 +49,7 @@ async def never_idle() -> bool:
     return False
 
 
+@dataclass(eq=False)
 class LogReader:
     """The events of a conversation, in order, with the objects they refer to.
 
@@ -63,18 +57,13 @@ class LogReader:
     Raises ValueError for an invalid id, and the errors of the store.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        user_id: str,
-        conversation_id: str,
-        cache: EntryCache | None = None,
-    ) -> None:
-        self.store = store
-        self.user_id = user_id
-        self.conversation_id = conversation_id
-        self.prefix = conversation_prefix(user_id, conversation_id)
-        self.cache = cache
+    store: Store
+    user_id: str
+    conversation_id: str
+    cache: EntryCache | None = None
+
+    def __post_init__(self) -> None:
+        self.prefix = keys.conversation_prefix(self.user_id, self.conversation_id)
         self._lineage: Lineage | None = None
 
     async def lineage(self) -> Lineage:
@@ -196,7 +185,7 @@ class LogReader:
 
     async def read_blob(self, key: str) -> bytes | None:
         """Return the blob under `key`. Raises ValueError if no blob has such a key, and Altered."""
-        check_blob_key(key)
+        keys.check_blob_key(key)
         for holder in await self.lineage():
             body = await self.store.read(holder.prefix + key)
             if body is not None:
@@ -207,7 +196,7 @@ class LogReader:
 
     async def load_state(self) -> bytes | None:
         """Return the body last saved as the cached state, if it still exists."""
-        return await self.store.read(self.prefix + STATE)
+        return await self.store.read(self.prefix + keys.STATE)
 
     async def _page(self, first: int) -> list[EntryOrError]:
         try:
@@ -233,20 +222,19 @@ class LogReader:
         if limit < MIN_SEGMENT_READ or await self._cached(first) is not None:
             return []
         holder = find_holder(await self.lineage(), first)
-        segment = await find_segment(self.store, holder, first)
-        if segment is None:
-            return []
-        bodies = enumerate(segment.bodies[first - segment.first :][:limit], first)
+        bodies = await read_from_segment(self.store, holder, first)
         lineage = await self.lineage()
         return [
             self._remember(holder, parse_stored_entry(holder, seq, body))
-            for seq, body in bodies
+            for seq, body in enumerate(bodies[:limit], first)
             if find_holder(lineage, seq) == holder
         ]
 
     async def _list_seqs(self, first: int) -> list[int]:
         """List the slots from `first` on that have an object."""
-        listed = list_keys(self.store, self.prefix + EVENTS, self.prefix + start_after(first))
+        listed = list_keys(
+            self.store, self.prefix + keys.EVENTS, self.prefix + keys.start_after(first)
+        )
         return [seq async for key in listed if (seq := self._seq_of(key)) is not None]
 
     async def _read_slot(self, seq: int) -> EntryOrError:
@@ -256,7 +244,7 @@ class LogReader:
             return error
 
     async def _read_record(self, seq: int) -> ResponseRecord | None:
-        key = find_holder(await self.lineage(), seq).prefix + response_key(seq)
+        key = find_holder(await self.lineage(), seq).prefix + keys.response_key(seq)
         body = await self.store.read(key)
         try:
             return None if body is None else ResponseRecord.model_validate(json.loads(body))
@@ -282,7 +270,7 @@ class LogReader:
         if not digits.isdecimal():
             return None
         seq = int(digits)
-        return seq if key == self.prefix + event_key(self.conversation_id, seq) else None
+        return seq if key == self.prefix + keys.event_key(self.conversation_id, seq) else None
 
 
 def _require_entry(slot: EntryOrError) -> Entry:

@@ -4,8 +4,8 @@ from pydantic import ValidationError
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
-from perdure.events.agent_text import agent_text
 from perdure.events.entry import Entry
+from perdure.events.event import agent_text
 from perdure.events.projection import summarize
 from perdure.storage.errors import BadSlot, Missing
 from perdure.storage.keys import LAST_SEQ

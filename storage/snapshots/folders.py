@@ -5,7 +5,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -49,12 +49,16 @@ class FolderWalker:
 
 
 @contextmanager
-def open_folder(root: Path) -> Iterator[int]:
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+def open_path(path: str | Path, flags: int, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600, dir_fd=parent)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def open_folder(root: Path) -> AbstractContextManager[int]:
+    return open_path(root, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def remove_tree(folder: Path, *, ignore_errors: bool = False) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from perdure.storage.cache import Cache
 from perdure.storage.errors import Altered, Unrestorable
 from perdure.storage.snapshots.manifest import Manifest, decode_entries, parse_manifest, unquote
-from perdure.storage.snapshots.tree import PieceLocations, SnapshotLimits, Tree, check_tree
+from perdure.storage.snapshots.tree import Locations, SnapshotLimits, Tree, check_tree
 from perdure.storage.store import Store
 
 # Files may have grown between the scan and the read.
@@ -23,7 +23,7 @@ class Snapshot:
 
     key: str
     tree: Tree
-    locations: PieceLocations
+    locations: Locations
     base: str
     delta_entries: int
 

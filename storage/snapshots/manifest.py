@@ -13,8 +13,8 @@ from perdure.storage.snapshots.tree import (
     File,
     Folder,
     Hardlink,
-    PieceLocation,
-    PieceLocations,
+    Location,
+    Locations,
     Skipped,
     Symlink,
     Tree,
@@ -59,7 +59,7 @@ class Manifest(Frozen):
 
 def encode_manifest(
     entries: Tree,
-    locations: PieceLocations,
+    locations: Locations,
     base: str | None = None,
     spent: int = 0,
     gone: tuple[str, ...] = (),
@@ -103,7 +103,7 @@ def parse_manifest(body: bytes) -> Manifest:
     return Manifest.model_validate_json(inflate(body, MAX_MANIFEST_BYTES))
 
 
-def decode_entries(manifest: Manifest) -> tuple[Tree, PieceLocations]:
+def decode_entries(manifest: Manifest) -> tuple[Tree, Locations]:
     """Build tree and locations. Raises ValueError if a reference has no target."""
     shas = tuple(sha for sha, *_ in manifest.pieces)
     tree: Tree = {unquote(path): Folder(*fields) for path, fields in manifest.folders.items()}
@@ -115,8 +115,7 @@ def decode_entries(manifest: Manifest) -> tuple[Tree, PieceLocations]:
     tree |= {unquote(path): Hardlink(unquote(to)) for path, to in manifest.hardlinks.items()}
     tree |= {unquote(path): Skipped(why) for path, why in manifest.skipped.items()}
     return tree, {
-        sha: PieceLocation(_lookup(manifest.packs, pack), *span)
-        for sha, pack, *span in manifest.pieces
+        sha: Location(_lookup(manifest.packs, pack), *span) for sha, pack, *span in manifest.pieces
     }
 
 

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from perdure.storage.errors import StoreRefused, WorkspaceBusy
+from perdure.storage.snapshots.folders import open_path
 
 LOCK_POLL_INTERVAL = 0.02
 LOCK_TIMEOUT = 30.0
@@ -100,12 +101,9 @@ async def folder_lock(folder: Path) -> AsyncIterator[None]:
         raise StoreRefused(
             f"{lock.parent} is another's: remove it, or let the workspace lie elsewhere."
         )
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with open_path(lock, os.O_RDWR | os.O_CREAT) as descriptor:
         await acquire_lock(descriptor, folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 async def acquire_lock(descriptor: int, folder: Path) -> None:

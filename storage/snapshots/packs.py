@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perdure.storage.snapshots.tree import PieceLocation, PieceLocations
+from perdure.storage.snapshots.tree import Location, Locations
 
 MAX_PIECE_BYTES = 4 << 20
 """Bytes of a file that are stored as one piece: a change in a large file costs as many."""
@@ -14,9 +14,7 @@ MAX_PIECE_BYTES = 4 << 20
 MAX_PACK_BYTES = 2 * MAX_PIECE_BYTES
 """Bytes of an unpacked pack: each but the last is at least half as large."""
 
-THIN_PACK_BYTES = MAX_PACK_BYTES // 4
-"""A pack with fewer bytes in use is expensive to restore."""
-
+THIN_PACK_BYTES = MAX_PACK_BYTES // 4  # a pack with fewer in use is expensive to restore
 MAX_THIN_PACKS = 16
 COMPRESSION_SAMPLE_BYTES = 64 << 10
 MAX_COMPRESSION_RATIO = 0.95
@@ -32,7 +30,7 @@ class Pack:
 class Packer:
     """Gathers pieces that are not stored yet; the caller takes packs away as they fill."""
 
-    def __init__(self, prefix: str, stored: PieceLocations) -> None:
+    def __init__(self, prefix: str, stored: Locations) -> None:
         self.locations = dict(stored)
         self.prefix = prefix
         self._raw = bytearray()
@@ -56,7 +54,7 @@ class Packer:
             return
         body = _deflate(self._raw)
         key = f"{self.prefix}workspace/packs/{hashlib.sha256(body).hexdigest()}"
-        self.locations |= {sha: PieceLocation(key, *span) for sha, span in self._pending.items()}
+        self.locations |= {sha: Location(key, *span) for sha, span in self._pending.items()}
         self._full.append(Pack(key, body))
         self._raw, self._pending = bytearray(), {}
 
@@ -71,7 +69,7 @@ class Packer:
             self.add(self.locations.pop(sha).cut(raw))
 
 
-def find_thin_packs(locations: PieceLocations) -> list[str]:
+def find_thin_packs(locations: Locations) -> list[str]:
     """List the packs to be gathered into fewer; none, as long as there are not many of them.
 
     `locations` has those of the pieces in use.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from perdure.storage.errors import TooLarge
-from perdure.storage.snapshots.folders import FOLDER_FLAGS, FolderWalker
+from perdure.storage.snapshots.folders import FOLDER_FLAGS, FolderWalker, open_path
 from perdure.storage.snapshots.mark import FileStamps
 from perdure.storage.snapshots.packs import MAX_PIECE_BYTES, Pack, Packer
 from perdure.storage.snapshots.tree import (
@@ -118,16 +118,13 @@ def _scan_folder(
     if depth > MAX_DEPTH:
         yield ScannedEntry(path, os.fstat(parent), Skipped("it is too deep"))
         return
-    descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-    try:
+    with open_path(name, FOLDER_FLAGS, parent) as descriptor:
         status = os.fstat(descriptor)
         if status.st_dev != device:
             yield ScannedEntry(path, status, Skipped("it is on another file system"))
             return
         yield ScannedEntry(path, status, _make_folder(status))
         yield from _scan_contents(descriptor, f"{path}/", depth + 1, device)
-    finally:
-        os.close(descriptor)
 
 
 def _make_folder(status: os.stat_result) -> Folder:
@@ -200,14 +197,11 @@ class TreeReader:
 
     def _unchanged(self, scanned: ScannedEntry) -> File | None:
         old, status = self.old.get(scanned.path), scanned.stat
-        if (
-            isinstance(old, File)
-            and self.old_stamps.get(scanned.path) == (status.st_ino, status.st_ctime_ns)
-            and (old.size, old.mtime, old.mode)
-            == (status.st_size, status.st_mtime_ns, _mode(status))
-        ):
-            return old
-        return None
+        stamp = (status.st_ino, status.st_ctime_ns)
+        if not isinstance(old, File) or self.old_stamps.get(scanned.path) != stamp:
+            return None
+        same = File(_mode(status), status.st_mtime_ns, status.st_size, old.pieces)
+        return old if old == same else None
 
     def _read(self, walker: FolderWalker, path: str) -> Iterator[Pack]:
         try:
@@ -222,21 +216,26 @@ class TreeReader:
             self.tree[path] = Skipped(str(secret))
 
     def _read_once(self, walker: FolderWalker, path: str) -> Generator[Pack, None, bool]:
-        """Read a file; return whether it stood still. A later attempt replaces the bytes."""
+        """Read a file; return whether it stood still. A later attempt replaces the bytes.
+
+        Reads at most the size that the file had when it was opened: it may grow for ever.
+        """
         folder, name = walker.open_parent(path)
-        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
-        try:
+        with open_path(name, FILE_FLAGS, folder) as descriptor:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is no file any more", path)
             self._check_large_file(descriptor, before.st_size)
+            pieces: list[str] = []
             with os.fdopen(descriptor, "rb", closefd=False) as file:
-                pieces, size = yield from self._read_pieces(file, before.st_size)
+                while piece := file.read(min(MAX_PIECE_BYTES, before.st_size - file.tell())):
+                    self._check_secrets(piece)  # it may have changed since the check
+                    pieces.append(self.packer.add(piece))
+                    yield from self.packer.take_packs()
+                size = file.tell()
             after = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
         torn = size != after.st_size or _stat_fields(before) != _stat_fields(after)
-        self._record(path, File(_mode(after), after.st_mtime_ns, size, pieces, torn), after)
+        self._record(path, File(_mode(after), after.st_mtime_ns, size, tuple(pieces), torn), after)
         return not torn
 
     def _check_large_file(self, descriptor: int, size: int) -> None:
@@ -248,19 +247,6 @@ class TreeReader:
     def _check_secrets(self, data: bytes) -> None:
         if names := self.secrets(data):
             raise _SecretFound(f"it holds the value of {', '.join(sorted(names))}")
-
-    def _read_pieces(
-        self, file: BinaryIO, size: int
-    ) -> Generator[Pack, None, tuple[tuple[str, ...], int]]:
-        """Read at most the size that the file had when it was opened: it may grow for ever."""
-        pieces: tuple[str, ...] = ()
-        done = 0
-        while done < size and (piece := file.read(min(MAX_PIECE_BYTES, size - done))):
-            self._check_secrets(piece)  # it may have changed since the check
-            pieces += (self.packer.add(piece),)
-            done += len(piece)
-            yield from self.packer.take_packs()
-        return pieces, done
 
     def _record(self, path: str, file: File, status: os.stat_result) -> None:
         self.tree[path] = file

@@ -34,7 +34,7 @@ from perdure.storage.snapshots.tree import (
     File,
     Folder,
     Hardlink,
-    PieceLocation,
+    Location,
     Symlink,
     Tree,
     TreeEntry,
@@ -44,7 +44,7 @@ from perdure.storage.store import Store
 
 WRITE_FLAGS = os.O_WRONLY | os.O_NOFOLLOW
 
-PieceTarget = tuple[str, int, str, PieceLocation]
+PieceTarget = tuple[str, int, str, Location]
 """A path, an offset in that file, and the piece that belongs there: SHA-256 and location."""
 
 

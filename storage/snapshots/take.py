@@ -24,19 +24,10 @@ from perdure.storage.snapshots.reading import (
     find_no_secrets,
     scan,
 )
-from perdure.storage.snapshots.tree import (
-    File,
-    PieceLocation,
-    PieceLocations,
-    SnapshotLimits,
-    Symlink,
-    Tree,
-)
+from perdure.storage.snapshots.tree import File, Location, Locations, SnapshotLimits, Symlink, Tree
 from perdure.storage.store import Store
 
-MAX_CHEAP_DELTA = 64
-"""Entries that deltas may repeat before a new base is worth its cost."""
-
+MAX_CHEAP_DELTA = 64  # entries that deltas may repeat before a new base is worth its cost
 EMPTY = Snapshot("", {}, {}, "", 0)
 
 
@@ -58,7 +49,10 @@ async def take(
     async with folder_lock(folder):
         mark = await to_thread_shielded(read_mark, folder)
         previous = await load(store, last, cache) if last else None
-        current = previous if mark.key == last else await _try_load(store, mark.key, cache)
+        current = previous if mark.key == last else None
+        if mark.key and mark.key != last:
+            with suppress(Altered, Unrestorable):  # it only saves work
+                current = await load(store, mark.key, cache)
         known = {**(current or EMPTY).locations, **(previous or EMPTY).locations}
         packer = Packer(prefix, known)
         read = await _read(store, folder, (current or EMPTY).tree, mark, packer, secrets)
@@ -69,13 +63,6 @@ async def take(
         if new_mark != mark:
             await to_thread_shielded(write_mark, folder, new_mark)
     return key
-
-
-async def _try_load(store: Store, key: str | None, cache: SnapshotCache) -> Snapshot | None:
-    # It only saves work.
-    with suppress(Altered, Unrestorable):
-        return await load(store, key, cache) if key else None
-    return None
 
 
 async def _read(
@@ -107,8 +94,10 @@ async def _write_manifest(
     store: Store, tree: Tree, previous: Snapshot | None, packer: Packer, cache: SnapshotCache
 ) -> str:
     """Upload the last packs, and then the manifest."""
-    base = await _load_base(store, previous, cache)
-    if base is None:
+    base = None
+    if previous and previous.delta_entries <= len(previous.tree) + MAX_CHEAP_DELTA:
+        base = await load(store, previous.base, cache)
+    else:
         await _repack_thin(store, tree, packer)
     await to_thread_shielded(packer.close)
     await _upload(store, iter(packer.take_packs()))
@@ -120,17 +109,8 @@ async def _write_manifest(
     return key
 
 
-async def _load_base(
-    store: Store, previous: Snapshot | None, cache: SnapshotCache
-) -> Snapshot | None:
-    """Load the base; None if the deltas have become larger than a new one."""
-    if previous is None or previous.delta_entries > len(previous.tree) + MAX_CHEAP_DELTA:
-        return None
-    return await load(store, previous.base, cache)
-
-
 def _encode(
-    tree: Tree, locations: PieceLocations, base: Snapshot | None, previous: Snapshot | None
+    tree: Tree, locations: Locations, base: Snapshot | None, previous: Snapshot | None
 ) -> tuple[int, bytes]:
     if base is None or previous is None:
         return 0, encode_manifest(tree, locations)
@@ -151,7 +131,7 @@ async def _repack_thin(store: Store, tree: Tree, packer: Packer) -> None:
             await _upload(store, iter(packer.take_packs()))
 
 
-def _locations_in_use(tree: Tree, locations: PieceLocations) -> dict[str, PieceLocation]:
+def _locations_in_use(tree: Tree, locations: Locations) -> dict[str, Location]:
     files = (entry for entry in tree.values() if isinstance(entry, File))
     return {sha: locations[sha] for file in files for sha in file.pieces if sha in locations}
 

@@ -68,7 +68,7 @@ Tree: TypeAlias = dict[str, TreeEntry]
 
 
 @dataclass(frozen=True, slots=True)
-class PieceLocation:
+class Location:
     """The location of a piece in the unpacked object at the key `pack`."""
 
     pack: str
@@ -79,7 +79,7 @@ class PieceLocation:
         return raw[self.offset : self.offset + self.length]
 
 
-PieceLocations: TypeAlias = Mapping[str, PieceLocation]
+Locations: TypeAlias = Mapping[str, Location]
 
 
 def sort_paths(paths: Iterable[str]) -> list[str]:
@@ -87,7 +87,7 @@ def sort_paths(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: path.split("/"))
 
 
-def check_tree(tree: Tree, locations: PieceLocations, limits: SnapshotLimits) -> None:
+def check_tree(tree: Tree, locations: Locations, limits: SnapshotLimits) -> None:
     """Raise ValueError if restoring the tree could reach outside of a folder, or fill the disk."""
     if not isinstance(tree.get(""), Folder):
         raise ValueError("it has no folder to begin with")
@@ -112,7 +112,7 @@ def _check_path(path: str, tree: Tree) -> None:
         raise ValueError(f"{path!r} is not in one of its folders")
 
 
-def _check_entry(path: str, entry: TreeEntry, tree: Tree, locations: PieceLocations) -> None:
+def _check_entry(path: str, entry: TreeEntry, tree: Tree, locations: Locations) -> None:
     match entry:
         case File():
             lengths = [locations[piece].length for piece in entry.pieces if piece in locations]
