@@ -15,8 +15,7 @@ from perdure.agent.loop.steps import Delegate, Parent, Report, Task
 from perdure.agent.spec import Agent
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import TextContent
-from perdure.events.entry import Entry
-from perdure.events.files import Files
+from perdure.events.entry import Entry, Files
 from perdure.events.observations import MCPToolObservation
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, ObservationEvent

@@ -35,8 +35,7 @@ from perdure.agent.spec import Agent
 from perdure.events.actions import FileEditorAction
 from perdure.events.base import UNASSIGNED_ID
 from perdure.events.custom import AnyObservation
-from perdure.events.entry import Entry
-from perdure.events.files import Files
+from perdure.events.entry import Entry, Files
 from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind

@@ -6,42 +6,25 @@ others write too, so no result is lost to a killed or a late writer.
 
 import asyncio
 import hashlib
-from array import array
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from perdure.evaluation.result import AttemptResult, SampleResult
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec
 from perdure.events.base import Tolerant
+from perdure.storage import keys
+from perdure.storage.cache import Cache
 from perdure.storage.errors import Altered
-from perdure.storage.keys import (
-    BATCH,
-    RESULTS,
-    attempt_key,
-    batch_prefix,
-    batches_prefix,
-    chunk_key,
-    grading_key,
-    result_folder,
-)
 from perdure.storage.store import Store, list_folders, list_keys
 
 MAX_CHUNK_SAMPLES = 100
-"""Samples in one object."""
-
-MAX_CHUNK_BYTES = 1024 * 1024
-"""Bytes of an object of samples, unless a single sample is larger."""
-
+MAX_CHUNK_BYTES = 1024 * 1024  # unless a single sample is larger
 PARALLEL_REQUESTS = 32
-"""Requests that are made at the same time."""
-
 MAX_CACHED_CHUNKS = 8
-"""Objects of samples that are kept in memory."""
 
 
 class BatchRecord(Tolerant):
@@ -70,74 +53,66 @@ class BatchFolder:
         self.store = store
         self.user_id = user_id
         self.name = name
-        self._prefix = batch_prefix(user_id, name)
-        self._chunks: OrderedDict[tuple[str, int], list[bytes]] = OrderedDict()
+        self._prefix = keys.batch_prefix(user_id, name)
+        self._chunks: Cache[tuple[str, int], list[bytes]] = Cache(MAX_CACHED_CHUNKS)
 
     async def load(self) -> BatchRecord | None:
         """Load the record; None if there is no such batch. Raises Altered and StoreUnavailable."""
-        body = await self.store.read(self._prefix + BATCH)
-        return None if body is None else self._parse(BatchRecord, BATCH, body)
+        body = await self.store.read(self._prefix + keys.BATCH)
+        return None if body is None else self._parse(BatchRecord, keys.BATCH, body)
 
     async def save(self, record: BatchRecord) -> None:
-        await self.store.replace(self._prefix + BATCH, _to_json(record))
+        await self.store.replace(self._prefix + keys.BATCH, _to_json(record))
 
     async def write_samples(self, samples: Iterable[Sample]) -> tuple[str, int, int]:
         """Write the samples; return the name of the set, the number of samples, and of objects.
 
         Equal samples make the same set. They are iterated twice: first for the name.
         """
-        digest, ends, lines, size = hashlib.sha256(), array("Q", [0]), 0, 0
-        count = 0
-        for sample in samples:
-            line = _sample_line(sample)
-            digest.update(line)
-            if lines and (lines == MAX_CHUNK_SAMPLES or size + len(line) > MAX_CHUNK_BYTES):
-                ends.append(count)
-                lines, size = 0, 0
-            lines, size, count = lines + 1, size + len(line), count + 1
-        ends.append(count)
+        digest, count, chunks = hashlib.sha256(), 0, 0
+        for lines in _chunk_lines(samples):
+            digest.update(b"".join(lines))
+            count, chunks = count + len(lines), chunks + 1
         name = digest.hexdigest()[:16]
-        second_pass = iter(samples)
         writes: set[asyncio.Task[bool]] = set()
-        for chunk, (first, end) in enumerate(pairwise(ends)):
-            body = b"".join(_sample_line(next(second_pass)) for _ in range(end - first))
-            key = self._prefix + chunk_key(name, chunk)
-            writes.add(asyncio.ensure_future(self.store.create(key, body)))
+        for chunk, lines in enumerate(_chunk_lines(samples)):
+            key = self._prefix + keys.chunk_key(name, chunk)
+            writes.add(asyncio.ensure_future(self.store.create(key, b"".join(lines))))
             if len(writes) == PARALLEL_REQUESTS:
                 done, writes = await asyncio.wait(writes, return_when="FIRST_COMPLETED")
                 for write in done:
                     write.result()
         await asyncio.gather(*writes)
-        return name, count, len(ends) - 1
+        return name, count, chunks
 
     async def read_chunk(self, samples: str, number: int) -> list[Sample]:
         """Read the samples of one object. Raises Altered."""
         lines = await self._read_lines(samples, number)
-        return [self._parse(Sample, chunk_key(samples, number), line) for line in lines]
+        return [self._parse(Sample, keys.chunk_key(samples, number), line) for line in lines]
 
     async def read_sample(self, samples: str, chunk: int, line: int) -> Sample:
         """Read one sample. Raises Altered."""
         lines = await self._read_lines(samples, chunk)
         if line >= len(lines):
-            raise Altered(self._prefix + chunk_key(samples, chunk))
-        sample: Sample = self._parse(Sample, chunk_key(samples, chunk), lines[line])
+            raise Altered(self._prefix + keys.chunk_key(samples, chunk))
+        sample: Sample = self._parse(Sample, keys.chunk_key(samples, chunk), lines[line])
         return sample
 
     async def list_attempts(self, sample: str) -> list[tuple[int, int]]:
         """List epoch and number of every attempt at a sample that has a result, in order."""
-        prefix = self._prefix + result_folder(sample)
-        keys = await self.store.list(prefix)
-        return sorted(filter(None, (_parse_attempt_name(key[len(prefix) :]) for key in keys)))
+        prefix = self._prefix + keys.result_folder(sample)
+        names = (key.removeprefix(prefix) for key in await self.store.list(prefix))
+        return sorted(filter(None, map(_parse_attempt_name, names)))
 
     async def read_result(self, sample: str, epoch: int, number: int) -> SampleResult | None:
         """Read the sample with this one attempt; None if it has no result. Raises Altered."""
-        key = attempt_key(sample, epoch, number)
+        key = keys.attempt_key(sample, epoch, number)
         body = await self.store.read(self._prefix + key)
         return None if body is None else self._parse(SampleResult, key, body)
 
     async def record_attempt(self, sample: Sample, attempt: AttemptResult) -> AttemptResult:
         """Write the attempt's result, once; return the one on record."""
-        key = attempt_key(sample.id, attempt.epoch, attempt.number)
+        key = keys.attempt_key(sample.id, attempt.epoch, attempt.number)
         if await self.store.create(self._prefix + key, _to_json(_result_of(sample, attempt))):
             return attempt
         stored = await self.read_result(sample.id, attempt.epoch, attempt.number)
@@ -147,25 +122,25 @@ class BatchFolder:
 
     async def replace_attempt(self, sample: Sample, attempt: AttemptResult) -> None:
         """Overwrite an attempt whose scores were computed again."""
-        key = attempt_key(sample.id, attempt.epoch, attempt.number)
+        key = keys.attempt_key(sample.id, attempt.epoch, attempt.number)
         await self.store.replace(self._prefix + key, _to_json(_result_of(sample, attempt)))
 
     async def read_grading(self, sample: str, epoch: int, number: int, scorer: str) -> bytes | None:
         """Read the recorded reply of a grading model, if there is one."""
-        return await self.store.read(self._prefix + grading_key(sample, epoch, number, scorer))
+        return await self.store.read(self._prefix + keys.grading_key(sample, epoch, number, scorer))
 
     async def record_grading(
         self, sample: str, epoch: int, number: int, scorer: str, body: bytes
     ) -> bytes:
         """Record a grading model's reply before it is used; return the one on record."""
-        key = self._prefix + grading_key(sample, epoch, number, scorer)
+        key = self._prefix + keys.grading_key(sample, epoch, number, scorer)
         if await self.store.create(key, body):
             return body
         return await self.store.read(key) or body
 
     async def is_fresh(self) -> bool:
         """Check that nothing has a result yet."""
-        return not await self.store.list(self._prefix + RESULTS, limit=1)
+        return not await self.store.list(self._prefix + keys.RESULTS, limit=1)
 
     async def read_results(self) -> AsyncIterator[SampleResult]:
         """Yield every sample that has a result, once with all attempts, in the order of their keys.
@@ -185,42 +160,37 @@ class BatchFolder:
 
     async def _attempt_keys(self) -> AsyncIterator[str]:
         """Yield the keys of attempts, those of one sample in a row."""
-        prefix = self._prefix + RESULTS
+        prefix = self._prefix + keys.RESULTS
         async for key in list_keys(self.store, prefix):
             folder, _, name = key.removeprefix(prefix).rpartition("/")
             if _parse_attempt_name(name) and "/" not in folder:
                 yield key
 
-    async def _merge_results(self, keys: Sequence[str]) -> list[SampleResult]:
+    async def _merge_results(self, attempt_keys: Sequence[str]) -> list[SampleResult]:
         """Read these attempts; merge those of the same sample."""
         results: dict[str, SampleResult] = {}
-        bodies = await asyncio.gather(*map(self.store.read, keys))
-        for key, body in zip(keys, bodies, strict=True):
-            if body is None:
-                continue
-            result = self._parse(SampleResult, key[len(self._prefix) :], body)
-            earlier = results.get(result.id)
-            if earlier is not None:
-                attempts = (*earlier.attempts, *result.attempts)
-                attempts = tuple(
-                    sorted(attempts, key=lambda attempt: (attempt.epoch, attempt.number))
-                )
-                result = result.model_copy(update={"attempts": attempts})
-            results[result.id] = result
+        bodies = await asyncio.gather(*map(self.store.read, attempt_keys))
+        for key, body in zip(attempt_keys, bodies, strict=True):
+            if body is not None:
+                result = self._parse(SampleResult, key.removeprefix(self._prefix), body)
+                if earlier := results.get(result.id):
+                    attempts = (*earlier.attempts, *result.attempts)
+                    attempts = tuple(sorted(attempts, key=attrgetter("epoch", "number")))
+                    result = result.model_copy(update={"attempts": attempts})
+                results[result.id] = result
         return list(results.values())
 
     async def _read_lines(self, samples: str, number: int) -> list[bytes]:
         """Read an object of samples; the last ones used stay in memory."""
-        chunk = (samples, number)
-        if chunk not in self._chunks:
-            body = await self.store.read(self._prefix + chunk_key(samples, number))
+        lines = self._chunks.get((samples, number))
+        if lines is None:
+            key = self._prefix + keys.chunk_key(samples, number)
+            body = await self.store.read(key)
             if body is None:
-                raise Altered(self._prefix + chunk_key(samples, number))
-            self._chunks[chunk] = body.splitlines()
-            while len(self._chunks) > MAX_CACHED_CHUNKS:
-                self._chunks.popitem(last=False)
-        self._chunks.move_to_end(chunk)
-        return self._chunks[chunk]
+                raise Altered(key)
+            lines = body.splitlines()
+            self._chunks.put((samples, number), lines)
+        return lines
 
     def _parse(self, kind: Any, key: str, body: bytes) -> Any:
         try:
@@ -231,7 +201,7 @@ class BatchFolder:
 
 async def list_batches(store: Store, user_id: str) -> list[str]:
     """List the names of a user's batches, in order."""
-    return await list_folders(store, batches_prefix(user_id))
+    return await list_folders(store, keys.batches_prefix(user_id))
 
 
 def _result_of(sample: Sample, attempt: AttemptResult) -> SampleResult:
@@ -240,11 +210,19 @@ def _result_of(sample: Sample, attempt: AttemptResult) -> SampleResult:
     )
 
 
-def _sample_line(sample: Sample) -> bytes:
-    return sample.model_dump_json(exclude_none=True).encode() + b"\n"
+def _chunk_lines(samples: Iterable[Sample]) -> Iterator[list[bytes]]:
+    """Yield the lines of each object of samples."""
+    lines: list[bytes] = []
+    for line in (_to_json(sample) + b"\n" for sample in samples):
+        is_full = len(lines) == MAX_CHUNK_SAMPLES
+        if is_full or (lines and sum(map(len, lines)) + len(line) > MAX_CHUNK_BYTES):
+            yield lines
+            lines = []
+        lines.append(line)
+    yield lines
 
 
-def _to_json(value: Tolerant) -> bytes:
+def _to_json(value: BaseModel) -> bytes:
     return value.model_dump_json(exclude_none=True).encode()
 
 
@@ -276,8 +254,6 @@ async def read_current_results(
     async for result in folder.read_results():
         if result.id not in ids:
             continue
-        attempts = tuple(
-            attempt for attempt in result.attempts if attempt.epoch < record.spec.epochs
-        )
+        attempts = tuple(one for one in result.attempts if one.epoch < record.spec.epochs)
         if attempts:
             yield result.model_copy(update={"attempts": attempts})

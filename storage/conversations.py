@@ -2,14 +2,7 @@
 
 import asyncio
 
-from perdure.storage.keys import (
-    EVENTS,
-    FORK,
-    conversation_prefix,
-    conversations_prefix,
-    is_conversation_id,
-    is_derived,
-)
+from perdure.storage import keys
 from perdure.storage.store import Store, list_folders
 
 
@@ -21,20 +14,19 @@ async def list_conversations(store: Store, user_id: str, limit: int) -> list[str
     names first, so this needs one request for every 1,000 conversations, and one for each id
     returned: a purged conversation may still be listed for a while.
     """
-    prefix = conversations_prefix(user_id)
-    names = await list_folders(store, prefix)
-    candidates = [name for name in names if is_conversation_id(name) and not is_derived(name)]
+    prefix = keys.conversations_prefix(user_id)
+    names = filter(keys.is_conversation_id, await list_folders(store, prefix))
+    candidates = [name for name in names if not keys.is_derived(name)]
     ids: list[str] = []
     while candidates and len(ids) < limit:
         newest = [candidates.pop() for _ in range(min(limit - len(ids), len(candidates)))]
         listed = await asyncio.gather(*(store.list(f"{prefix}{name}/", limit=1) for name in newest))
-        ids += [name for name, keys in zip(newest, listed, strict=True) if keys]
+        ids += [name for name, objects in zip(newest, listed, strict=True) if objects]
     return ids
 
 
 async def conversation_exists(store: Store, user_id: str, conversation_id: str) -> bool:
     """Check whether anything was recorded of the conversation, if only the fork it begins with."""
-    prefix = conversation_prefix(user_id, conversation_id)
-    if await store.list(prefix + EVENTS, limit=1):
-        return True
-    return await store.read(prefix + FORK) is not None
+    prefix = keys.conversation_prefix(user_id, conversation_id)
+    events = await store.list(prefix + keys.EVENTS, limit=1)
+    return bool(events) or await store.read(prefix + keys.FORK) is not None

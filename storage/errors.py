@@ -6,7 +6,7 @@
     - UnsafeStore: the store does not guarantee what a log is built on
     - WorkspaceBusy: another process does not release a workspace
   - Fenced, Superseded: this writer has to stop
-  - Missing, Damaged, Altered: an object is not what was written
+  - BadSlot (Missing, Damaged), Altered: an object is not what was written
   - StillForked: it cannot be deleted as long as others need it
   - TooLarge: a workspace exceeds the limits of a snapshot
   - Unrestorable: a snapshot is whole, and yet no folder may be made from it
@@ -40,8 +40,6 @@ class Fenced(StoreError):
             "workflow was reset, and this run must stop. To go on from an earlier point, fork the "
             "conversation instead of resetting its workflow."
         )
-        self.key = key
-        self.run = run
 
 
 class Superseded(StoreError):
@@ -52,30 +50,34 @@ class Superseded(StoreError):
             f"{key} is held by the activity {activity} of the same workflow run, so what this "
             "step did comes too late; the workflow has gone on without it."
         )
-        self.key = key
-        self.activity = activity
 
 
-class Missing(StoreError):
-    """Slot `seq` has no object, though later ones exist or somebody counted on it."""
+class BadSlot(StoreError):
+    """The base of both faults of the object at `key`, which is that of slot `seq`."""
+
+    sentence = ""
 
     def __init__(self, seq: int, key: str) -> None:
-        super().__init__(f"The object of seq {seq} is missing: restore {key} from a backup.")
+        super().__init__(self.sentence.format(seq=seq, key=key))
         self.seq = seq
 
 
-class Damaged(StoreError):
-    """The object of slot `seq` is not what a log writes there."""
+class Missing(BadSlot):
+    """The slot has no object, though later ones exist or somebody counted on it."""
 
-    def __init__(self, seq: int, key: str) -> None:
-        super().__init__(
-            f"The object of seq {seq} is damaged: restore {key} from a backup or from an older "
-            "version of the object."
-        )
-        self.seq = seq
+    sentence = "The object of seq {seq} is missing: restore {key} from a backup."
 
 
-def explain_read_only(conversation_id: str, error: Missing | Damaged) -> str:
+class Damaged(BadSlot):
+    """The object is not what a log writes there."""
+
+    sentence = (
+        "The object of seq {seq} is damaged: restore {key} from a backup or from an older version "
+        "of the object."
+    )
+
+
+def explain_read_only(conversation_id: str, error: BadSlot) -> str:
     """Explain why a damaged conversation cannot be continued, and what to do."""
     sentence = f"The log of {conversation_id} is damaged at seq {error.seq}: it can be read, not"
     if error.seq == 0:
@@ -121,4 +123,3 @@ class Unrestorable(StoreError):
             f"No workspace may be made from the snapshot {key}, for {why}: go on from an older "
             "one, or with a newer version of perdure if that wrote it."
         )
-        self.key = key

@@ -19,13 +19,10 @@ T = TypeVar("T")
 
 THREADS = 4  # they wait for the disk, which does one flush at a time
 
+MAX_KNOWN_FOLDERS = 4096
+LINK_ATTEMPTS = 9  # at naming a file while deletions nearby may remove its folder
 DRAFTS_FOLDER = ".aside"
 """Folder for files that have no name yet; a crash may leave one there, unseen."""
-
-MAX_KNOWN_FOLDERS = 4096
-
-LINK_ATTEMPTS = 9
-"""Attempts at naming a file while deletions nearby may remove its folder."""
 
 # Errors that a person or another program may mend while we retry.
 TRANSIENT_ERRNOS = {
@@ -42,6 +39,9 @@ TRANSIENT_ERRNOS = {
 }
 
 
+NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
 class FileStore:
     """A `Store` in the folder `root`, which is created with the first object.
 
@@ -55,21 +55,21 @@ class FileStore:
         self._durable: set[Path] = set()
 
     async def create(self, key: str, body: bytes) -> bool:
-        return await self._in_thread(lambda path: self._create(path, body), self._path(key))
+        return await self._in_thread(partial(self._create, body), self._path(key))
 
     async def read(self, key: str) -> bytes | None:
         return await self._in_thread(_read, self._path(key))
 
     async def replace(self, key: str, body: bytes) -> None:
-        await self._in_thread(lambda path: self._replace(path, body), self._path(key))
+        await self._in_thread(partial(self._replace, body), self._path(key))
 
     async def delete(self, key: str) -> None:
         await self._in_thread(self._delete, self._path(key))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        return await self._in_thread(
-            lambda at: _list_folders(at, after)[:limit], self._folder(prefix)
-        )
+        start = f"{after}/" if after else ""
+        names = await self._in_thread(_list_names, self._folder(prefix))
+        return [name[:-1] for name in names if name.endswith("/") and name > start][:limit]
 
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
@@ -95,25 +95,22 @@ class FileStore:
 
     async def _in_thread(self, work: Callable[[Path], T], path: Path) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._attempt, work, path)
-
-    def _attempt(self, work: Callable[[Path], T], path: Path) -> T:
         try:
-            return work(path)
+            return await loop.run_in_executor(self._threads, work, path)
         except OSError as error:
             raise self._store_error(error) from error
 
     def _store_error(self, error: OSError) -> StoreError:
-        message = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
+        what = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
         if error.errno in TRANSIENT_ERRNOS:
             return StoreUnavailable(
-                f"{message}: make room or mend the disk, and it goes on by itself."
+                f"{what}: make room or mend the disk, and it goes on by itself."
             )
         return StoreRefused(
-            f"{message}: give it a folder that may be written to, on a file system with hard links."
+            f"{what}: give it a folder that may be written to, on a file system with hard links."
         )
 
-    def _create(self, path: Path, body: bytes) -> bool:
+    def _create(self, body: bytes, path: Path) -> bool:
         with self._draft(body) as draft:
             try:
                 self._link_name(path, partial(os.link, draft, path))
@@ -124,7 +121,7 @@ class FileStore:
                 _flush_folder(path.parent)
         return True
 
-    def _replace(self, path: Path, body: bytes) -> None:
+    def _replace(self, body: bytes, path: Path) -> None:
         with self._draft(body) as draft:
             self._link_name(path, partial(draft.replace, path))
             _flush_folder(path.parent)
@@ -143,7 +140,7 @@ class FileStore:
         """Remove the file, and the folders that it leaves empty: a store has none."""
         try:
             path.unlink()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except NO_FILE:
             return
         folder = path.parent
         _flush_folder(folder)
@@ -171,9 +168,7 @@ class FileStore:
 
         An existing folder may be another process's, not flushed yet.
         """
-        if folder in self._durable and folder.is_dir():
-            return
-        if self.root not in folder.parents and folder.is_dir():
+        if folder.is_dir() and (folder in self._durable or self.root not in folder.parents):
             return
         self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -184,10 +179,9 @@ class FileStore:
 
 
 def _read(path: Path) -> bytes | None:
-    try:
+    with contextlib.suppress(*NO_FILE):
         return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
+    return None
 
 
 def _remove_if_empty(folder: Path) -> bool:
@@ -212,11 +206,6 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _list_folders(folder: Path, after: str) -> list[str]:
-    start = f"{after}/" if after else ""
-    return [name[:-1] for name in _list_names(folder) if name.endswith("/") and name > start]
-
-
 def _list_keys(folder: Path, start: str, prefix: str, after: str) -> Iterator[str]:
     """Yield the keys in `folder`, whose own key is `start`, in the order of S3."""
     for name in _list_names(folder):
@@ -224,13 +213,10 @@ def _list_keys(folder: Path, start: str, prefix: str, after: str) -> Iterator[st
         if not name.endswith("/"):
             if key.startswith(prefix) and key > after:
                 yield key
-        elif (key.startswith(prefix) or prefix.startswith(key)) and not _sorts_before(key, after):
+            continue
+        is_before = key < after and not after.startswith(key)  # all that is in the folder
+        if (key.startswith(prefix) or prefix.startswith(key)) and not is_before:
             yield from _list_keys(folder / name, key, prefix, after)
-
-
-def _sorts_before(folder_key: str, after: str) -> bool:
-    """Check whether everything in the folder sorts before `after`."""
-    return folder_key < after and not after.startswith(folder_key)
 
 
 def _list_names(folder: Path) -> list[str]:

@@ -46,9 +46,16 @@ RESULTS = "results/"
 MAX_KEY_NAME_BYTES = 120
 """Bytes of a sample's id or a scorer's name in a key; a longer one ends with its hash."""
 
-_USER = re.compile(r"[A-Za-z0-9._@-]{1,128}")
+_USER = re.compile(r"(?!\.\.?$)[A-Za-z0-9._@-]{1,128}")
+_CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
+
+
+def _check(text: str, pattern: re.Pattern[str], rule: str) -> str:
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{text!r} is not {rule}")
+    return text
 
 
 # Each prefix raises ValueError for an id or a name that could leave it.
@@ -65,12 +72,11 @@ def batches_prefix(user_id: str) -> str:
 
 
 def batch_prefix(user_id: str, name: str) -> str:
-    if not _BATCH.fullmatch(name):
-        raise ValueError(
-            f"{name!r} is not the name of a batch: use letters, digits and '.', '_', '-', and "
-            "begin with a letter or a digit."
-        )
-    return f"{batches_prefix(user_id)}{name}/"
+    rule = (
+        "the name of a batch: use letters, digits and '.', '_', '-', and begin with a letter or a "
+        "digit."
+    )
+    return f"{batches_prefix(user_id)}{_check(name, _BATCH, rule)}/"
 
 
 def chunk_key(samples: str, chunk: int) -> str:
@@ -100,28 +106,17 @@ def escape_name(name: str) -> str:
 
 
 def _user_prefix(user_id: str) -> str:
-    if not _USER.fullmatch(user_id) or user_id in (".", ".."):
-        raise ValueError(
-            f"{user_id!r} is not a user id: use 1 to 128 letters, digits and '.', '_', '@', '-'."
-        )
-    return f"users/{user_id}/"
+    rule = "a user id: use 1 to 128 letters, digits and '.', '_', '@', '-'."
+    return f"users/{_check(user_id, _USER, rule)}/"
 
 
 def conversation_prefix(user_id: str, conversation_id: str) -> str:
-    """Build the prefix. Raises ValueError for an id that could leave it, or another spelling."""
-    if not is_conversation_id(conversation_id):
-        raise ValueError(
-            f"{conversation_id!r} is not a conversation id: use a UUID, in lower case and with "
-            "its hyphens."
-        )
-    return f"{conversations_prefix(user_id)}{conversation_id}/"
+    rule = "a conversation id: use a UUID, in lower case and with its hyphens."
+    return f"{conversations_prefix(user_id)}{_check(conversation_id, _CONVERSATION, rule)}/"
 
 
 def is_conversation_id(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False
+    return _CONVERSATION.fullmatch(text) is not None
 
 
 def is_derived(conversation_id: str) -> bool:
@@ -148,7 +143,6 @@ def response_key(seq: int) -> str:
 
 
 def segment_key(first: int, end: int) -> str:
-    """Return the key of the segment of the slots from `first` up to `end`."""
     return f"{SEGMENTS}{_six_digits(first)}-{end:06d}.jsonl"
 
 
@@ -157,13 +151,11 @@ def blob_key(sha256: str) -> str:
 
 
 def fork_mark_key(conversation_id: str) -> str:
-    """Return the key of the mark that names this conversation as a fork."""
     return f"{FORKS}{conversation_id}.json"
 
 
 def check_blob_key(key: str) -> None:
-    if not _BLOB.fullmatch(key):
-        raise ValueError(f"{key!r} is not the key of a blob: they look like 'blobs/' and 64 hex.")
+    _check(key, _BLOB, "the key of a blob: they look like 'blobs/' and 64 hex.")
 
 
 def _six_digits(seq: int) -> str:

@@ -8,12 +8,10 @@ from typing import Any
 from perdure.agent.loop.scopes import find_key_error, parse_key
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
-from perdure.storage.errors import Altered
+from perdure.storage.errors import Altered, BadSlot
 from perdure.storage.keys import APP_STATE, user_state_prefix
 from perdure.storage.log.reader import LogReader
 from perdure.storage.store import Store, list_keys
-
-ENTRIES_PER_PAGE = 1000
 
 
 async def save_shared_values(store: Store, user_id: str, values: Mapping[str, Any]) -> None:
@@ -46,34 +44,24 @@ async def load_session_state(log: LogReader) -> dict[str, Any]:
 
 
 async def _load_shared(store: Store, prefix: str, scope: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     listed = [key async for key in list_keys(store, prefix)]
-    bodies = await asyncio.gather(*map(store.read, listed))
-    names = (key.removeprefix(prefix).removesuffix(".json") for key in listed)
-    values = map(_parse_value, listed, bodies)
-    return {f"{scope}{name}": value for name, value in zip(names, values, strict=True)}
-
-
-def _parse_value(key: str, body: bytes | None) -> Any:
-    try:
-        return json.loads(body) if body else None
-    except (ValueError, RecursionError) as error:
-        raise Altered(key) from error
+    for key, body in zip(listed, await asyncio.gather(*map(store.read, listed)), strict=True):
+        name = key.removeprefix(prefix).removesuffix(".json")
+        try:
+            values[f"{scope}{name}"] = json.loads(body or b"null")
+        except (ValueError, RecursionError) as error:
+            raise Altered(key) from error
+    return values
 
 
 async def _load_own(log: LogReader) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    first = 0
-    while entries := await log.read(first, ENTRIES_PER_PAGE):
-        for entry in entries:
-            values |= {
-                key: value for key, value in _state_updates(entry) if parse_key(key).scope == "own"
-            }
-        first += len(entries)
+    async for page in log.pages():
+        for slot in page:
+            match slot:
+                case BadSlot():
+                    raise slot
+                case Entry(event=ConversationStateUpdateEvent(key="state", value=dict() as new)):
+                    values |= {key: new[key] for key in new if parse_key(key).scope == "own"}
     return values
-
-
-def _state_updates(entry: Entry) -> list[tuple[str, Any]]:
-    event = entry.event
-    if isinstance(event, ConversationStateUpdateEvent) and event.key == "state":
-        return list(event.value.items()) if isinstance(event.value, dict) else []
-    return []

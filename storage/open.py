@@ -26,16 +26,12 @@ def open_store(url: str, access: S3Access | None = None) -> Store:
     if scheme == "file" and bucket in ("", "localhost") and prefix:
         return FileStore(Path("/", unquote(prefix)))
     if scheme in find_entry_points(STORE_GROUP):
-        return _open_registered(scheme, url)
+        try:
+            store: Store = load_entry_point(STORE_GROUP, scheme)(url)
+        except BadReference as error:
+            raise ValueError(f"The store {url!r} cannot be opened: {error}.") from error
+        return store
     raise ValueError(
         f"{url!r} is not the URL of a store: write s3://bucket/prefix or file:///folder (three "
         "slashes: the path is absolute)."
     )
-
-
-def _open_registered(scheme: str, url: str) -> Store:
-    try:
-        store: Store = load_entry_point(STORE_GROUP, scheme)(url)
-    except BadReference as error:
-        raise ValueError(f"The store {url!r} cannot be opened: {error}.") from error
-    return store

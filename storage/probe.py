@@ -31,9 +31,8 @@ async def probe(store: Store, *, races: bool = True) -> None:
     await _check_creating(store, prefix)
     if races:
         # All at once, for a server may make the losers of a race wait: SeaweedFS does, for 1 s.
-        await asyncio.gather(
-            *(_check_race(store, f"{prefix}race-{key:02d}") for key in range(RACES))
-        )
+        keys = [f"{prefix}race-{number:02d}" for number in range(RACES)]
+        await asyncio.gather(*(_check_race(store, key) for key in keys))
 
 
 async def probe_again(store: Store, name: str, folder: Path) -> None:
@@ -42,14 +41,10 @@ async def probe_again(store: Store, name: str, folder: Path) -> None:
     A worker that replaces a lost one should start soon.
     """
     stamp = folder / hashlib.sha256(name.encode()).hexdigest()[:16]
-    races = not _is_recent(stamp)
+    races = not stamp.exists() or time.time() - stamp.stat().st_mtime >= TRUST_SECONDS
     await probe(store, races=races)
     if races:
         _touch(stamp)
-
-
-def _is_recent(stamp: Path) -> bool:
-    return stamp.exists() and time.time() - stamp.stat().st_mtime < TRUST_SECONDS
 
 
 def _touch(stamp: Path) -> None:
@@ -82,10 +77,8 @@ async def _check_race(store: Store, key: str) -> None:
     bodies = [f"writer {number}".encode() for number in range(WRITERS)]
     wins = await asyncio.gather(*(store.create(key, body) for body in bodies))
     winners = [body for body, is_winner in zip(bodies, wins, strict=True) if is_winner]
-    _demand(
-        len(winners) <= 1,
-        f"of {WRITERS} writers of one key {len(winners)} were told that they wrote it",
-    )
+    failure = f"of {WRITERS} writers of one key {len(winners)} were told that they wrote it"
+    _demand(len(winners) <= 1, failure)
     # There is no winner if its answer was lost.
     is_winner = await store.read(key) in (winners or bodies)
     _demand(is_winner, "the writer that won is not the one that is read")

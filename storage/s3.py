@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Lock
@@ -20,7 +20,6 @@ from botocore.exceptions import (
     IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
-    ResponseStreamingError,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 T = TypeVar("T")
-Listing: TypeAlias = list[Mapping[str, Any]]
+Listing: TypeAlias = list[dict[str, Any]]
 
 THREADS = 4  # boto3 holds the interpreter's lock: more threads only wait for it
 CONNECT_TIMEOUT = 3.0
@@ -55,6 +54,16 @@ TRANSIENT_CODES = {
     "TooManyRequests",
     "XAmzContentChecksumMismatch",
 }
+
+UNANSWERED = (
+    NotConnectedError,
+    HTTPClientError,
+    IncompleteReadError,
+    ResponseParserError,
+    FlexibleChecksumError,
+    CredentialRetrievalError,
+    HTTPError,
+)
 
 SET_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
@@ -97,43 +106,26 @@ class S3Store:
         self._connection: S3Client | None = None
 
     async def create(self, key: str, body: bytes) -> bool:
-        full_key = self._full_key(key)
-
-        def put(client: "S3Client") -> bool:
-            try:
-                client.put_object(Bucket=self.bucket, Key=full_key, Body=body, IfNoneMatch="*")
-            except ClientError as error:
-                if _status(error) == 412:
-                    return False
-                raise
-            return True
-
-        return await self._retry(put)
+        request = {**self._object(key), "Body": body, "IfNoneMatch": "*"}
+        return await self._retry(lambda s3: s3.put_object(**request), refusal=412) is not None
 
     async def read(self, key: str) -> bytes | None:
-        full_key = self._full_key(key)
+        request = self._object(key)
 
-        def get(client: "S3Client") -> bytes | None:
-            try:
-                # Not `with body`, which yields the stream without the checksum's check.
-                with closing(client.get_object(Bucket=self.bucket, Key=full_key)["Body"]) as body:
-                    return body.read()
-            except ClientError as error:
-                if _status(error) == 404 and _code(error) != "NoSuchBucket":
-                    return None
-                raise
+        def get(s3: "S3Client") -> bytes:
+            # Not `with body`, which yields the stream without the checksum's check.
+            with closing(s3.get_object(**request)["Body"]) as body:
+                return body.read()
 
-        return await self._retry(get)
+        return await self._retry(get, refusal=404)
 
     async def replace(self, key: str, body: bytes) -> None:
-        full_key = self._full_key(key)
-        await self._retry(
-            lambda client: client.put_object(Bucket=self.bucket, Key=full_key, Body=body)
-        )
+        request = {**self._object(key), "Body": body}
+        await self._retry(lambda s3: s3.put_object(**request))
 
     async def delete(self, key: str) -> None:
-        full_key = self._full_key(key)
-        await self._retry(lambda client: client.delete_object(Bucket=self.bucket, Key=full_key))
+        request = self._object(key)
+        await self._retry(lambda s3: s3.delete_object(**request))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         # Some servers repeat the folder that a listing starts after: ask for one too many.
@@ -160,26 +152,28 @@ class S3Store:
         query["MaxKeys"] = min(limit, 1000)
         entries: Listing = []
         while len(entries) < limit:
-            page: Mapping[str, Any] = await self._retry(
-                lambda client: client.list_objects_v2(**query)
-            )
+            page: Any = await self._retry(lambda s3: s3.list_objects_v2(**query))
             entries.extend(page.get(part, ()))
             if not page["IsTruncated"]:
                 break
             query["ContinuationToken"] = page["NextContinuationToken"]
         return entries
 
-    def _full_key(self, key: str) -> str:
-        check_key(key)
-        return self.prefix + key
+    def _object(self, key: str) -> dict[str, Any]:
+        return {"Bucket": self.bucket, "Key": self.prefix + check_key(key)}
 
-    async def _retry(self, request: Callable[["S3Client"], T]) -> T:
-        """Send `request` until its outcome is known, with exponential backoff."""
-        deadline = monotonic() + self.retry_seconds
+    async def _retry(
+        self, request: Callable[["S3Client"], T], refusal: int | None = None
+    ) -> T | None:
+        """Send `request` until its outcome is known, with exponential backoff.
+
+        Returns None where the answer is the status `refusal`.
+        """
+        loop, deadline = asyncio.get_running_loop(), monotonic() + self.retry_seconds
         backoff = FIRST_BACKOFF
         while True:
             try:
-                return await self._in_thread(request)
+                return await loop.run_in_executor(self._threads, self._send, request, refusal)
             except StoreUnavailable:
                 # Full jitter, so that writers who were refused together do not return together.
                 pause = random.uniform(0, backoff)
@@ -188,67 +182,33 @@ class S3Store:
             await asyncio.sleep(pause)
             backoff = min(2 * backoff, MAX_BACKOFF)
 
-    async def _in_thread(self, request: Callable[["S3Client"], T]) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._attempt, request)
-
-    def _attempt(self, request: Callable[["S3Client"], T]) -> T:
+    def _send(self, request: Callable[["S3Client"], T], refusal: int | None) -> T | None:
         try:
             return request(self._client())
+        except ClientError as error:
+            if _status(error) == refusal and _code(error) != "NoSuchBucket":
+                return None
+            raise _client_error(error, self._name()) from error
         # urllib3 raises its own error for a body that breaks off.
-        except (BotoCoreError, ClientError, ResponseParserError, HTTPError) as error:
-            raise self._store_error(error) from error
+        except (BotoCoreError, ResponseParserError, HTTPError) as error:
+            raise _connection_error(error, self._name()) from error
 
     def _client(self) -> "S3Client":
         with self._connecting:
-            if self._connection is None:
-                self._connection = _connect(self.access)
+            self._connection = self._connection or _connect(self.access)
             return self._connection
 
-    def _store_error(self, error: Exception) -> StoreError:
-        where = f"The bucket {self.bucket} at {self._endpoint()}"
-        match error:
-            case ClientError():
-                return _client_error(error, where)
-            case NoCredentialsError() | PartialCredentialsError():
-                return StoreRefused(f"{where} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
-            case (
-                NotConnectedError()
-                | HTTPClientError()
-                | ResponseStreamingError()
-                | IncompleteReadError()
-                | ResponseParserError()
-                | FlexibleChecksumError()
-                | CredentialRetrievalError()
-                | HTTPError()
-            ):
-                return StoreUnavailable(f"{where} does not answer as it should: {error}")
-            case _:
-                return StoreRefused(f"{where} cannot be asked; correct its settings: {error}")
-
-    def _endpoint(self) -> str:
-        if self._connection is not None:
-            return self._connection.meta.endpoint_url
-        return self.access.endpoint_url or "AWS"
+    def _name(self) -> str:
+        endpoint = self._connection and self._connection.meta.endpoint_url
+        return f"The bucket {self.bucket} at {endpoint or self.access.endpoint_url or 'AWS'}"
 
 
-def _connect(access: S3Access) -> "S3Client":
+def _connect(access: S3Access, style: Literal["auto", "path"] = "auto") -> "S3Client":
     """Create a client of its own session: boto3's default one may not be shared by threads.
 
     Only AWS serves a bucket under a host name of its own. The client alone knows whether the
     endpoint is another's, for it may come from the environment or from a file.
     """
-    session = boto3.session.Session()
-    client = _client(session, access, "auto")
-    if ".amazonaws.com" in client.meta.endpoint_url:
-        return client
-    client.close()
-    return _client(session, access, "path")
-
-
-def _client(
-    session: "boto3.session.Session", access: S3Access, style: Literal["auto", "path"]
-) -> "S3Client":
     config = Config(
         connect_timeout=CONNECT_TIMEOUT,
         read_timeout=READ_TIMEOUT,
@@ -257,7 +217,7 @@ def _client(
         s3={"addressing_style": style},
     )
     try:
-        return session.client(
+        client = boto3.session.Session().client(
             "s3",
             endpoint_url=access.endpoint_url,
             aws_access_key_id=access.access_key,
@@ -267,11 +227,23 @@ def _client(
         )
     except ValueError as error:
         raise StoreRefused(f"{error}: set the endpoint to a URL like https://host:port.") from error
+    if style == "path" or ".amazonaws.com" in client.meta.endpoint_url:
+        return client
+    client.close()
+    return _connect(access, "path")
 
 
-def _client_error(error: ClientError, where: str) -> StoreError:
+def _connection_error(error: Exception, name: str) -> StoreError:
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return StoreRefused(f"{name} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
+    if isinstance(error, UNANSWERED):
+        return StoreUnavailable(f"{name} does not answer as it should: {error}")
+    return StoreRefused(f"{name} cannot be asked; correct its settings: {error}")
+
+
+def _client_error(error: ClientError, name: str) -> StoreError:
     status, code = _status(error), _code(error)
-    message = f"{where} answered {status} {code}"
+    message = f"{name} answered {status} {code}"
     if code != "NotImplemented" and (
         status in (408, 409, 429) or status >= 500 or code in TRANSIENT_CODES
     ):

@@ -19,19 +19,15 @@ class Store(Protocol):
         A store that retries after a lost answer may find its own write and call it taken: who
         must know reads the key.
         """
-        ...
 
     async def read(self, key: str) -> bytes | None:
         """The object, or nothing where there is none."""
-        ...
 
     async def replace(self, key: str, body: bytes) -> None:
         """Write `key` whether it exists or not: for caches, never for events."""
-        ...
 
     async def delete(self, key: str) -> None:
         """Remove the object where there is one: to purge a conversation, and for nothing else."""
-        ...
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         """The names between `prefix`, which ends with a slash, and the next slash.
@@ -40,28 +36,26 @@ class Store(Protocol):
         order as long as no name begins with another. Some name one for a while after its last
         object was deleted.
         """
-        ...
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         """The keys that begin with `prefix` and sort after the key `after`, at most `limit`.
 
         Within a folder the order is that of their bytes.
         """
-        ...
 
     async def close(self) -> None:
         """End what the store holds open; it is of no use afterwards."""
-        ...
 
 
-def check_key(key: str) -> None:
-    """Raises ValueError where `key` could name something outside of a store, or nothing."""
+def check_key(key: str) -> str:
+    """Return `key`. Raises ValueError where it could name something outside, or nothing."""
     parts = key.split("/")
     if "\0" in key or any(part in ("", ".", "..") for part in parts):
         raise ValueError(
             f"{key!r} is not a key of a store: write names joined by single slashes, none of them "
             "'.' or '..'."
         )
+    return key
 
 
 @dataclass(frozen=True)

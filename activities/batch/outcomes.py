@@ -11,9 +11,8 @@ from typing import Any
 from perdure.agent.loop.state import State
 from perdure.evaluation.result import AttemptFailure, failure_of_code
 from perdure.evaluation.score import Outcome
-from perdure.events.agent_text import agent_text
 from perdure.events.entry import Entry
-from perdure.events.event import AnyEvent
+from perdure.events.event import AnyEvent, agent_text
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from perdure.exports.json_text import compact_json
 from perdure.exports.notes import utc_timestamp

@@ -27,8 +27,7 @@ from perdure.evaluation.result import AttemptResult, replace_scores
 from perdure.evaluation.sample import Sample, conversation_id
 from perdure.evaluation.spec import BatchSpec
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from perdure.events.entry import Entry
-from perdure.events.files import Files
+from perdure.events.entry import Entry, Files
 from perdure.events.summary import EventSummary
 from perdure.secrets.masking import mask_value
 from perdure.storage.batches import BatchFolder

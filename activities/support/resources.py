@@ -75,7 +75,7 @@ class Resources:
         """Evict a conversation that has ended, up to slot `before`."""
         self.mcp.close_conversation(log.conversation_id)
         self.transcripts.evict(log.conversation_id)
-        self.entries.evict(log.user_id, log.conversation_id, before)
+        self.entries.evict_log(log.user_id, log.conversation_id, before)
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
         """Return a batch's folder. Raises ApplicationError if its name is invalid."""

@@ -2,10 +2,9 @@
 
 from perdure.agent.loop.state import State
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.seal import seal
 
 
 async def save_state(log: EventLog, state: State, closing: bool = False) -> None:
     """Write `base_state.json`; seal the full segments, or all segments when `closing`."""
     await log.save_state(state.model_dump_json().encode())
-    await seal(log, state.next_seq, closing)
+    await log.seal(state.next_seq, closing)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from perdure.activities.support.resources import Resources
 from perdure.agent.spec import Agent
-from perdure.events.entry import Entry
-from perdure.events.files import Files
+from perdure.events.entry import Entry, Files
 from perdure.storage.errors import Altered, StoreRefused, TooLarge, Unrestorable, WorkspaceBusy
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog

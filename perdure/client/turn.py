@@ -9,9 +9,9 @@ from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
 from perdure.client.live import RunningStep
 from perdure.errors import ClientError
-from perdure.events.agent_text import agent_text
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
+from perdure.events.event import agent_text
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage

@@ -15,11 +15,9 @@ Timestamp: TypeAlias = Annotated[
 
 MAX_NAME_BYTES = 128
 """Bytes of a name or an id: a longer one is cut, and stays distinct from all others."""
-TIMESTAMP_FORMAT = "%Y-%m-%dT%H:%M:%S.%f"
-"""The format of a `Timestamp` for `strftime`."""
 
-UNASSIGNED_ID = ""
-"""The id of an event that has no slot in a log yet."""
+TIMESTAMP_FORMAT = "%Y-%m-%dT%H:%M:%S.%f"
+UNASSIGNED_ID = ""  # of an event that has no slot in a log yet
 
 
 class Frozen(BaseModel):
@@ -42,7 +40,7 @@ class EventBase(Frozen):
 
     id: str = UNASSIGNED_ID
     timestamp: Timestamp
-    source: Source
+    source: Source = "environment"
 
     def model_text(self) -> str:
         """Return what the model is shown of an event that is no message, call or result."""
@@ -66,4 +64,9 @@ def shorten_name(text: str) -> str:
     encoded = text.encode()
     if len(encoded) <= MAX_NAME_BYTES:
         return text
-    return f"{encoded[:60].decode(errors='ignore')}…{hashlib.sha256(encoded).hexdigest()[:16]}"
+    return f"{encoded[:60].decode(errors='ignore')}…{hash_text(text)}"
+
+
+def hash_text(text: str) -> str:
+    """Return the first 16 hex digits of the text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -2,13 +2,12 @@
 
 from typing import Any, Literal
 
-from perdure.events.base import EventBase, Source
+from perdure.events.base import EventBase
 
 
 class CondensationRequest(EventBase):
     """The view must shrink before the model is asked again."""
 
-    source: Source = "environment"
     kind: Literal["CondensationRequest"] = "CondensationRequest"
 
     def describe(self) -> tuple[str, str]:
@@ -21,7 +20,6 @@ class CondensationRequest(EventBase):
 class Condensation(EventBase):
     """Events left the view; `summary` takes their place, at `summary_offset` of what is left."""
 
-    source: Source = "environment"
     kind: Literal["Condensation"] = "Condensation"
     forgotten_event_ids: tuple[str, ...] = ()
     summary: str | None = None
@@ -53,7 +51,6 @@ class Condensation(EventBase):
 class CondensationSummaryEvent(EventBase):
     """A summary as the view shows it: made from a `Condensation`, never stored."""
 
-    source: Source = "environment"
     kind: Literal["CondensationSummaryEvent"] = "CondensationSummaryEvent"
     summary: str
 

@@ -7,8 +7,8 @@ from pydantic import model_validator
 from perdure.events.base import EventBase, Source, shorten_name
 from perdure.events.risk import Risk
 
-MAX_DETAIL_CHARS = 500
-"""Characters of an error's detail in its summary."""
+MAX_KEPT_TITLE_CHARS = 120
+MAX_DETAIL_CHARS = 500  # of an error in its summary
 
 
 class PauseEvent(EventBase):
@@ -40,7 +40,6 @@ class InterruptEvent(EventBase):
 class SecurityAnalysisEvent(EventBase):
     """The ratings of an analyzer; `risks` is keyed by action id."""
 
-    source: Source = "environment"
     kind: Literal["SecurityAnalysisEvent"] = "SecurityAnalysisEvent"
     analyzer: str
     policy: str
@@ -59,7 +58,6 @@ class SecurityAnalysisEvent(EventBase):
 class StuckEvent(EventBase):
     """The agent is stuck; the events from `first_seq` to `last_seq` show it."""
 
-    source: Source = "environment"
     kind: Literal["StuckEvent"] = "StuckEvent"
     pattern: str
     first_seq: int
@@ -85,7 +83,6 @@ class StuckEvent(EventBase):
 class ConversationStateUpdateEvent(EventBase):
     """A property of the conversation changed: `key` now has `value`."""
 
-    source: Source = "environment"
     kind: Literal["ConversationStateUpdateEvent"] = "ConversationStateUpdateEvent"
     key: str
     value: Any = None
@@ -102,11 +99,26 @@ class ConversationStateUpdateEvent(EventBase):
                 raise ValueError(f"this is no value of {self.key!r}")
         return self
 
+    def summary_fields(self) -> dict[str, Any]:
+        return {"key": shorten_name(self.key), "value": self._decisive_value()}
+
+    def _decisive_value(self) -> Any:
+        """Return the values that decisions depend on: of a spec all but its prompt."""
+        match self.key:
+            case "title":
+                return str(self.value)[:MAX_KEPT_TITLE_CHARS]
+            case "opened":  # the sandbox decides nothing
+                return {key: self.value[key] for key in ("run_id", "resumed") if key in self.value}
+            case "spec":
+                return {key: self.value[key] for key in self.value if key != "system_prompt"}
+            case "status" | "confirmed":
+                return self.value
+        return None
+
 
 class ConversationErrorEvent(EventBase):
     """The turn cannot go on; `detail` says what to do."""
 
-    source: Source = "environment"
     kind: Literal["ConversationErrorEvent"] = "ConversationErrorEvent"
     code: str
     detail: str

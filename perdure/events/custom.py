@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import Field, PlainValidator, SerializeAsAny
 
 from perdure.events.actions import Action
-from perdure.events.base import EventBase, Frozen
+from perdure.events.base import EventBase, Frozen, Source
 from perdure.events.observations import Observation, ObservationBase
 from perdure.references import BadReference, load_entry_point
 
@@ -17,6 +17,7 @@ EVENT_GROUP = "perdure.events"
 class CustomEvent(EventBase):
     """The base class of an event of another package; `kind` is a Literal there."""
 
+    source: Source
     kind: str
 
 

@@ -5,19 +5,15 @@ import json
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from perdure.events.base import Tolerant
 from perdure.events.event import AnyEvent, dump_event, parse_event
-from perdure.events.files import Files
 from perdure.events.nesting import exceeds_depth
 from perdure.events.usage import Usage
 
 ENTRY_PREFIX = b'{"origin":{'
-"""The first bytes of every entry."""
-
-MAX_EVENT_DEPTH = 256
-"""Levels of nested lists and objects; pydantic writes no more than 255."""
+MAX_EVENT_DEPTH = 256  # pydantic writes no more than 255 levels
 
 
 class Origin(Tolerant):
@@ -31,6 +27,17 @@ class Origin(Tolerant):
     position: int = 0
 
 
+class Files(Tolerant):
+    """The key of the newest `snapshot`, and the `home` queue of the workers that have the files."""
+
+    home: str
+    snapshot: str | None = None
+    fault: str | None = None
+    """The reason why the changes since that snapshot could not be saved."""
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """Paths that are not in the snapshot, with the reason; ten at most."""
+
+
 class Entry(BaseModel):
     """An object of the log: an event, its slot, its origin, and its bytes as stored."""
 
@@ -40,8 +47,7 @@ class Entry(BaseModel):
     event: AnyEvent
     origin: Origin
     usage: Usage | None = None
-    """The usage of a model's response, with the response's first event: the log alone has the bill.
-    """
+    """The usage of a model's response, with its first event: the log alone has the bill."""
     files: Files | None = None
     """The place of the files, with the result of an action that moved or changed them."""
     body: bytes

@@ -5,7 +5,9 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from perdure.events.base import shorten_name
 from perdure.events.condensation import Condensation, CondensationRequest, CondensationSummaryEvent
+from perdure.events.content import join_text
 from perdure.events.control import (
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -16,6 +18,7 @@ from perdure.events.control import (
 )
 from perdure.events.custom import CustomEvent, parse_custom
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
+from perdure.events.observations import FinishObservation
 from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
@@ -58,6 +61,18 @@ class UnknownEvent(BaseModel):
     kind: str
     raw: dict[str, Any]
 
+    def summary_fields(self) -> dict[str, Any]:
+        """Return the ids that a newer writer's event has: of its action, its response.
+
+        An action that cannot be read cannot be run here.
+        """
+        names = ("tool_name", "tool_call_id", "action_id", "llm_response_id", "message_id")
+        known = {key: self.raw[key] for key in names if isinstance(self.raw.get(key), str)}
+        fields: dict[str, Any] = {key: shorten_name(name) for key, name in known.items()}
+        if self.kind == "ActionEvent":
+            fields |= {"action_id": shorten_name(self.id), "is_error": True}
+        return fields
+
 
 AnyEvent: TypeAlias = Event | UnknownEvent | CustomEvent
 """The events of a log, including those of newer writers and of other packages."""
@@ -85,6 +100,23 @@ def answered_action_id(event: AnyEvent) -> str | None:
         action_id: Any = event.raw.get("action_id")
         return action_id if isinstance(action_id, str) else None
     return None
+
+
+def agent_text(event: AnyEvent) -> str:
+    """The text of an agent's message or `finish` report; "" for every other event.
+
+    A message that quotes an earlier one has no response of a model behind it and does not count,
+    unless it is the part of an answer that an interrupt left.
+    """
+    match event:
+        case MessageEvent(source="agent", llm_response_id=None, sender=sender):
+            return join_text(event.llm_message.content) if sender == "interrupted" else ""
+        case MessageEvent(source="agent"):
+            return join_text(event.llm_message.content)
+        case ObservationEvent(observation=FinishObservation(content=content)):
+            return join_text(content)
+        case _:
+            return ""
 
 
 def dump_event(event: AnyEvent) -> dict[str, Any]:

@@ -15,6 +15,15 @@ class SystemPromptEvent(EventBase):
     tools: tuple[ToolDefinition, ...] = ()
     dynamic_context: TextContent | None = None
 
+    def summary_fields(self) -> dict[str, Any]:
+        tools = self.tools
+        read_only = tuple(tool.name for tool in tools if tool.annotations.readOnlyHint)
+        return {
+            "repeatable": tuple(tool.name for tool in tools if tool.annotations.repeatable),
+            "read_only": read_only or None,
+            "polling": tuple(tool.name for tool in tools if tool.waits) or None,
+        }
+
 
 class MessageEvent(EventBase):
     """A message of a user, the agent or the system.
@@ -23,6 +32,7 @@ class MessageEvent(EventBase):
     of the system to the agent comes from the environment, with its topic as `sender`.
     """
 
+    source: Source
     kind: Literal["MessageEvent"] = "MessageEvent"
     llm_message: Message
     llm_response_id: str | None = None
@@ -31,11 +41,17 @@ class MessageEvent(EventBase):
     sender: str | None = None
     message_id: str | None = None
 
+    def summary_fields(self) -> dict[str, Any]:
+        ids = {"message_id": self.message_id, "llm_response_id": self.llm_response_id}
+        # The topic of a warning.
+        if self.source != "user":
+            ids["key"] = self.sender
+        return {key: shorten_name(value) for key, value in ids.items() if value is not None}
+
 
 class RecallEvent(EventBase):
     """Context that a message recalled: skills, facts about the workspace, memories."""
 
-    source: Source = "environment"
     kind: Literal["RecallEvent"] = "RecallEvent"
     recall_type: Literal["WORKSPACE_CONTEXT", "KNOWLEDGE"]
     query: str

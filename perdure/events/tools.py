@@ -1,8 +1,9 @@
 """Tool calls and their results."""
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from perdure.events.base import EventBase, Source
+from perdure.events.actions import FileEditorAction, TerminalAction
+from perdure.events.base import EventBase, Source, hash_text, shorten_name
 from perdure.events.content import AnyThinkingBlock, MessageToolCall, TextContent, join_text
 from perdure.events.custom import AnyAction, AnyObservation
 from perdure.events.risk import Risk
@@ -10,6 +11,10 @@ from perdure.events.risk import Risk
 ToolErrorKind: TypeAlias = Literal[
     "unknown_tool", "bad_arguments", "tool_raised", "outcome_unknown", "interrupted"
 ]
+
+MAX_PREVIEW_CHARS = 40  # as wide as the column in Temporal's UI
+MAX_RESOURCES = 8
+"""Resources of an action; those of an action with more count as unknown."""
 
 
 class ActionEvent(EventBase):
@@ -37,11 +42,39 @@ class ActionEvent(EventBase):
     unknown: calls with different resources may run side by side.
     """
 
+    def summary_fields(self) -> dict[str, Any]:
+        return {
+            "tool_name": shorten_name(self.tool_name),
+            "tool_call_id": shorten_name(self.tool_call_id),
+            "action_id": shorten_name(self.id),
+            # The hash distinguishes the responses of the model; nothing else needs the id.
+            "llm_response_id": hash_text(self.llm_response_id)[:12],
+            "risk": None if self.security_risk == "UNKNOWN" else self.security_risk,
+            "is_error": self.action is None or None,
+            "resources": self._resource_hashes(),
+            "preview": self._preview(),
+        }
+
+    def _resource_hashes(self) -> tuple[str, ...] | None:
+        if self.touches is None or len(self.touches) > MAX_RESOURCES:
+            return None
+        return tuple(map(hash_text, self.touches))
+
+    def _preview(self) -> str | None:
+        match self.action:
+            case TerminalAction(command=command):
+                text = command
+            case FileEditorAction(command=command, path=path):
+                text = f"{command} {path}"
+            case _:
+                return None
+        line = text.strip().partition("\n")[0]
+        return line if len(line) <= MAX_PREVIEW_CHARS else f"{line[: MAX_PREVIEW_CHARS - 1]}…"
+
 
 class ObservationEvent(EventBase):
     """A tool returned."""
 
-    source: Source = "environment"
     kind: Literal["ObservationEvent"] = "ObservationEvent"
     action_id: str
     tool_name: str
@@ -51,6 +84,9 @@ class ObservationEvent(EventBase):
     def export_note(self) -> str:
         """Describe a result that came too late, or to no call."""
         return f"A late result of {self.tool_name}: {join_text(self.observation.content)}"
+
+    def summary_fields(self) -> dict[str, Any]:
+        return _result_fields(self, is_error=self.observation.is_error)
 
 
 class UserRejectObservation(EventBase):
@@ -70,6 +106,9 @@ class UserRejectObservation(EventBase):
         """Describe a rejection that came too late."""
         return f"A late rejection of {self.tool_name}: {self.rejection_reason}"
 
+    def summary_fields(self) -> dict[str, Any]:
+        return _result_fields(self)
+
 
 class AgentErrorEvent(EventBase):
     """A tool call failed in a way that the model can correct.
@@ -88,3 +127,16 @@ class AgentErrorEvent(EventBase):
     def export_note(self) -> str:
         """Describe an error that came too late, or to no call."""
         return f"A late error of {self.tool_name}: {self.error}"
+
+    def summary_fields(self) -> dict[str, Any]:
+        return _result_fields(self, is_error=True)
+
+
+def _result_fields(
+    event: ObservationEvent | AgentErrorEvent | UserRejectObservation, is_error: bool = False
+) -> dict[str, Any]:
+    return {
+        "tool_name": shorten_name(event.tool_name),
+        "action_id": None if event.action_id is None else shorten_name(event.action_id),
+        "is_error": is_error or None,
+    }

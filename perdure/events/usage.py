@@ -36,4 +36,3 @@ class Usage(Tolerant):
 
 
 AMOUNTS = tuple(name for name in Usage.model_fields if name not in ("model", "purpose"))
-"""The fields of a usage that are numbers."""

@@ -6,13 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 MAX_ERRORS = 3
-"""Errors that are described."""
-
 MAX_ERROR_CHARS = 300
-"""Characters of one error's description."""
-
 MAX_QUOTED_CHARS = 120
-"""Characters of input that are quoted."""
 
 
 def describe_errors(error: ValidationError) -> str:

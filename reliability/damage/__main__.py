@@ -27,7 +27,6 @@ from perdure.storage.keys import event_key
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Inspector
-from perdure.storage.log.seal import seal
 from perdure.storage.log.verify import verify
 from perdure.storage.store import Store
 from tests.storage.made import log_in, origin_by, user_message
@@ -73,7 +72,7 @@ async def make_log(store: Store, events: int, kept: bool = True, seed: int = 0) 
         entries = await log.read(0, events)
         state = fold(State(), [summarize(entry) for entry in entries])
         await log.save_state(state.model_dump_json().encode())
-        await seal(log, events)
+        await log.seal(events)
     bodies = [entry.body for entry in await log.read(0, events)]
     others = [entry.body for entry in await other.read(0, events)]
     return DamagedLog(log, bodies, others, random.Random(seed))

@@ -22,13 +22,12 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import forked_seqs, forks_of
 from perdure.storage.log.lineage import Fork
 from perdure.storage.log.reader import ResponseRecord
-from perdure.storage.log.seal import seal
 from perdure.storage.log.state import read_state, read_state_until_damage
 from perdure.storage.log.trouble import load_trouble
 from perdure.storage.noted_values import load_session_state
 from perdure.storage.snapshots.load import RESTORE_LIMITS
 from perdure.storage.snapshots.manifest import decode_entries, encode_manifest, parse_manifest
-from perdure.storage.snapshots.tree import File, Folder, PieceLocation, Tree, check_tree
+from perdure.storage.snapshots.tree import File, Folder, Location, Tree, check_tree
 from perdure.temporal.converter import CONVERTER
 from reliability.fuzz.watch import Target, check_error
 from tests import builders
@@ -106,7 +105,7 @@ async def _read_store(place: str, body: bytes) -> None:
         lambda: forks_of(log),
         lambda: forked_seqs(log),
         lambda: load_session_state(log),
-        lambda: seal(log, 6, closing=True),
+        lambda: log.seal(6, closing=True),
         lambda: list_conversations(store, USER, 10),
     ):
         try:
@@ -132,7 +131,7 @@ async def _write() -> None:
     ]
     events += [builders.agent(), builders.status_event("closed")]
     await log.append(events, base=0, origin=builders.ORIGIN)
-    await seal(log, 6, closing=True)
+    await log.seal(6, closing=True)
     _WRITTEN.update(store.objects)
 
 
@@ -205,7 +204,7 @@ def _manifest() -> bytes:
         "empty": File(0o644, 3, 0, ()),
     }
     pack = f"{PREFIX}workspace/packs/{'b' * 64}"
-    return encode_manifest(tree, {"a" * 64: PieceLocation(pack, 0, 5)})
+    return encode_manifest(tree, {"a" * 64: Location(pack, 0, 5)})
 
 
 def _ids() -> bytes:

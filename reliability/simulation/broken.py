@@ -19,7 +19,7 @@ class RandomKeys(EventLog):
         held = await self.find(mine.seq)
         if held is not None and held.origin == mine.origin:
             return held
-        key = f"{self._prefix}events/{mine.seq:06d}_{mine.sha}.json"
+        key = f"{self.prefix}events/{mine.seq:06d}_{mine.sha}.json"
         await self.store.create(key, mine.body)
         return await super()._claim(mine, before)
 
@@ -80,7 +80,7 @@ class OverwritesResponse(EventLog):
 
     async def record_response(self, seq: int, completion: Completion, origin: Origin) -> Completion:
         body = ResponseRecord(origin=origin, completion=completion).body()
-        await self.store.replace(self._prefix + response_key(seq), body)
+        await self.store.replace(self.prefix + response_key(seq), body)
         return completion
 
 

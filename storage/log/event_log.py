@@ -3,18 +3,26 @@
 import contextlib
 import hashlib
 from collections.abc import Sequence
+from typing import TypeVar
 
 from perdure.agent.calls.completion import Completion
-from perdure.events.entry import Entry, Origin, add_checksum, make_entry
+from perdure.events.entry import Entry, Files, Origin, add_checksum, make_entry
 from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id
-from perdure.events.files import Files
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
 from perdure.storage.keys import STATE, blob_key, event_id, event_key, response_key
 from perdure.storage.log.lineage import find_holder
 from perdure.storage.log.reader import LogReader, ResponseRecord
-from perdure.storage.log.seal import seal
-from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary
+from perdure.storage.log.segments import (
+    SEGMENT_SIZE,
+    Tail,
+    copy_segment,
+    load_tail,
+    next_boundary,
+    write_tail,
+)
+
+Stored = TypeVar("Stored", Entry, ResponseRecord)
 
 
 class EventLog(LogReader):
@@ -67,12 +75,18 @@ class EventLog(LogReader):
                 draft = make_entry(seq, self._with_id(event, seq), own, *attachments)
                 stored = await self._claim(draft, previous)
                 walked.append(stored)
-                if stored.origin != own and answers_same_action(stored.event, event):
+                if stored.origin == own:
+                    continue
+                action_id = answered_action_id(event)
+                if action_id is not None and action_id == answered_action_id(stored.event):
                     return walked
-                if stored.origin != own and not shared:
-                    key = self._prefix + event_key(self.conversation_id, stored.seq)
+                if not shared:
+                    key = self.prefix + event_key(self.conversation_id, seq)
                     raise Superseded(key, stored.origin.activity)
-        await self._seal_what_is_full(base, base + len(walked))
+        end = base + len(walked)
+        if end >= next_boundary(base):  # this walk has filled a segment
+            with contextlib.suppress(StoreError):  # a later walk will seal it
+                await self.seal(next_boundary(end) - SEGMENT_SIZE)
         return walked
 
     async def find_answer(self, action_id: str, base: int) -> list[Entry] | None:
@@ -84,7 +98,7 @@ class EventLog(LogReader):
         walked: list[Entry] = []
         while (stored := await self.find(base + len(walked))) is not None:
             if walked and stored.origin.run != walked[0].origin.run:
-                key = self._prefix + event_key(self.conversation_id, stored.seq)
+                key = self.prefix + event_key(self.conversation_id, stored.seq)
                 raise Fenced(key, stored.origin.run)
             walked.append(stored)
             if answered_action_id(stored.event) == action_id:
@@ -98,31 +112,38 @@ class EventLog(LogReader):
         another run did, and Damaged.
         """
         record = ResponseRecord(origin=origin, completion=completion)
-        key = self._prefix + response_key(seq)
+        key = self.prefix + response_key(seq)
         if await self.store.create(key, record.body()):
             return completion
-        stored = await self._read_record(seq)
-        if stored is None:
-            raise _vanished(key)
-        if stored.origin.run != origin.run:
-            raise Fenced(key, stored.origin.run)
-        return stored.completion
+        return _check_run(await self._read_record(seq), key, origin.run).completion
 
     async def store_blob(self, body: bytes) -> str:
         """Store bytes too long for an event; return their key, `blobs/{sha256}`."""
         key = blob_key(hashlib.sha256(body).hexdigest())
-        await self.store.create(self._prefix + key, body)
+        await self.store.create(self.prefix + key, body)
         return key
 
     async def save_state(self, body: bytes) -> None:
         """Replace `base_state.json`, a cache of the folded events."""
-        await self.store.replace(self._prefix + STATE, body)
+        await self.store.replace(self.prefix + STATE, body)
 
-    async def _seal_what_is_full(self, base: int, end: int) -> None:
-        """Seal a segment that this walk has filled; ignore errors: a later walk will seal it."""
-        if end >= next_boundary(base):
-            with contextlib.suppress(StoreError):
-                await seal(self, next_boundary(end) - SEGMENT_SIZE)
+    async def seal(self, end: int, closing: bool = False) -> None:
+        """Make sure that every own slot before `end` is in a segment or in the tail.
+
+        1,000 slots are copied into a segment once they are full, and with `closing` all. A repeated
+        call reads the tail and only what is new. Nothing depends on segments; `verify` compares the
+        slots with them. Raises Missing and Damaged where a slot cannot be read, or was altered.
+        """
+        holder = (await self.lineage())[0]
+        tail = await load_tail(self.store, holder)
+        while tail.first < end and (closing or next_boundary(tail.first) <= end):
+            segment_end = min(end, next_boundary(tail.first))
+            entries = await self.read(tail.first, segment_end - tail.first)
+            tail = await copy_segment(self.store, holder, tail, entries)
+        if tail.end < end:
+            new = await self.read(tail.end, end - tail.end)
+            shas = (*tail.shas, *(entry.sha for entry in new))
+            await write_tail(self.store, holder, Tail(first=tail.first, shas=shas))
 
     async def _claim(self, own: Entry, previous: Entry | None) -> Entry:
         """Try to write `own` into its slot, behind `previous`; return what the slot holds then.
@@ -135,12 +156,7 @@ class EventLog(LogReader):
         key = holder.key(seq)
         if holder is lineage[0] and await self.store.create(key, candidate.body):
             return self._remember(holder, candidate)
-        stored = await self.find(seq)
-        if stored is None:
-            raise _vanished(key)
-        if stored.origin.run != own.origin.run:
-            raise Fenced(key, stored.origin.run)
-        return stored
+        return _check_run(await self.find(seq), key, own.origin.run)
 
     def _with_id(self, event: AnyEvent, seq: int) -> AnyEvent:
         """Return the event with the id of its slot; one of an unknown kind is never rewritten."""
@@ -149,11 +165,9 @@ class EventLog(LogReader):
         return event.model_copy(update={"id": event_id(self.conversation_id, seq)})
 
 
-def answers_same_action(stored: AnyEvent, own: AnyEvent) -> bool:
-    """Check whether both answer the same action, so that only one of them may be stored."""
-    action_id = answered_action_id(own)
-    return action_id is not None and answered_action_id(stored) == action_id
-
-
-def _vanished(key: str) -> StoreUnavailable:
-    return StoreUnavailable(f"{key} is taken, and yet it cannot be read: ask again.")
+def _check_run(stored: Stored | None, key: str, run: str) -> Stored:
+    if stored is None:
+        raise StoreUnavailable(f"{key} is taken, and yet it cannot be read: ask again.")
+    if stored.origin.run != run:
+        raise Fenced(key, stored.origin.run)
+    return stored

@@ -8,17 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from perdure.agent.loop.state import State
 from perdure.events.entry import Entry
 from perdure.exports.format import ExportMetadata, Format, Part
-from perdure.storage.errors import Damaged, Missing
+from perdure.storage.errors import BadSlot
 from perdure.storage.log.reader import EntryOrError, LogReader
-
-
-class _Stopped(Exception):
-    """Ends the thread when nobody waits for it any more."""
 
 
 async def export(
     log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
-) -> list[Missing | Damaged]:
+) -> list[BadSlot]:
     """Pass the parts of the export to `take`, in its thread; return why slots are not in it.
 
     One page of the log is in memory at a time. Raises what `take` raises, and the errors of the
@@ -32,15 +28,13 @@ async def export(
     return await read_in_thread(log, work)
 
 
-async def read_in_thread(
-    log: LogReader, work: Callable[[Iterator[Entry]], None]
-) -> list[Missing | Damaged]:
+async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]) -> list[BadSlot]:
     """Call `work` with the entries of the log, in a thread; return the errors of other slots.
 
     One page of the log is in memory at a time. Raises what `work` raises, and the errors of the
     store.
     """
-    unreadable: list[Missing | Damaged] = []
+    unreadable: list[BadSlot] = []
     stopped = threading.Event()
     reading: Future[list[EntryOrError]] | None = None
     loop, pages = asyncio.get_running_loop(), log.pages()
@@ -54,8 +48,6 @@ async def read_in_thread(
                 reading.cancel()
             page = reading.result()
             for slot in page:
-                if stopped.is_set():
-                    raise _Stopped
                 if isinstance(slot, Entry):
                     yield slot
                 else:

@@ -15,7 +15,7 @@ from perdure.storage.keys import FORK, FORKS, conversation_prefix, fork_mark_key
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.lineage import Fork, find_holder, read_fork
 from perdure.storage.log.reader import LogReader
-from perdure.storage.store import Store, list_keys
+from perdure.storage.store import list_keys
 
 
 async def fork(
@@ -32,11 +32,11 @@ async def fork(
     record = Fork(
         user_id=holder.user_id, conversation_id=holder.conversation_id, at=last_seq, sha=state.sha
     )
+    child = EventLog(parent.store, parent.user_id, conversation_id, parent.cache)
     # The mark comes first: a fork without one would lose its slots when they are purged.
     mark = json.dumps({"user_id": parent.user_id, "at": last_seq}).encode()
     await parent.store.replace(holder.prefix + fork_mark_key(conversation_id), mark)
-    await _create_fork(parent.store, parent.user_id, conversation_id, record)
-    child = EventLog(parent.store, parent.user_id, conversation_id, parent.cache)
+    await _create_fork(child, record)
     origin = Origin(run="fork", activity=conversation_id)
     written = await child.append(events, base=state.next_seq, origin=origin)
     state = fold(state, [summarize(entry) for entry in written])
@@ -44,34 +44,33 @@ async def fork(
     return state
 
 
-async def _create_fork(store: Store, user_id: str, conversation_id: str, record: Fork) -> None:
-    prefix = conversation_prefix(user_id, conversation_id)
-    free = not await conversation_exists(store, user_id, conversation_id)
-    if free and await store.create(prefix + FORK, record.body()):
+async def _create_fork(child: EventLog, record: Fork) -> None:
+    free = not await conversation_exists(child.store, child.user_id, child.conversation_id)
+    if free and await child.store.create(child.prefix + FORK, record.body()):
         return
-    if await read_fork(store, prefix) != record:  # if equal, the answer to our own write was lost
-        raise StoreRefused(f"There is a conversation {conversation_id} already: use a new id.")
+    # If equal, the answer to our own write was lost.
+    if await read_fork(child.store, child.prefix) != record:
+        raise StoreRefused(
+            f"There is a conversation {child.conversation_id} already: use a new id."
+        )
 
 
 async def forks_of(log: LogReader) -> list[str]:
     """List the conversations whose first slots are this one's own, in no order."""
-    prefix = conversation_prefix(log.user_id, log.conversation_id)
-    marks = list_keys(log.store, prefix + FORKS)
-    return [_fork_id(mark) async for mark in marks if await _is_fork(log, mark)]
+    marks = await _read_marks(log)
+    return [fork_id for fork_id, mark in marks if await _is_fork(log, fork_id, mark)]
 
 
 async def forked_seqs(log: LogReader) -> list[int]:
     """List the last slots of this conversation that its forks begin with."""
-    prefix = conversation_prefix(log.user_id, log.conversation_id)
-    bodies = [await log.store.read(mark) async for mark in list_keys(log.store, prefix + FORKS)]
-    return [mark["at"] for mark in map(_parse_mark, bodies) if isinstance(mark.get("at"), int)]
+    marks = await _read_marks(log)
+    return [mark["at"] for _, mark in marks if isinstance(mark.get("at"), int)]
 
 
-async def _is_fork(log: LogReader, mark: str) -> bool:
+async def _is_fork(log: LogReader, fork_id: str, mark: dict[str, Any]) -> bool:
     """Check that the fork was begun and still exists: the mark alone stays where either failed."""
-    user_id = _parse_mark(await log.store.read(mark)).get("user_id", log.user_id)
     try:
-        prefix = conversation_prefix(str(user_id), _fork_id(mark))
+        prefix = conversation_prefix(str(mark.get("user_id", log.user_id)), fork_id)
     except ValueError:  # no log wrote this mark
         return False
     fork = await read_fork(log.store, prefix)
@@ -79,14 +78,14 @@ async def _is_fork(log: LogReader, mark: str) -> bool:
     return fork is not None and (fork.user_id, fork.conversation_id) == parent_ids
 
 
-def _parse_mark(mark: bytes | None) -> dict[str, Any]:
-    """Return the fields of a mark; none if it cannot be read."""
-    try:
-        fields = json.loads(mark or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
-
-
-def _fork_id(mark: str) -> str:
-    return mark.rpartition("/")[2].removesuffix(".json")
+async def _read_marks(log: LogReader) -> list[tuple[str, dict[str, Any]]]:
+    """Read the ids in the marks, and the fields of each; none where it cannot be read."""
+    marks = []
+    async for key in list_keys(log.store, log.prefix + FORKS):
+        try:
+            fields = json.loads(await log.store.read(key) or b"{}")
+        except (ValueError, RecursionError):
+            fields = {}
+        fork_id = key.rpartition("/")[2].removesuffix(".json")
+        marks.append((fork_id, fields if isinstance(fields, dict) else {}))
+    return marks

@@ -7,12 +7,12 @@ hash, and the segments and the tail, which hold copies and hashes.
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from operator import itemgetter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from perdure.events.entry import Entry
-from perdure.storage.errors import Altered, Damaged, Missing
+from perdure.storage.cache import Cache
+from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
 from perdure.storage.keys import TAIL, segment_key
 from perdure.storage.log.lineage import Holder, find_holder, parse_stored_entry
 from perdure.storage.log.reader import LogReader
@@ -54,7 +54,7 @@ class Finding:
     def is_slot(self) -> bool:
         return self.kind in ("missing", "damaged", "altered")
 
-    def error(self) -> Missing | Damaged:
+    def error(self) -> BadSlot:
         """Build the error that a step reading this slot would raise."""
         assert self.seq is not None, "it is a slot's"
         error = Missing if self.kind == "missing" else Damaged
@@ -63,7 +63,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class InspectedSlot:
-    """A slot as read from the store; without `sha` it cannot be read."""
+    """A slot as read from the store; without `sha` it cannot be read.
+
+    A `problem` is what is wrong with it by itself, or by its expected hash.
+    """
 
     seq: int
     key: str
@@ -103,7 +106,9 @@ class Inspector:
     """A reader of the stored objects themselves, never of a cache."""
 
     log: LogReader
-    _segments: dict[tuple[Holder, int], dict[int, ExpectedHash]] = field(default_factory=dict)
+    _pages: Cache[tuple[Holder, int], dict[int, ExpectedHash]] = field(
+        default_factory=lambda: Cache(MAX_CACHED_PAGES)
+    )
     _ranges: dict[Holder, list[tuple[int, int]]] = field(default_factory=dict)
     _seen_blobs: set[str] = field(default_factory=set)
 
@@ -118,21 +123,21 @@ class Inspector:
         slots: list[InspectedSlot] = []
         for start in range(first, end, PARALLEL_READS):
             seqs = range(start, min(start + PARALLEL_READS, end))
-            slots += await asyncio.gather(*(self._inspect_slot(seq, stored) for seq in seqs))
+            reads = (self._inspect_slot(seq, stored, expected.get(seq)) for seq in seqs)
+            slots += await asyncio.gather(*reads)
         page = Page(slots, expected, findings)
-        findings += find_altered(page)
+        findings += _find_altered(page)
         return page
 
     async def inspect_blobs(self, page: Page) -> list[Finding]:
         """Inspect the blobs that the slots refer to; report each fault once."""
-        new = {key: slot.seq for slot in reversed(page.slots) for key in slot.blobs}
-        unseen = [(key, seq) for key, seq in new.items() if key not in self._seen_blobs]
-        unseen.sort(key=itemgetter(1))
-        self._seen_blobs |= new.keys()
+        seqs = {key: slot.seq for slot in reversed(page.slots) for key in slot.blobs}
+        unseen = sorted(seqs.keys() - self._seen_blobs, key=lambda key: (seqs[key], key))
+        self._seen_blobs |= seqs.keys()
         findings: list[Finding | None] = []
         for start in range(0, len(unseen), PARALLEL_BLOB_READS):
-            batch = unseen[start : start + PARALLEL_BLOB_READS]
-            findings += await asyncio.gather(*(self._check_blob(key, seq) for key, seq in batch))
+            keys = unseen[start : start + PARALLEL_BLOB_READS]
+            findings += await asyncio.gather(*(self._check_blob(key, seqs[key]) for key in keys))
         return [finding for finding in findings if finding]
 
     async def _check_blob(self, key: str, seq: int) -> Finding | None:
@@ -144,21 +149,30 @@ class Inspector:
             return Finding("blob", error.key, "a blob that it refers to was altered", seq)
         return Finding("blob", blob_key, "a blob that it refers to is not there", seq)
 
-    async def _inspect_slot(self, seq: int, stored: int) -> InspectedSlot:
+    async def _inspect_slot(
+        self, seq: int, stored: int, expected: ExpectedHash | None
+    ) -> InspectedSlot:
         holder = find_holder(await self.log.lineage(), seq)
         key = holder.key(seq)
+        copy = ""
+        if expected is not None and not expected.key.endswith(TAIL):
+            copy = f"; {expected.key} has a copy of what was written"
         body = await self.log.store.read(key) if seq < stored else None
         if body is None:
-            return InspectedSlot(
-                seq, key, problem=Finding("missing", key, "there is no object", seq)
-            )
+            problem = Finding("missing", key, f"there is no object{copy}", seq)
+            return InspectedSlot(seq, key, problem=problem)
         try:
-            entry: Entry = parse_stored_entry(holder, seq, body)
+            entry = parse_stored_entry(holder, seq, body)
         except Damaged:
             detail = "the object is not what a log writes there, or its checksum does not hold"
-            return InspectedSlot(seq, key, problem=Finding("damaged", key, detail, seq))
+            return InspectedSlot(seq, key, problem=Finding("damaged", key, detail + copy, seq))
         blobs = tuple(match.decode() for match in _BLOB.findall(body))
-        return InspectedSlot(seq, key, hash_body(body), entry.previous_sha, blobs)
+        slot = InspectedSlot(seq, key, entry.sha, entry.previous_sha, blobs)
+        if expected is None or expected.sha == entry.sha:
+            return slot
+        detail = copy or f"; {expected.key} has another hash of what was written"
+        problem = Finding("altered", key, f"the object was altered{detail}", seq)
+        return replace(slot, problem=problem)
 
     async def _expected_hashes(self, start: int) -> tuple[dict[int, ExpectedHash], list[Finding]]:
         """Load the hashes on record for the 1,000 slots from `start` on, with their faults once."""
@@ -166,17 +180,14 @@ class Inspector:
         findings: list[Finding] = []
         lineage = await self.log.lineage()
         for holder in lineage:
-            if (holder, start) not in self._segments:
-                while len(self._segments) > MAX_CACHED_PAGES:
-                    del self._segments[next(iter(self._segments))]
+            own = self._pages.get((holder, start))
+            if own is None:
                 hashes, problems = await self._read_expected(holder, start)
                 findings += problems
                 # Slots that the parent wrote behind the fork point are not the fork's.
-                own = {
-                    seq: sha for seq, sha in hashes.items() if find_holder(lineage, seq) is holder
-                }
-                self._segments[holder, start] = own
-            expected |= self._segments[holder, start]
+                own = {n: sha for n, sha in hashes.items() if find_holder(lineage, n) is holder}
+                self._pages.put((holder, start), own)
+            expected |= own
         return expected, findings
 
     async def _read_expected(
@@ -190,49 +201,33 @@ class Inspector:
             if not start <= first < start + SEGMENT_SIZE:
                 continue
             key = holder.prefix + segment_key(first, end)
-            segment = await read_segment(self.log.store, holder, first, end)
-            if segment is None:
+            bodies = await read_segment(self.log.store, holder, first, end)
+            if not bodies:
                 detail = "the segment is damaged: delete it; it is a copy of the events"
                 findings.append(Finding("beside", key, detail))
                 continue
-            shas = map(hash_body, segment.bodies)
-            expected |= {seq: ExpectedHash(sha, key) for seq, sha in enumerate(shas, first)}
-        key = holder.prefix + TAIL
-        try:
-            tail = await read_tail(self.log.store, holder)
-        except ValueError:
-            return expected, findings  # `verify` reports it, once
-        if tail is not None:
-            hashes = {seq: ExpectedHash(sha, key) for seq, sha in enumerate(tail.shas, tail.first)}
-            expected = hashes | expected
+            slots = enumerate(bodies, first)
+            expected |= {seq: ExpectedHash(hash_body(body), key) for seq, body in slots}
+        with suppress(ValueError):  # `verify` reports it, once
+            if tail := await read_tail(self.log.store, holder):
+                key = holder.prefix + TAIL
+                shas = enumerate(tail.shas, tail.first)
+                expected = {seq: ExpectedHash(sha, key) for seq, sha in shas} | expected
         return expected, findings
 
 
-def find_altered(page: Page) -> Iterator[Finding]:
+def _find_altered(page: Page) -> Iterator[Finding]:
     """Yield the slots that do not hold what was written there."""
     altered: set[int] = set()
     for index, slot in enumerate(page.slots):
         before = page.slots[index - 1] if index else None
-        finding = _check_slot(slot, page.expected.get(slot.seq))
+        finding = slot.problem
         if finding is None and before is not None and slot.previous_sha not in ("", before.sha):
             finding = _check_chain(before, slot, page, altered)
         if finding is not None:
             assert finding.seq is not None, "it is a slot's"
             altered.add(finding.seq)
             yield finding
-
-
-def _check_slot(slot: InspectedSlot, expected: ExpectedHash | None) -> Finding | None:
-    """Check the slot by itself."""
-    copied = expected is not None and not expected.key.endswith(TAIL)
-    copy = f"; {expected.key} has a copy of what was written" if expected and copied else ""
-    if slot.problem is not None:
-        problem = slot.problem
-        return Finding(problem.kind, problem.key, f"{problem.detail}{copy}", slot.seq)
-    if expected is not None and expected.sha != slot.sha:
-        detail = copy or f"; {expected.key} has another hash of what was written"
-        return Finding("altered", slot.key, f"the object was altered{detail}", slot.seq)
-    return None
 
 
 def _check_chain(
@@ -242,9 +237,7 @@ def _check_chain(
     if before.seq in altered:
         return None
     if before.seq in page.expected:  # and it agrees with that
-        detail = (
-            f"the object was altered: it follows another entry than the one of seq {before.seq}"
-        )
-        return Finding("altered", slot.key, detail, slot.seq)
-    detail = f"the object was altered: the entry of seq {slot.seq} was written behind another one"
-    return Finding("altered", before.key, detail, before.seq)
+        blamed, reason = slot, f"it follows another entry than the one of seq {before.seq}"
+    else:
+        blamed, reason = before, f"the entry of seq {slot.seq} was written behind another one"
+    return Finding("altered", blamed.key, f"the object was altered: {reason}", blamed.seq)

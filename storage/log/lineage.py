@@ -45,6 +45,9 @@ class Holder:
     def key(self, seq: int) -> str:
         return self.prefix + event_key(self.conversation_id, seq)
 
+    def slot(self, seq: int) -> tuple[str, str, int]:
+        return self.user_id, self.conversation_id, seq
+
 
 Lineage: TypeAlias = tuple[Holder, ...]
 """A conversation, then the one it forks, and so on: each begins before the one in front of it."""
@@ -87,7 +90,7 @@ def parse_stored_entry(holder: Holder, seq: int, body: bytes) -> Entry:
         entry = parse_entry(seq, body)
     except ValueError as error:
         raise Damaged(seq, holder.key(seq)) from error
-    known = not isinstance(entry.event, UnknownEvent)
-    if known and entry.event.id != event_id(holder.conversation_id, seq):
+    is_known = not isinstance(entry.event, UnknownEvent)
+    if is_known and entry.event.id != event_id(holder.conversation_id, seq):
         raise Damaged(seq, holder.key(seq))  # an event of another slot
     return entry

@@ -4,21 +4,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from perdure.agent.calls.completion import Completion
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry, Origin
-from perdure.storage.errors import Altered, Damaged, Missing
-from perdure.storage.keys import (
-    EVENTS,
-    STATE,
-    check_blob_key,
-    conversation_prefix,
-    event_key,
-    response_key,
-    start_after,
-)
+from perdure.storage import keys
+from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.lineage import (
     Holder,
@@ -27,7 +20,7 @@ from perdure.storage.log.lineage import (
     parse_stored_entry,
     read_lineage,
 )
-from perdure.storage.log.segments import SEGMENT_SIZE, find_segment, next_boundary
+from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_from_segment
 from perdure.storage.store import Store, list_keys
 
 
@@ -41,7 +34,7 @@ class ResponseRecord(Frozen):
         return json.dumps(self.model_dump(mode="json", exclude_none=True)).encode()
 
 
-EntryOrError: TypeAlias = Entry | Damaged | Missing
+EntryOrError: TypeAlias = Entry | BadSlot
 """The entry of a slot, or the error of reading it; each has a `seq`."""
 
 PARALLEL_READS = 32
@@ -56,6 +49,7 @@ async def never_idle() -> bool:
     return False
 
 
+@dataclass(eq=False)
 class LogReader:
     """The events of a conversation, in order, with the objects they refer to.
 
@@ -63,26 +57,21 @@ class LogReader:
     Raises ValueError for an invalid id, and the errors of the store.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        user_id: str,
-        conversation_id: str,
-        cache: EntryCache | None = None,
-    ) -> None:
-        self.store = store
-        self.user_id = user_id
-        self.conversation_id = conversation_id
-        self._prefix = conversation_prefix(user_id, conversation_id)
-        self.cache = cache
+    store: Store
+    user_id: str
+    conversation_id: str
+    cache: EntryCache | None = None
+
+    def __post_init__(self) -> None:
+        self.prefix = keys.conversation_prefix(self.user_id, self.conversation_id)
         self._lineage: Lineage | None = None
 
     async def lineage(self) -> Lineage:
         """Return this conversation and those whose slots come before its own. Raises Altered."""
         if self._lineage is None:
-            cached = self.cache and self.cache.lineage(self.user_id, self.conversation_id)
-            lineage = cached or await read_lineage(self.store, self.user_id, self.conversation_id)
-            self._lineage = lineage
+            ids = (self.user_id, self.conversation_id)
+            cached = self.cache and self.cache.lineages.get(ids)
+            self._lineage = cached or await read_lineage(self.store, *ids)
         return self._lineage
 
     async def find(self, seq: int) -> Entry | None:
@@ -90,10 +79,9 @@ class LogReader:
         if (cached := await self._cached(seq)) is not None:
             return cached
         holder = find_holder(await self.lineage(), seq)
-        body = await self.store.read(holder.key(seq))
-        return (
-            None if body is None else self._remember(holder, parse_stored_entry(holder, seq, body))
-        )
+        if (body := await self.store.read(holder.key(seq))) is None:
+            return None
+        return self._remember(holder, parse_stored_entry(holder, seq, body))
 
     async def get(self, seq: int) -> Entry:
         """Return the entry of slot `seq`, which must exist. Raises Missing and Damaged."""
@@ -134,17 +122,18 @@ class LogReader:
         return slots
 
     async def pages(self) -> AsyncGenerator[list[EntryOrError], None]:
-        """Yield the whole log as `readable` returns it, in pages of SEGMENT_SIZE slots."""
-        page = await self._page(0)
-        while page:
+        """Yield the whole log as `read_slots` returns it, in pages of SEGMENT_SIZE slots."""
+        first = 0
+        while page := await self._page(first):
             yield page
-            is_last = len(page) < SEGMENT_SIZE
-            page = [] if is_last else await self._page(page[-1].seq + 1)
+            if len(page) < SEGMENT_SIZE:
+                return
+            first += SEGMENT_SIZE
 
     async def read_newest(self, limit: int) -> list[Entry]:
         """Return the last entries, at most `limit`, newest first. Raises Missing and Damaged."""
         first = max(0, await self.end() - limit)
-        return list(reversed(await self.read(first, limit)))
+        return (await self.read(first, limit))[::-1]
 
     async def end(self, hint: int = 0) -> int:
         """Return the number of slots, also where an object in the middle is missing.
@@ -152,20 +141,17 @@ class LogReader:
         `hint` is the number of slots that the caller knows of: if the last of them exists, only
         later ones are listed.
         """
-        first = (await self.lineage())[0].first
-        seqs = await self._list_seqs(max(0, hint - 1)) or (
-            await self._list_seqs(0) if hint > 1 else []
-        )
-        return max([first - 1, *seqs]) + 1
+        seqs = await self._list_seqs(hint - 1) if hint > 1 else []
+        seqs = seqs or await self._list_seqs(0)
+        return max([(await self.lineage())[0].first - 1, *seqs]) + 1
 
     async def find_gap(self) -> int | None:
         """Return the first of its own slots without an object, though a later slot has one."""
-        first = (await self.lineage())[0].first
+        holder = (await self.lineage())[0]
         listed = set(await self._list_seqs(0))
-        unlisted = (seq for seq in range(first, max(listed, default=first)) if seq not in listed)
-        # A listing may miss a slot that is being written: it exists by now, or it is lost.
-        for seq in unlisted:
-            if await self.store.read((await self.lineage())[0].key(seq)) is None:
+        for seq in range(holder.first, max(listed, default=holder.first)):
+            # A listing may miss a slot that is being written: it exists by now, or it is lost.
+            if seq not in listed and await self.store.read(holder.key(seq)) is None:
                 return seq
         return None
 
@@ -199,23 +185,23 @@ class LogReader:
 
     async def read_blob(self, key: str) -> bytes | None:
         """Return the blob under `key`. Raises ValueError if no blob has such a key, and Altered."""
-        check_blob_key(key)
+        keys.check_blob_key(key)
         for holder in await self.lineage():
             body = await self.store.read(holder.prefix + key)
-            if body is not None and hashlib.sha256(body).hexdigest() != key.rpartition("/")[2]:
-                raise Altered(holder.prefix + key)
             if body is not None:
+                if hashlib.sha256(body).hexdigest() != key.rpartition("/")[2]:
+                    raise Altered(holder.prefix + key)
                 return body
         return None
 
     async def load_state(self) -> bytes | None:
         """Return the body last saved as the cached state, if it still exists."""
-        return await self.store.read(self._prefix + STATE)
+        return await self.store.read(self.prefix + keys.STATE)
 
     async def _page(self, first: int) -> list[EntryOrError]:
         try:
             return list(await self.read(first, SEGMENT_SIZE))
-        except (Missing, Damaged):
+        except BadSlot:
             return await self.read_slots(first, SEGMENT_SIZE)
 
     async def _read_range(self, first: int, count: int) -> list[EntryOrError]:
@@ -236,32 +222,29 @@ class LogReader:
         if limit < MIN_SEGMENT_READ or await self._cached(first) is not None:
             return []
         holder = find_holder(await self.lineage(), first)
-        segment = await find_segment(self.store, holder, first)
-        if segment is None:
-            return []
-        bodies = enumerate(segment.bodies[first - segment.first :][:limit], first)
-        end = min(
-            (newer.first for newer in await self.lineage() if newer.first > first), default=None
-        )
+        bodies = await read_from_segment(self.store, holder, first)
+        lineage = await self.lineage()
         return [
             self._remember(holder, parse_stored_entry(holder, seq, body))
-            for seq, body in bodies
-            if end is None or seq < end
+            for seq, body in enumerate(bodies[:limit], first)
+            if find_holder(lineage, seq) == holder
         ]
 
     async def _list_seqs(self, first: int) -> list[int]:
         """List the slots from `first` on that have an object."""
-        listed = list_keys(self.store, self._prefix + EVENTS, self._prefix + start_after(first))
+        listed = list_keys(
+            self.store, self.prefix + keys.EVENTS, self.prefix + keys.start_after(first)
+        )
         return [seq async for key in listed if (seq := self._seq_of(key)) is not None]
 
     async def _read_slot(self, seq: int) -> EntryOrError:
         try:
             return await self.get(seq)
-        except (Damaged, Missing) as error:
+        except BadSlot as error:
             return error
 
     async def _read_record(self, seq: int) -> ResponseRecord | None:
-        key = find_holder(await self.lineage(), seq).prefix + response_key(seq)
+        key = find_holder(await self.lineage(), seq).prefix + keys.response_key(seq)
         body = await self.store.read(key)
         try:
             return None if body is None else ResponseRecord.model_validate(json.loads(body))
@@ -270,15 +253,15 @@ class LogReader:
 
     async def _cached(self, seq: int) -> Entry | None:
         """Return the entry of slot `seq` if it is cached."""
-        holder = find_holder(await self.lineage(), seq)
-        slot = (holder.user_id, holder.conversation_id, seq)
-        return None if self.cache is None else self.cache.get(slot)
+        if self.cache is None:
+            return None
+        return self.cache.get(find_holder(await self.lineage(), seq).slot(seq))
 
     def _remember(self, holder: Holder, entry: Entry) -> Entry:
         if self.cache is not None:
-            self.cache.put((holder.user_id, holder.conversation_id, entry.seq), entry)
+            self.cache.put(holder.slot(entry.seq), entry)
             if self._lineage is not None:
-                self.cache.put_lineage(self._lineage)
+                self.cache.lineages.put((self.user_id, self.conversation_id), self._lineage)
         return entry
 
     def _seq_of(self, key: str) -> int | None:
@@ -287,7 +270,7 @@ class LogReader:
         if not digits.isdecimal():
             return None
         seq = int(digits)
-        return seq if key == self._prefix + event_key(self.conversation_id, seq) else None
+        return seq if key == self.prefix + keys.event_key(self.conversation_id, seq) else None
 
 
 def _require_entry(slot: EntryOrError) -> Entry:

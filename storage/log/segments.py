@@ -9,11 +9,12 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import accumulate, pairwise
 
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry
+from perdure.storage.errors import Damaged
 from perdure.storage.keys import SEGMENTS, TAIL, segment_key
 from perdure.storage.log.lineage import Holder
 from perdure.storage.store import Store, list_keys
@@ -22,14 +23,6 @@ SEGMENT_SIZE = 1000
 """Slots of a segment; one that begins or ends in between has fewer."""
 
 _RANGE = re.compile(r"segments/([0-9]{6})-([0-9]{6,7})\.jsonl")
-
-
-@dataclass(frozen=True)
-class Segment:
-    """The bodies of the slots from `first` on, checked against the hashes in the head."""
-
-    first: int
-    bodies: tuple[bytes, ...]
 
 
 class _Head(Frozen):
@@ -65,15 +58,17 @@ def encode_segment(entries: Sequence[Entry]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def decode_segment(body: bytes) -> Segment:
-    """Decode a segment. Raises ValueError if any of it is not what was written."""
+def decode_segment(first: int, end: int, body: bytes) -> list[bytes]:
+    """Return the bodies of these slots. Raises ValueError if any of it is not what was written."""
     line, _, rest = body.partition(b"\n")
     head = _Head.model_validate_json(line)
     ends = accumulate((size + 1 for size in head.sizes), initial=0)
-    bodies = tuple(rest[start : end - 1] for start, end in pairwise(ends))
+    bodies = [rest[start : stop - 1] for start, stop in pairwise(ends)]
     if len(rest) != sum(head.sizes) + len(bodies) or tuple(map(hash_body, bodies)) != head.shas:
         raise ValueError("the bodies are not those that the head tells of")
-    return Segment(head.first, bodies)
+    if (head.first, len(bodies)) != (first, end - first):
+        raise ValueError("the bodies are those of other slots")
+    return bodies
 
 
 def hash_body(body: bytes) -> str:
@@ -88,23 +83,44 @@ async def list_ranges(store: Store, holder: Holder) -> list[tuple[int, int]]:
     return sorted((int(match[1]), int(match[2])) for match in matches if match)
 
 
-async def read_segment(store: Store, holder: Holder, first: int, end: int) -> Segment | None:
-    """Read the segment of these slots; None if it is missing or damaged."""
+async def read_segment(store: Store, holder: Holder, first: int, end: int) -> list[bytes]:
+    """Read the bodies in the segment of these slots; none if it is missing or damaged."""
     body = await store.read(holder.prefix + segment_key(first, end))
-    try:
-        segment = None if body is None else decode_segment(body)
-    except ValueError:
-        return None
-    fits = segment is not None and (segment.first, len(segment.bodies)) == (first, end - first)
-    return segment if fits else None
+    with suppress(ValueError):
+        return decode_segment(first, end, body or b"")
+    return []
 
 
-async def find_segment(store: Store, holder: Holder, seq: int) -> Segment | None:
-    """Read a whole segment that holds slot `seq`; None if there is none."""
+async def read_from_segment(store: Store, holder: Holder, seq: int) -> list[bytes]:
+    """Read the bodies from slot `seq` on in a whole segment; none if none has that slot."""
     for first, end in await list_ranges(store, holder):
-        if first <= seq < end and (segment := await read_segment(store, holder, first, end)):
-            return segment
-    return None
+        if first <= seq < end and (bodies := await read_segment(store, holder, first, end)):
+            return bodies[seq - first :]
+    return []
+
+
+async def copy_segment(store: Store, holder: Holder, tail: Tail, entries: Sequence[Entry]) -> Tail:
+    """Write the entries, which the tail begins with, as a segment; return the tail behind it.
+
+    Raises Damaged for a slot altered since the tail was written: it must not be copied.
+    """
+    for entry, sha in zip(entries, tail.shas, strict=False):
+        if entry.sha != sha:
+            raise Damaged(entry.seq, holder.key(entry.seq))
+    end = tail.first + len(entries)
+    await store.create(holder.prefix + segment_key(tail.first, end), encode_segment(entries))
+    tail = Tail(first=end, shas=tail.shas[len(entries) :])
+    await write_tail(store, holder, tail)
+    return tail
+
+
+async def load_tail(store: Store, holder: Holder) -> Tail:
+    """Read the tail; if it was lost, begin a new one behind the last segment."""
+    with suppress(ValueError):
+        if tail := await read_tail(store, holder):
+            return tail
+    ends = [end for _, end in await list_ranges(store, holder)]
+    return Tail(first=max([holder.first, *ends]))
 
 
 async def read_tail(store: Store, holder: Holder) -> Tail | None:

@@ -4,10 +4,10 @@ from pydantic import ValidationError
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
-from perdure.events.agent_text import agent_text
 from perdure.events.entry import Entry
+from perdure.events.event import agent_text
 from perdure.events.projection import summarize
-from perdure.storage.errors import Damaged, Missing
+from perdure.storage.errors import BadSlot, Missing
 from perdure.storage.keys import LAST_SEQ
 from perdure.storage.log.reader import LogReader
 
@@ -27,7 +27,7 @@ async def read_state(log: LogReader, before_run: str | None = None) -> State:
     return fold(state, [summarize(entry) for entry in entries if entry.seq < upto])
 
 
-async def read_state_until_damage(log: LogReader) -> tuple[State, Missing | Damaged | None]:
+async def read_state_until_damage(log: LogReader) -> tuple[State, BadSlot | None]:
     """Fold the log up to the first slot that cannot be read; return the error of that slot.
 
     Slots behind the cached state are counted, not read.
@@ -54,9 +54,8 @@ async def read_state_at(log: LogReader, end: int) -> State:
 
 async def load_cached_state(log: LogReader) -> State:
     """Load the cached state; an empty one if it is lost or of another version."""
-    body = await log.load_state()
     try:
-        state = State.model_validate_json(body) if body is not None else State()
+        state = State.model_validate_json(await log.load_state() or b"")
     except ValidationError:
         return State()
     return state if 0 <= state.next_seq <= LAST_SEQ + 1 else State()

@@ -3,7 +3,7 @@
 from pydantic import ValidationError
 
 from perdure.events.base import Timestamp, Tolerant
-from perdure.storage.keys import TROUBLE, conversation_prefix
+from perdure.storage.keys import TROUBLE
 from perdure.storage.log.reader import LogReader
 
 
@@ -18,7 +18,7 @@ class TroubleRecord(Tolerant):
 async def save_trouble(log: LogReader, sentence: str | None, at: str) -> None:
     """Save the sentence, or None once the trouble is over. Raises StoreError."""
     record = TroubleRecord(sentence=sentence, end=await log.end(), at=at)
-    await log.store.replace(_key(log), record.model_dump_json().encode())
+    await log.store.replace(log.prefix + TROUBLE, record.model_dump_json().encode())
 
 
 async def load_trouble(log: LogReader, end: int) -> str | None:
@@ -26,13 +26,9 @@ async def load_trouble(log: LogReader, end: int) -> str | None:
 
     Raises StoreError.
     """
-    body = await log.store.read(_key(log))
+    body = await log.store.read(log.prefix + TROUBLE)
     try:
-        record = TroubleRecord.model_validate_json(body) if body is not None else None
+        record = TroubleRecord.model_validate_json(body or b"")
     except ValidationError:
         return None
-    return record.sentence if record and record.end == end else None
-
-
-def _key(log: LogReader) -> str:
-    return conversation_prefix(log.user_id, log.conversation_id) + TROUBLE
+    return record.sentence if record.end == end else None

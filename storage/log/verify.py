@@ -1,9 +1,7 @@
 """Verification that everything stored of a conversation is what was written."""
 
-import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from time import monotonic
 
 from perdure.agent.loop.evolve import evolve
@@ -13,7 +11,7 @@ from perdure.storage.errors import Altered, Damaged, Missing
 from perdure.storage.keys import FORK, RESPONSES, STATE, TAIL
 from perdure.storage.log.fork import forked_seqs
 from perdure.storage.log.inspection import Finding, Inspector
-from perdure.storage.log.lineage import Holder, Lineage, read_fork
+from perdure.storage.log.lineage import Lineage, find_holder, read_fork
 from perdure.storage.log.reader import LogReader
 from perdure.storage.log.segments import SEGMENT_SIZE, list_ranges, read_tail
 from perdure.storage.log.state import load_cached_state
@@ -27,15 +25,6 @@ QUICK_CHECK_SECONDS = 5.0
 
 ReportProgress = Callable[[int, int], None]
 """A callback with the number of slots checked so far, and of all slots."""
-
-
-@dataclass(frozen=True)
-class RunningHash:
-    """The running hash over the first `end` events, as the object at `key` has it."""
-
-    end: int
-    sha: str
-    key: str
 
 
 async def verify(
@@ -52,13 +41,12 @@ async def verify(
     except Altered as error:
         yield Finding("beside", error.key, "it cannot be told what the conversation is a fork of")
         return
-    expected_end, findings = await _inspect_caches(fresh, lineage)
+    expected_end, findings = await _inspect_caches(fresh)
     stored = await fresh.end()  # read last: the caches speak of earlier writes
     for finding in findings:
         yield finding
-    async for finding in _verify_slots(
-        fresh, max(expected_end, known_end, stored), stored, progress
-    ):
+    end = max(expected_end, known_end, stored)
+    async for finding in _verify_slots(fresh, end, stored, progress):
         yield finding
     async for finding in _verify_responses(fresh, lineage):
         yield finding
@@ -71,7 +59,7 @@ async def check_integrity(log: LogReader) -> None:
     """
     fresh = LogReader(log.store, log.user_id, log.conversation_id)
     lineage = await fresh.lineage()
-    expected_end, _ = await _inspect_caches(fresh, lineage)
+    expected_end, _ = await _inspect_caches(fresh)
     stored = await fresh.end()  # read last: the caches speak of earlier writes
     if (gap := await fresh.find_gap()) is not None or expected_end > stored:
         seq = stored if gap is None else gap
@@ -89,9 +77,9 @@ async def check_integrity(log: LogReader) -> None:
             return
 
 
-async def _inspect_caches(log: LogReader, lineage: Lineage) -> tuple[int, list[Finding]]:
+async def _inspect_caches(log: LogReader) -> tuple[int, list[Finding]]:
     """Return how many slots the objects beside the events imply, and the objects' faults."""
-    holder = lineage[0]
+    holder = (await log.lineage())[0]
     state = await load_cached_state(log)
     ends = [state.next_seq, *(end for _, end in await list_ranges(log.store, holder))]
     ends += [at + 1 for at in await forked_seqs(log)]
@@ -103,25 +91,23 @@ async def _inspect_caches(log: LogReader, lineage: Lineage) -> tuple[int, list[F
         detail = "the hashes of the newest events are damaged: delete it; it is made anew"
         findings.append(Finding("beside", holder.prefix + TAIL, detail))
     if state.next_seq == 0:
-        findings.append(await _describe_missing_state(log, holder, max(ends)))
+        findings.append(await _describe_missing_state(log, max(ends)))
     return max(ends), findings
 
 
-async def _describe_missing_state(log: LogReader, holder: Holder, known_end: int) -> Finding:
-    key = holder.prefix + STATE
+async def _describe_missing_state(log: LogReader, known_end: int) -> Finding:
+    key = log.prefix + STATE
     body = await log.load_state()
-    if body is not None and not _is_json(body):
+    try:
+        is_readable = body is None or isinstance(json.loads(body), dict)
+    except ValueError:
+        is_readable = False
+    if not is_readable:
         detail = "the kept state cannot be read: delete it; it is made anew from the events"
         return Finding("beside", key, detail)
     reason = "there is no kept state" if body is None else "the kept state is another version's"
     detail = f"{reason}; other objects tell of {known_end} events"
     return Finding("note", key, f"{detail}: whether later ones were cut off cannot be told")
-
-
-def _is_json(body: bytes) -> bool:
-    with contextlib.suppress(ValueError):
-        return isinstance(json.loads(body), dict)
-    return False
 
 
 async def _verify_slots(
@@ -144,50 +130,40 @@ async def _verify_slots(
             # Without the original hash of a slot no later running hash is known.
             if slot.seq in bad and slot.seq not in page.expected:
                 state = None
-            state = state and evolve(state, _bare_digest(slot.seq, sha))
-            for running in hashes:
-                if state is not None and running.end == slot.seq + 1 and running.sha != state.sha:
-                    yield Finding("beside", running.key, _describe_mismatch(running))
+            # No more of the event than the running hash needs.
+            bare = EventSummary(seq=slot.seq, kind="", source="", fingerprint="", tokens=0, sha=sha)
+            state = state and evolve(state, bare)
+            for end_of_hash, running_sha, key in hashes:
+                if state and end_of_hash == slot.seq + 1 and running_sha != state.sha:
+                    detail = (
+                        f"its running hash is not that of the first {end_of_hash} events: it was "
+                        "altered, or one of them that has no checksum was"
+                    )
+                    yield Finding("beside", key, detail)
         progress(min(first + SEGMENT_SIZE, end), end)
 
 
-def _describe_mismatch(running: RunningHash) -> str:
-    return (
-        f"its running hash is not that of the first {running.end} events: it was altered, or one "
-        "of them that has no checksum was"
-    )
-
-
-def _bare_digest(seq: int, sha: str) -> EventSummary:
-    """Build a digest with no more than the running hash needs."""
-    return EventSummary(seq=seq, kind="", source="", fingerprint="", tokens=0, sha=sha)
-
-
-async def _load_running_hashes(log: LogReader) -> list[RunningHash]:
-    lineage = await log.lineage()
+async def _load_running_hashes(log: LogReader) -> list[tuple[int, str, str]]:
+    """Load numbers of events, the running hash over so many, and the key of what has it."""
     state = await load_cached_state(log)
-    hashes = [RunningHash(state.next_seq, state.sha, lineage[0].prefix + STATE)]
-    for holder in lineage[:-1]:
+    hashes = [(state.next_seq, state.sha, log.prefix + STATE)]
+    for holder in (await log.lineage())[:-1]:
         fork = await read_fork(log.store, holder.prefix)
         assert fork is not None, "all but the last of a lineage are forks"
-        hashes.append(RunningHash(fork.at + 1, fork.sha, holder.prefix + FORK))
+        hashes.append((fork.at + 1, fork.sha, holder.prefix + FORK))
     return hashes
 
 
 async def _verify_responses(log: LogReader, lineage: Lineage) -> AsyncIterator[Finding]:
     """Yield each recorded completion that cannot be read."""
-    fork_end: int | None = None
     for holder in lineage:
         prefix = holder.prefix + RESPONSES
         async for key in list_keys(log.store, prefix):
             digits = key.removeprefix(prefix).removesuffix(".json")
-            if not digits.isdecimal() or not holder.first <= int(digits) < (
-                fork_end or int(digits) + 1
-            ):
+            if not digits.isdecimal() or find_holder(lineage, int(digits)) != holder:
                 continue
             try:
                 await log.read_response(int(digits))
             except Damaged as error:
                 detail = "the recorded answer of the model cannot be read"
                 yield Finding("response", key, detail, error.seq)
-        fork_end = holder.first

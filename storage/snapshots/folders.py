@@ -3,12 +3,20 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+PARALLEL_PACKS = 4
+"""Packs that are moved at the same time; each has up to 8 MiB."""
+
+P = ParamSpec("P")
+Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 class FolderWalker:
@@ -41,12 +49,16 @@ class FolderWalker:
 
 
 @contextmanager
-def open_folder(root: Path) -> Iterator[int]:
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+def open_path(path: str | Path, flags: int, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600, dir_fd=parent)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def open_folder(root: Path) -> AbstractContextManager[int]:
+    return open_path(root, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def remove_tree(folder: Path, *, ignore_errors: bool = False) -> None:
@@ -64,10 +76,6 @@ def make_writable(folder: Path) -> None:
         folder.chmod(folder.stat().st_mode & 0o7777 | 0o700)
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
 async def to_thread_shielded(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `work` in a thread as `asyncio.to_thread` does; a cancelled caller waits for its end."""
     task = asyncio.create_task(asyncio.to_thread(work, *args, **kwargs))
@@ -82,3 +90,21 @@ async def to_thread_shielded(work: Callable[P, T], *args: P.args, **kwargs: P.kw
         if not task.cancelled():
             task.exception()  # retrieved, so that asyncio does not warn
         raise
+
+
+async def run_ahead(
+    work: Callable[[Item], Coroutine[Any, Any, T]], items: Iterator[Item]
+) -> AsyncGenerator[T, None]:
+    """Yield `work` of each item, in order, while later ones run and a thread makes more items."""
+    tasks: deque[asyncio.Task[T]] = deque()
+    try:
+        while (item := await to_thread_shielded(next, items, None)) is not None:
+            tasks.append(asyncio.create_task(work(item)))
+            if len(tasks) >= PARALLEL_PACKS:
+                yield await tasks.popleft()
+        while tasks:
+            yield await tasks.popleft()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,8 +1,7 @@
 """The manifest of a snapshot: a whole tree, or its difference from that of a base."""
 
 import zlib
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from pydantic import AfterValidator, Field
@@ -14,33 +13,23 @@ from perdure.storage.snapshots.tree import (
     File,
     Folder,
     Hardlink,
-    PieceLocation,
-    PieceLocations,
+    Location,
+    Locations,
     Skipped,
     Symlink,
     Tree,
-    TreeEntry,
 )
 from perdure.storage.store import check_key
 
-E = TypeVar("E", bound=TreeEntry)
-
-MAX_MANIFEST_BYTES = 256 << 20
-"""Bytes of an unpacked manifest."""
+MAX_MANIFEST_BYTES = 256 << 20  # unpacked
 
 PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
-
-
-def _key(text: str) -> str:
-    check_key(text)
-    return text
-
 
 Sha: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Pack: TypeAlias = Annotated[
     str,
     Field(pattern=r"^users/[^/]+/conversations/[0-9a-f-]{36}/workspace/packs/[0-9a-f]{64}$"),
-    AfterValidator(_key),
+    AfterValidator(check_key),
 ]
 Mode: TypeAlias = Annotated[int, Field(ge=0, le=MODE_BITS)]
 Mtime: TypeAlias = Annotated[int, Field(ge=-(10**27), le=10**27)]
@@ -68,72 +57,45 @@ class Manifest(Frozen):
     gone: tuple[Path, ...]
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A loaded snapshot: its tree, and the locations of at least its pieces.
-
-    `base` is the key of the manifest that a later delta refers to: its own, or that of its base.
-    """
-
-    key: str
-    tree: Tree
-    locations: PieceLocations
-    base: str
-    delta_entries: int
-
-
 def encode_manifest(
     entries: Tree,
-    locations: PieceLocations,
+    locations: Locations,
     base: str | None = None,
     spent: int = 0,
     gone: tuple[str, ...] = (),
 ) -> bytes:
     """Encode a manifest: equal trees make equal bytes."""
-    shas = _piece_shas(entries)
+    files = [entry for entry in entries.values() if isinstance(entry, File)]
+    shas = list(dict.fromkeys(sha for file in files for sha in file.pieces))
     packs = list(dict.fromkeys(locations[sha].pack for sha in shas))
-    pack_indices = {pack: index for index, pack in enumerate(packs)}
-    piece_indices = {sha: index for index, sha in enumerate(shas)}
+    index = {name: position for names in (packs, shas) for position, name in enumerate(names)}
+    places = ((sha, locations[sha]) for sha in shas)
     manifest = Manifest.model_construct(
         base=base,
         spent=spent,
         packs=tuple(packs),
-        pieces=tuple(
-            (sha, pack_indices[(piece := locations[sha]).pack], piece.offset, piece.length)
-            for sha in shas
-        ),
-        folders={_quote(path): (e.mode, e.mtime) for path, e in _entries_of_kind(entries, Folder)},
-        files={
-            _quote(path): (
-                e.mode,
-                e.mtime,
-                e.size,
-                e.torn,
-                tuple(piece_indices[p] for p in e.pieces),
-            )
-            for path, e in _entries_of_kind(entries, File)
-        },
-        symlinks={
-            _quote(path): (_quote(e.target), e.mtime)
-            for path, e in _entries_of_kind(entries, Symlink)
-        },
-        hardlinks={
-            _quote(path): _quote(e.target) for path, e in _entries_of_kind(entries, Hardlink)
-        },
-        skipped={_quote(path): e.reason for path, e in _entries_of_kind(entries, Skipped)},
+        pieces=tuple((sha, index[at.pack], at.offset, at.length) for sha, at in places),
+        folders={},
+        files={},
+        symlinks={},
+        hardlinks={},
+        skipped={},
         gone=tuple(map(_quote, gone)),
     )
+    for path, entry in entries.items():
+        name = _quote(path)
+        match entry:
+            case Folder():
+                manifest.folders[name] = entry.mode, entry.mtime
+            case File(mode, mtime, size, pieces, torn):
+                manifest.files[name] = mode, mtime, size, torn, tuple(index[p] for p in pieces)
+            case Symlink():
+                manifest.symlinks[name] = _quote(entry.target), entry.mtime
+            case Hardlink():
+                manifest.hardlinks[name] = _quote(entry.target)
+            case Skipped():
+                manifest.skipped[name] = entry.reason
     return zlib.compress(manifest.model_dump_json().encode())
-
-
-def _piece_shas(entries: Tree) -> list[str]:
-    return list(
-        dict.fromkeys(sha for _, file in _entries_of_kind(entries, File) for sha in file.pieces)
-    )
-
-
-def _entries_of_kind(entries: Tree, kind: type[E]) -> list[tuple[str, E]]:
-    return [(path, entry) for path, entry in entries.items() if isinstance(entry, kind)]
 
 
 def parse_manifest(body: bytes) -> Manifest:
@@ -141,39 +103,20 @@ def parse_manifest(body: bytes) -> Manifest:
     return Manifest.model_validate_json(inflate(body, MAX_MANIFEST_BYTES))
 
 
-def decode_entries(manifest: Manifest) -> tuple[Tree, PieceLocations]:
+def decode_entries(manifest: Manifest) -> tuple[Tree, Locations]:
     """Build tree and locations. Raises ValueError if a reference has no target."""
-    locations = {
-        sha: PieceLocation(_lookup(manifest.packs, pack), *rest)
-        for sha, pack, *rest in manifest.pieces
-    }
     shas = tuple(sha for sha, *_ in manifest.pieces)
-    tree: dict[str, TreeEntry] = {}
-    tree |= {_unquote(path): Folder(*fields) for path, fields in manifest.folders.items()}
-    for path, (mode, mtime, size, torn, pieces) in manifest.files.items():
-        tree[_unquote(path)] = File(
-            mode, mtime, size, tuple(_lookup(shas, index) for index in pieces), torn
-        )
+    tree: Tree = {unquote(path): Folder(*fields) for path, fields in manifest.folders.items()}
+    for path, (mode, mtime, size, torn, indices) in manifest.files.items():
+        pieces = tuple(_lookup(shas, index) for index in indices)
+        tree[unquote(path)] = File(mode, mtime, size, pieces, torn)
     for path, (target, mtime) in manifest.symlinks.items():
-        tree[_unquote(path)] = Symlink(_unquote(target), mtime)
-    tree |= {_unquote(path): Hardlink(_unquote(to)) for path, to in manifest.hardlinks.items()}
-    tree |= {_unquote(path): Skipped(why) for path, why in manifest.skipped.items()}
-    return tree, locations
-
-
-def build_snapshot(key: str, manifest: Manifest, base: Snapshot | None) -> Snapshot:
-    """Build the snapshot of the manifest at `key`, given the base that it names.
-
-    Raises ValueError if a reference has no target.
-    """
-    tree, locations = decode_entries(manifest)
-    if base is None:
-        return Snapshot(key, tree, locations, key, manifest.spent)
-    gone = set(map(_unquote, manifest.gone))
-    inherited = {path: entry for path, entry in base.tree.items() if path not in gone}
-    return Snapshot(
-        key, inherited | tree, {**base.locations, **locations}, base.key, manifest.spent
-    )
+        tree[unquote(path)] = Symlink(unquote(target), mtime)
+    tree |= {unquote(path): Hardlink(unquote(to)) for path, to in manifest.hardlinks.items()}
+    tree |= {unquote(path): Skipped(why) for path, why in manifest.skipped.items()}
+    return tree, {
+        sha: Location(_lookup(manifest.packs, pack), *span) for sha, pack, *span in manifest.pieces
+    }
 
 
 def _lookup(items: tuple[str, ...], index: int) -> str:
@@ -186,5 +129,5 @@ def _quote(text: str) -> str:
     return quote_from_bytes(text.encode("utf-8", "surrogateescape"), PRINTABLE)
 
 
-def _unquote(text: str) -> str:
+def unquote(text: str) -> str:
     return unquote_to_bytes(text).decode("utf-8", "surrogateescape")

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from uuid import uuid4
 
 from perdure.storage.errors import StoreRefused, WorkspaceBusy
+from perdure.storage.snapshots.folders import open_path
 
 LOCK_POLL_INTERVAL = 0.02
 LOCK_TIMEOUT = 30.0
@@ -52,13 +53,12 @@ def read_mark(folder: Path) -> Mark:
     try:
         fields = json.loads(_sidecar(folder, "json").read_bytes())
         inode = folder.stat().st_ino
-        if (fields["boot"], fields["root"]) != (_boot_id(), inode):
-            return Mark()
-        return Mark(
-            fields["at"], inode, {path: tuple(stamp) for path, stamp in fields["seen"].items()}
-        )
+        if (fields["boot"], fields["root"]) == (_boot_id(), inode):
+            stamps = {path: tuple(stamp) for path, stamp in fields["seen"].items()}
+            return Mark(fields["at"], inode, stamps)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return Mark()
+        pass  # it was lost, and only saves work
+    return Mark()
 
 
 def write_mark(folder: Path, mark: Mark) -> None:
@@ -95,13 +95,15 @@ def file_system_time(folder: Path) -> int:
 @asynccontextmanager
 async def folder_lock(folder: Path) -> AsyncIterator[None]:
     """Lock the folder for one process at a time; a process that dies releases it."""
-    _make_private(_sidecar(folder, "lock").parent)
-    descriptor = os.open(_sidecar(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    lock = _sidecar(folder, "lock")
+    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if lock.parent.is_symlink() or lock.parent.stat().st_uid != os.geteuid():
+        raise StoreRefused(
+            f"{lock.parent} is another's: remove it, or let the workspace lie elsewhere."
+        )
+    with open_path(lock, os.O_RDWR | os.O_CREAT) as descriptor:
         await acquire_lock(descriptor, folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 async def acquire_lock(descriptor: int, folder: Path) -> None:
@@ -115,12 +117,6 @@ async def acquire_lock(descriptor: int, folder: Path) -> None:
             f"Another process has been at work on {folder} for {LOCK_TIMEOUT:g} s: where it is "
             "frozen, its operator ends it."
         ) from None
-
-
-def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise StoreRefused(f"{folder} is another's: remove it, or let the workspace lie elsewhere.")
 
 
 def _try_lock(descriptor: int) -> bool:

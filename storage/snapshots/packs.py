@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perdure.storage.snapshots.tree import PieceLocation, PieceLocations
+from perdure.storage.snapshots.tree import Location, Locations
 
 MAX_PIECE_BYTES = 4 << 20
 """Bytes of a file that are stored as one piece: a change in a large file costs as many."""
@@ -14,11 +14,8 @@ MAX_PIECE_BYTES = 4 << 20
 MAX_PACK_BYTES = 2 * MAX_PIECE_BYTES
 """Bytes of an unpacked pack: each but the last is at least half as large."""
 
-THIN_PACK_BYTES = MAX_PACK_BYTES // 4
-"""A pack with fewer bytes in use is expensive to restore."""
-
+THIN_PACK_BYTES = MAX_PACK_BYTES // 4  # a pack with fewer in use is expensive to restore
 MAX_THIN_PACKS = 16
-
 COMPRESSION_SAMPLE_BYTES = 64 << 10
 MAX_COMPRESSION_RATIO = 0.95
 """Bytes that do not compress below this are stored as they are: pictures, archives."""
@@ -33,9 +30,9 @@ class Pack:
 class Packer:
     """Gathers pieces that are not stored yet; the caller takes packs away as they fill."""
 
-    def __init__(self, prefix: str, stored: PieceLocations) -> None:
+    def __init__(self, prefix: str, stored: Locations) -> None:
         self.locations = dict(stored)
-        self._prefix = prefix
+        self.prefix = prefix
         self._raw = bytearray()
         self._pending: dict[str, tuple[int, int]] = {}
         self._full: list[Pack] = []
@@ -55,12 +52,11 @@ class Packer:
         """Make a pack of the pieces that wait for others."""
         if not self._raw:
             return
-        body = deflate(self._raw)
-        key = f"{self._prefix}workspace/packs/{hashlib.sha256(body).hexdigest()}"
-        self.locations |= {sha: PieceLocation(key, *span) for sha, span in self._pending.items()}
+        body = _deflate(self._raw)
+        key = f"{self.prefix}workspace/packs/{hashlib.sha256(body).hexdigest()}"
+        self.locations |= {sha: Location(key, *span) for sha, span in self._pending.items()}
         self._full.append(Pack(key, body))
-        self._raw = bytearray()
-        self._pending = {}
+        self._raw, self._pending = bytearray(), {}
 
     def take_packs(self) -> list[Pack]:
         packs, self._full = self._full, []
@@ -70,14 +66,13 @@ class Packer:
         """Pack these pieces anew, given the bytes of the pack they are in."""
         raw = inflate(body, MAX_PACK_BYTES)
         for sha in shas:
-            location = self.locations.pop(sha)
-            self.add(raw[location.offset : location.offset + location.length])
+            self.add(self.locations.pop(sha).cut(raw))
 
 
-def find_thin_packs(locations: PieceLocations) -> list[str]:
+def find_thin_packs(locations: Locations) -> list[str]:
     """List the packs to be gathered into fewer; none, as long as there are not many of them.
 
-    `live` has the locations of the pieces in use.
+    `locations` has those of the pieces in use.
     """
     used: Counter[str] = Counter()
     for location in locations.values():
@@ -86,7 +81,7 @@ def find_thin_packs(locations: PieceLocations) -> list[str]:
     return packs if len(packs) > MAX_THIN_PACKS else []
 
 
-def deflate(raw: bytes | bytearray) -> bytes:
+def _deflate(raw: bytearray) -> bytes:
     sample = bytes(raw[:COMPRESSION_SAMPLE_BYTES])
     worth = len(zlib.compress(sample, 1)) < MAX_COMPRESSION_RATIO * len(sample)
     return zlib.compress(raw, 1 if worth else 0)

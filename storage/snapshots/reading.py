@@ -5,11 +5,12 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeAlias
 
 from perdure.storage.errors import TooLarge
-from perdure.storage.snapshots.folders import FOLDER_FLAGS, FolderWalker
+from perdure.storage.snapshots.folders import FOLDER_FLAGS, FolderWalker, open_path
 from perdure.storage.snapshots.mark import FileStamps
 from perdure.storage.snapshots.packs import MAX_PIECE_BYTES, Pack, Packer
 from perdure.storage.snapshots.tree import (
@@ -57,7 +58,7 @@ def scan(root: int, limits: SnapshotLimits) -> list[ScannedEntry]:
     Raises TooLarge.
     """
     status = os.fstat(root)
-    scanned = [ScannedEntry("", status, Folder(status.st_mode & MODE_BITS, status.st_mtime_ns))]
+    scanned = [ScannedEntry("", status, _make_folder(status))]
     total = 0
     for item in _scan_contents(root, "", 1, status.st_dev):
         scanned.append(item)
@@ -86,49 +87,48 @@ def _check_limits(item: ScannedEntry, entries: int, total: int, limits: Snapshot
         )
 
 
+def _skip(error: OSError) -> Skipped | None:
+    """Build the entry of a path that cannot be read; None if it is gone. Raises other errors."""
+    if error.errno in UNREADABLE_ERRNOS:
+        return Skipped(f"it cannot be read: {error.strerror}")
+    if error.errno not in GONE_ERRNOS:
+        raise error
+    return None
+
+
 def _scan_contents(folder: int, start: str, depth: int, device: int) -> Iterator[ScannedEntry]:
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
     for name in names:
         path = start + name
         try:
-            yield from _scan_name(folder, name, path, depth, device)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                yield from _scan_folder(folder, name, path, depth, device)
+            else:
+                yield ScannedEntry(path, status, _make_entry(folder, name, status))
         except OSError as error:
-            if error.errno in UNREADABLE_ERRNOS:
-                skipped = Skipped(f"it cannot be read: {error.strerror}")
+            if skipped := _skip(error):
                 yield ScannedEntry(path, os.fstat(folder), skipped)
-            elif error.errno not in GONE_ERRNOS:
-                raise
-
-
-def _scan_name(
-    folder: int, name: str, path: str, depth: int, device: int
-) -> Iterator[ScannedEntry]:
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if stat.S_ISDIR(status.st_mode):
-        yield from _scan_folder(folder, name, ScannedEntry(path, status), depth, device)
-    else:
-        yield ScannedEntry(path, status, _make_entry(folder, name, status))
 
 
 def _scan_folder(
-    parent: int, name: str, scanned: ScannedEntry, depth: int, device: int
+    parent: int, name: str, path: str, depth: int, device: int
 ) -> Iterator[ScannedEntry]:
     if depth > MAX_DEPTH:
-        yield ScannedEntry(scanned.path, scanned.stat, Skipped("it is too deep"))
+        yield ScannedEntry(path, os.fstat(parent), Skipped("it is too deep"))
         return
-    descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-    try:
+    with open_path(name, FOLDER_FLAGS, parent) as descriptor:
         status = os.fstat(descriptor)
         if status.st_dev != device:
-            yield ScannedEntry(scanned.path, status, Skipped("it is on another file system"))
+            yield ScannedEntry(path, status, Skipped("it is on another file system"))
             return
-        yield ScannedEntry(
-            scanned.path, status, Folder(status.st_mode & MODE_BITS, status.st_mtime_ns)
-        )
-        yield from _scan_contents(descriptor, f"{scanned.path}/", depth + 1, device)
-    finally:
-        os.close(descriptor)
+        yield ScannedEntry(path, status, _make_folder(status))
+        yield from _scan_contents(descriptor, f"{path}/", depth + 1, device)
+
+
+def _make_folder(status: os.stat_result) -> Folder:
+    return Folder(status.st_mode & MODE_BITS, status.st_mtime_ns)
 
 
 def _make_entry(folder: int, name: str, status: os.stat_result) -> TreeEntry | None:
@@ -145,6 +145,11 @@ SECRET_OVERLAP_BYTES = 64 * 1024
 FindSecrets: TypeAlias = Callable[[bytes], set[str]]
 """A function that returns the names of the secrets whose values are in some bytes."""
 
+
+def find_no_secrets(_: bytes) -> set[str]:
+    return set()
+
+
 READ_ATTEMPTS = 3
 """Attempts at reading a file that changes meanwhile; the last one is kept as it is."""
 
@@ -156,39 +161,30 @@ class _SecretFound(Exception):
     """A file holds a secret; the text is why it is left out."""
 
 
+@dataclass
 class TreeReader:
     """Turns a scan into a `tree`, and `stamps` each file that it reads.
 
-    `old` and `stamps` are those of the last snapshot. A file with a ctime from `now` on could
+    `old` and `old_stamps` are those of the last snapshot. A file with a ctime from `now` on could
     change without getting another one, so it is read again next time. A file that holds a secret is
     left out, and named.
     """
 
-    def __init__(
-        self,
-        root: int,
-        scanned: list[ScannedEntry],
-        old: Tree,
-        stamps: FileStamps,
-        packer: Packer,
-        now: int,
-        secrets: FindSecrets | None = None,
-    ) -> None:
-        self.tree: Tree = {}
-        self.stamps: FileStamps = {}
-        self._holders: dict[tuple[int, int], str] = {}
-        self._root = root
-        self._scanned = scanned
-        self._old = old
-        self._old_stamps = stamps
-        self._packer = packer
-        self._now = now
-        self._secrets = secrets
+    root: int
+    scanned: list[ScannedEntry]
+    old: Tree
+    old_stamps: FileStamps
+    packer: Packer
+    now: int
+    secrets: FindSecrets = find_no_secrets
+    tree: Tree = field(default_factory=dict)
+    stamps: FileStamps = field(default_factory=dict)
+    _holders: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def read_packs(self) -> Generator[Pack, None, None]:
         """Read the changed files; yield the packs as they fill."""
-        with closing(FolderWalker(self._root)) as walker:
-            for scanned in self._scanned:
+        with closing(FolderWalker(self.root)) as walker:
+            for scanned in self.scanned:
                 holder = self._holders.get((scanned.stat.st_dev, scanned.stat.st_ino))
                 if scanned.entry is not None:
                     self.tree[scanned.path] = scanned.entry
@@ -200,15 +196,12 @@ class TreeReader:
                     yield from self._read(walker, scanned.path)
 
     def _unchanged(self, scanned: ScannedEntry) -> File | None:
-        old, status = self._old.get(scanned.path), scanned.stat
-        if (
-            isinstance(old, File)
-            and self._old_stamps.get(scanned.path) == (status.st_ino, status.st_ctime_ns)
-            and (old.size, old.mtime, old.mode)
-            == (status.st_size, status.st_mtime_ns, mode_of(status))
-        ):
-            return old
-        return None
+        old, status = self.old.get(scanned.path), scanned.stat
+        stamp = (status.st_ino, status.st_ctime_ns)
+        if not isinstance(old, File) or self.old_stamps.get(scanned.path) != stamp:
+            return None
+        same = File(_mode(status), status.st_mtime_ns, status.st_size, old.pieces)
+        return old if old == same else None
 
     def _read(self, walker: FolderWalker, path: str) -> Iterator[Pack]:
         try:
@@ -216,78 +209,55 @@ class TreeReader:
                 if (yield from self._read_once(walker, path)):
                     return
         except OSError as error:
-            if error.errno in UNREADABLE_ERRNOS:
-                self.tree[path] = Skipped(f"it cannot be read: {error.strerror}")
-            elif error.errno in GONE_ERRNOS:
-                self.tree.pop(path, None)
-            else:
-                raise
+            self.tree.pop(path, None)
+            if skipped := _skip(error):
+                self.tree[path] = skipped
         except _SecretFound as secret:
             self.tree[path] = Skipped(str(secret))
 
     def _read_once(self, walker: FolderWalker, path: str) -> Generator[Pack, None, bool]:
-        """Read a file; return whether it stood still. A later attempt replaces the bytes."""
+        """Read a file; return whether it stood still. A later attempt replaces the bytes.
+
+        Reads at most the size that the file had when it was opened: it may grow for ever.
+        """
         folder, name = walker.open_parent(path)
-        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
-        try:
+        with open_path(name, FILE_FLAGS, folder) as descriptor:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is no file any more", path)
             self._check_large_file(descriptor, before.st_size)
-            pieces, size = yield from self._read_pieces(descriptor, before.st_size)
+            pieces: list[str] = []
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                while piece := file.read(min(MAX_PIECE_BYTES, before.st_size - file.tell())):
+                    self._check_secrets(piece)  # it may have changed since the check
+                    pieces.append(self.packer.add(piece))
+                    yield from self.packer.take_packs()
+                size = file.tell()
             after = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
-        unchanged = size == after.st_size and _stat_fields(before) == _stat_fields(after)
-        file = File(mode_of(after), after.st_mtime_ns, size, tuple(pieces), torn=not unchanged)
-        self._record(path, file, after)
-        return unchanged
+        torn = size != after.st_size or _stat_fields(before) != _stat_fields(after)
+        self._record(path, File(_mode(after), after.st_mtime_ns, size, tuple(pieces), torn), after)
+        return not torn
 
     def _check_large_file(self, descriptor: int, size: int) -> None:
         """Raise _SecretFound before any of the file is uploaded."""
-        if self._secrets is not None and size > MAX_PIECE_BYTES:
-            for start in range(0, size, MAX_PIECE_BYTES):
-                self._check_secrets(
-                    os.pread(descriptor, MAX_PIECE_BYTES + SECRET_OVERLAP_BYTES, start)
-                )
+        length = MAX_PIECE_BYTES + SECRET_OVERLAP_BYTES
+        for start in range(0, size, MAX_PIECE_BYTES) if size > MAX_PIECE_BYTES else ():
+            self._check_secrets(os.pread(descriptor, length, start))
 
     def _check_secrets(self, data: bytes) -> None:
-        if self._secrets is not None and (names := self._secrets(data)):
+        if names := self.secrets(data):
             raise _SecretFound(f"it holds the value of {', '.join(sorted(names))}")
-
-    def _read_pieces(
-        self, descriptor: int, size: int
-    ) -> Generator[Pack, None, tuple[list[str], int]]:
-        """Read at most the size that the file had when it was opened: it may grow for ever."""
-        pieces: list[str] = []
-        done = 0
-        while done < size and (piece := _read_up_to(descriptor, min(MAX_PIECE_BYTES, size - done))):
-            self._check_secrets(piece)  # it may have changed since the check
-            pieces.append(self._packer.add(piece))
-            done += len(piece)
-            yield from self._packer.take_packs()
-        return pieces, done
 
     def _record(self, path: str, file: File, status: os.stat_result) -> None:
         self.tree[path] = file
         if status.st_nlink > 1:
             self._holders[status.st_dev, status.st_ino] = path
-        if status.st_ctime_ns < self._now and not file.torn:
+        if status.st_ctime_ns < self.now and not file.torn:
             self.stamps[path] = (status.st_ino, status.st_ctime_ns)
 
 
-def mode_of(file: os.stat_result) -> int:
+def _mode(file: os.stat_result) -> int:
     return file.st_mode & MODE_BITS & ~SETID_BITS
 
 
-def _read_up_to(descriptor: int, length: int) -> bytes:
-    """Read the next bytes, fewer only at the end of the file."""
-    parts = []
-    while length and (part := os.read(descriptor, length)):
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
-
-
-def _stat_fields(file: os.stat_result) -> tuple[int, int, int, int]:
-    return file.st_size, file.st_mtime_ns, file.st_ctime_ns, file.st_mode
+_stat_fields = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")

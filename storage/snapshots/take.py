@@ -1,18 +1,15 @@
 """Taking a snapshot: new pieces of the folder go to the store, and a manifest names them."""
 
-import asyncio
 import hashlib
-from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 from perdure.storage.errors import Altered, Unrestorable
-from perdure.storage.snapshots.folders import open_folder, to_thread_shielded
-from perdure.storage.snapshots.load import SnapshotCache, fetch, load
-from perdure.storage.snapshots.manifest import Snapshot, encode_manifest
+from perdure.storage.snapshots.folders import open_folder, run_ahead, to_thread_shielded
+from perdure.storage.snapshots.load import Snapshot, SnapshotCache, fetch, load
+from perdure.storage.snapshots.manifest import encode_manifest
 from perdure.storage.snapshots.mark import (
-    FileStamps,
     Mark,
     file_system_time,
     folder_lock,
@@ -20,22 +17,18 @@ from perdure.storage.snapshots.mark import (
     write_mark,
 )
 from perdure.storage.snapshots.packs import Pack, Packer, find_thin_packs
-from perdure.storage.snapshots.reading import FindSecrets, ScannedEntry, TreeReader, scan
-from perdure.storage.snapshots.tree import (
-    File,
-    PieceLocation,
-    PieceLocations,
-    SnapshotLimits,
-    Symlink,
-    Tree,
+from perdure.storage.snapshots.reading import (
+    FindSecrets,
+    ScannedEntry,
+    TreeReader,
+    find_no_secrets,
+    scan,
 )
+from perdure.storage.snapshots.tree import File, Location, Locations, SnapshotLimits, Symlink, Tree
 from perdure.storage.store import Store
 
-PARALLEL_PACKS = 4
-"""Packs that are uploaded at the same time; each has up to 8 MiB."""
-
-MAX_CHEAP_DELTA = 64
-"""Entries that deltas may repeat before a new base is worth its cost."""
+MAX_CHEAP_DELTA = 64  # entries that deltas may repeat before a new base is worth its cost
+EMPTY = Snapshot("", {}, {}, "", 0)
 
 
 async def take(
@@ -43,8 +36,8 @@ async def take(
     prefix: str,
     folder: Path,
     last: str | None,
-    memory: SnapshotCache,
-    secrets: FindSecrets | None = None,
+    cache: SnapshotCache,
+    secrets: FindSecrets = find_no_secrets,
 ) -> str | None:
     """Store a new snapshot under `prefix`; return its key, or None if nothing changed since `last`.
 
@@ -55,102 +48,69 @@ async def take(
     folder = await to_thread_shielded(folder.resolve)
     async with folder_lock(folder):
         mark = await to_thread_shielded(read_mark, folder)
-        previous = await load(store, last, memory) if last else None
-        current = previous if mark.key == last else await _try_load(store, mark.key, memory)
-        packer = Packer(prefix, {**_locations_of(current), **_locations_of(previous)})
-        tree, stamps = await _read(
-            store, folder, current.tree if current else {}, mark, packer, secrets
-        )
+        previous = await load(store, last, cache) if last else None
+        current = previous if mark.key == last else None
+        if mark.key and mark.key != last:
+            with suppress(Altered, Unrestorable):  # it only saves work
+                current = await load(store, mark.key, cache)
+        known = {**(current or EMPTY).locations, **(previous or EMPTY).locations}
+        packer = Packer(prefix, known)
+        read = await _read(store, folder, (current or EMPTY).tree, mark, packer, secrets)
         key = None
-        if previous is None or tree != previous.tree:
-            key = await _write_manifest(store, prefix, tree, previous, packer, memory)
-        new_mark = Mark(key or last, folder.stat().st_ino, stamps)
+        if previous is None or read.tree != previous.tree:
+            key = await _write_manifest(store, read.tree, previous, packer, cache)
+        new_mark = Mark(key or last, folder.stat().st_ino, read.stamps)
         if new_mark != mark:
             await to_thread_shielded(write_mark, folder, new_mark)
     return key
 
 
-async def _try_load(store: Store, key: str | None, memory: SnapshotCache) -> Snapshot | None:
-    # It only saves work.
-    with suppress(Altered, Unrestorable):
-        return await load(store, key, memory) if key else None
-    return None
-
-
-def _locations_of(snapshot: Snapshot | None) -> PieceLocations:
-    return snapshot.locations if snapshot else {}
-
-
 async def _read(
-    store: Store,
-    folder: Path,
-    old: Tree,
-    mark: Mark,
-    packer: Packer,
-    secrets: FindSecrets | None,
-) -> tuple[Tree, FileStamps]:
+    store: Store, folder: Path, old: Tree, mark: Mark, packer: Packer, secrets: FindSecrets
+) -> TreeReader:
     now = await to_thread_shielded(file_system_time, folder)
     with open_folder(folder) as root:
-        scanned = await to_thread_shielded(
-            _without_secret_names, await to_thread_shielded(scan, root, SnapshotLimits()), secrets
-        )
-        reading = TreeReader(root, scanned, old, mark.stamps, packer, now, secrets)
-        with closing(reading.read_packs()) as packs:
+        scanned = await to_thread_shielded(scan, root, SnapshotLimits())
+        scanned = await to_thread_shielded(_without_secret_names, scanned, secrets)
+        reader = TreeReader(root, scanned, old, mark.stamps, packer, now, secrets)
+        with closing(reader.read_packs()) as packs:
             await _upload(store, packs)
-    return reading.tree, reading.stamps
+    return reader
 
 
-def _without_secret_names(
-    scanned: list[ScannedEntry], secrets: FindSecrets | None
-) -> list[ScannedEntry]:
+def _without_secret_names(scanned: list[ScannedEntry], secrets: FindSecrets) -> list[ScannedEntry]:
     """Leave out paths that contain a secret themselves."""
-    if secrets is None or not secrets("\n".join(map(_name_text, scanned)).encode(errors="replace")):
+    if not secrets(b"\n".join(map(_name_text, scanned))):
         return scanned
-    return [item for item in scanned if not secrets(_name_text(item).encode(errors="replace"))]
+    return [item for item in scanned if not secrets(_name_text(item))]
 
 
-def _name_text(item: ScannedEntry) -> str:
+def _name_text(item: ScannedEntry) -> bytes:
     target = item.entry.target if isinstance(item.entry, Symlink) else ""
-    return f"{item.path}\n{target}"
+    return f"{item.path}\n{target}".encode(errors="replace")
 
 
 async def _write_manifest(
-    store: Store,
-    prefix: str,
-    tree: Tree,
-    previous: Snapshot | None,
-    packer: Packer,
-    memory: SnapshotCache,
+    store: Store, tree: Tree, previous: Snapshot | None, packer: Packer, cache: SnapshotCache
 ) -> str:
     """Upload the last packs, and then the manifest."""
-    base = await _base(store, previous, memory)
-    if base is None:
+    base = None
+    if previous and previous.delta_entries <= len(previous.tree) + MAX_CHEAP_DELTA:
+        base = await load(store, previous.base, cache)
+    else:
         await _repack_thin(store, tree, packer)
-    await _upload(store, _last_packs(packer))
+    await to_thread_shielded(packer.close)
+    await _upload(store, iter(packer.take_packs()))
     delta_entries, body = await to_thread_shielded(_encode, tree, packer.locations, base, previous)
-    key = f"{prefix}workspace/{hashlib.sha256(body).hexdigest()}"
+    key = f"{packer.prefix}workspace/{hashlib.sha256(body).hexdigest()}"
     await store.create(key, body)
-    memory.put(
-        Snapshot(
-            key,
-            tree,
-            _locations_in_use(tree, packer.locations),
-            base.key if base else key,
-            delta_entries,
-        )
-    )
+    locations = _locations_in_use(tree, packer.locations)
+    cache.put(key, Snapshot(key, tree, locations, base.key if base else key, delta_entries))
     return key
 
 
-async def _base(store: Store, previous: Snapshot | None, memory: SnapshotCache) -> Snapshot | None:
-    """Load the base; None if the deltas have become larger than a new one."""
-    if previous is None or previous.delta_entries > len(previous.tree) + MAX_CHEAP_DELTA:
-        return None
-    return await load(store, previous.base, memory)
-
-
 def _encode(
-    tree: Tree, locations: PieceLocations, base: Snapshot | None, previous: Snapshot | None
+    tree: Tree, locations: Locations, base: Snapshot | None, previous: Snapshot | None
 ) -> tuple[int, bytes]:
     if base is None or previous is None:
         return 0, encode_manifest(tree, locations)
@@ -171,27 +131,14 @@ async def _repack_thin(store: Store, tree: Tree, packer: Packer) -> None:
             await _upload(store, iter(packer.take_packs()))
 
 
-def _locations_in_use(tree: Tree, locations: PieceLocations) -> dict[str, PieceLocation]:
+def _locations_in_use(tree: Tree, locations: Locations) -> dict[str, Location]:
     files = (entry for entry in tree.values() if isinstance(entry, File))
     return {sha: locations[sha] for file in files for sha in file.pieces if sha in locations}
 
 
-def _last_packs(packer: Packer) -> Iterator[Pack]:
-    packer.close()
-    yield from packer.take_packs()
-
-
 async def _upload(store: Store, packs: Iterator[Pack]) -> None:
-    """Upload packs while a thread makes the next ones."""
-    uploads: deque[asyncio.Task[bool]] = deque()
-    try:
-        while (pack := await to_thread_shielded(next, packs, None)) is not None:
-            uploads.append(asyncio.create_task(store.create(pack.key, pack.body)))
-            if len(uploads) >= PARALLEL_PACKS:
-                await uploads.popleft()
-        while uploads:
-            await uploads.popleft()
-    finally:
-        for task in uploads:
-            task.cancel()
-        await asyncio.gather(*uploads, return_exceptions=True)
+    async def upload(pack: Pack) -> None:
+        await store.create(pack.key, pack.body)
+
+    async for _ in run_ahead(upload, packs):
+        pass

@@ -68,15 +68,18 @@ Tree: TypeAlias = dict[str, TreeEntry]
 
 
 @dataclass(frozen=True, slots=True)
-class PieceLocation:
+class Location:
     """The location of a piece in the unpacked object at the key `pack`."""
 
     pack: str
     offset: int
     length: int
 
+    def cut(self, raw: bytes) -> bytes:
+        return raw[self.offset : self.offset + self.length]
 
-PieceLocations: TypeAlias = Mapping[str, PieceLocation]
+
+Locations: TypeAlias = Mapping[str, Location]
 
 
 def sort_paths(paths: Iterable[str]) -> list[str]:
@@ -84,7 +87,7 @@ def sort_paths(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: path.split("/"))
 
 
-def check_tree(tree: Tree, locations: PieceLocations, limits: SnapshotLimits) -> None:
+def check_tree(tree: Tree, locations: Locations, limits: SnapshotLimits) -> None:
     """Raise ValueError if restoring the tree could reach outside of a folder, or fill the disk."""
     if not isinstance(tree.get(""), Folder):
         raise ValueError("it has no folder to begin with")
@@ -100,22 +103,16 @@ def check_tree(tree: Tree, locations: PieceLocations, limits: SnapshotLimits) ->
 
 def _check_path(path: str, tree: Tree) -> None:
     names = path.split("/")
-    if len(names) > MAX_DEPTH + 1 or not all(map(_is_name, names)):
+    sizes = (len(name.encode("utf-8", "surrogateescape")) for name in names)
+    is_relative = "\0" not in path and not {"", ".", ".."} & set(names)
+    if len(names) > MAX_DEPTH + 1 or not is_relative or max(sizes) > MAX_FILE_NAME_BYTES:
         raise ValueError(f"{path!r} is no path inside a folder")
     # Every folder above is checked in its turn, so that none of them can be a link.
     if not isinstance(tree.get("/".join(names[:-1])), Folder):
         raise ValueError(f"{path!r} is not in one of its folders")
 
 
-def _is_name(name: str) -> bool:
-    return (
-        name not in ("", ".", "..")
-        and "\0" not in name
-        and len(name.encode("utf-8", "surrogateescape")) <= MAX_FILE_NAME_BYTES
-    )
-
-
-def _check_entry(path: str, entry: TreeEntry, tree: Tree, locations: PieceLocations) -> None:
+def _check_entry(path: str, entry: TreeEntry, tree: Tree, locations: Locations) -> None:
     match entry:
         case File():
             lengths = [locations[piece].length for piece in entry.pieces if piece in locations]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from perdure.events.agent_text import agent_text
-from perdure.events.event import AnyEvent
+from perdure.events.event import AnyEvent, agent_text
 from tests.builders import agent, id_of, observation, partial_message, user
 
 

@@ -9,16 +9,14 @@ from perdure.agent.policies import Confirmation, Limits
 from perdure.events.actions import FileEditorAction, TerminalAction
 from perdure.events.base import MAX_NAME_BYTES
 from perdure.events.content import ImageContent, ToolAnnotations
-from perdure.events.control import InterruptEvent, PauseEvent, StuckEvent
+from perdure.events.control import MAX_KEPT_TITLE_CHARS, InterruptEvent, PauseEvent, StuckEvent
 from perdure.events.event import AnyEvent, dump_event, parse_event
 from perdure.events.projection import (
-    MAX_KEPT_TITLE_CHARS,
-    MAX_PREVIEW_CHARS,
-    MAX_RESOURCES,
     compute_fingerprint,
 )
 from perdure.events.risk import Risk
 from perdure.events.summary import EventSummary
+from perdure.events.tools import MAX_PREVIEW_CHARS, MAX_RESOURCES
 from tests.builders import (
     SPEC,
     TIMESTAMP,

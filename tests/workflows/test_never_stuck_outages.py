@@ -32,10 +32,10 @@ class UnavailableStore(FileStore):
 
     away = False
 
-    def _attempt(self, work: Callable[[Path], T], path: Path) -> T:
+    async def _in_thread(self, work: Callable[[Path], T], path: Path) -> T:
         if self.away:
             raise StoreUnavailable(f"The store in {self.root} does not answer.")
-        return super()._attempt(work, path)
+        return await super()._in_thread(work, path)
 
 
 @pytest.fixture

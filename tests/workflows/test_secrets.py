@@ -20,7 +20,7 @@ from perdure.agent.spec import Agent, McpServer
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.embedded.temporal import TemporalServer
-from perdure.events.files import Files
+from perdure.events.entry import Files
 from perdure.events.messages import SystemPromptEvent
 from perdure.models.model import OnText, Request
 from perdure.models.router import ModelRouter

@@ -10,7 +10,7 @@ import temporalio.client
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.fork import fork
-from perdure.events.files import Files
+from perdure.events.entry import Files
 from perdure.operations.worker_process import workspace_queue
 from perdure.secrets.registry import Secrets
 from perdure.storage.snapshots.restore import restore

@@ -58,8 +58,8 @@ def test_the_limit_of_the_cache_is_in_bytes_of_memory() -> None:
         cache.put(key_of(seq), parse_entry(seq, bytes(bytearray(body))))
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert cache.size <= cache.max_bytes
-    assert used < 1.3 * cache.max_bytes
+    assert cache.size <= cache.max_size
+    assert used < 1.3 * cache.max_size
 
 
 def test_an_evicted_conversation_frees_its_memory() -> None:
@@ -68,7 +68,7 @@ def test_an_evicted_conversation_frees_its_memory() -> None:
     alone = cache.size
     for seq in range(3):
         cache.put(key_of(seq), build_entry(seq))
-    cache.evict("ada", "c", 3)
+    cache.evict_log("ada", "c", 3)
     assert [cache.get(key_of(seq)) for seq in range(3)] == [None, None, None]
     assert cache.get(key_of(0, "another")) is not None
     assert cache.size == alone

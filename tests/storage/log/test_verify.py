@@ -16,7 +16,6 @@ from perdure.storage.keys import STATE, TAIL, segment_key
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Finding
 from perdure.storage.log.lineage import Holder
-from perdure.storage.log.seal import seal
 from perdure.storage.log.segments import read_segment, read_tail
 from perdure.storage.log.state import read_state_until_damage
 from perdure.storage.log.verify import check_integrity, verify
@@ -98,7 +97,7 @@ async def test_a_log_that_is_being_written_is_whole(store: Store) -> None:
     async def write() -> None:
         for base in range(0, 30, 3):
             await log.append([user_message("on")] * 3, base=base, origin=origin_by(f"{base}"))
-            await seal(log, base + 3)
+            await log.seal(base + 3)
             await asyncio.sleep(0)
 
     writing = asyncio.create_task(write())
@@ -118,7 +117,7 @@ async def closed_log(events: int = 1150) -> EventLog:
 async def save(log: EventLog, end: int, closing: bool = False) -> None:
     state = fold(State(), [summarize(one) for one in await log.read(0, end)])
     await log.save_state(state.model_dump_json().encode())
-    await seal(log, end, closing)
+    await log.seal(end, closing)
 
 
 def full_key(log: EventLog, name: str) -> str:
@@ -173,15 +172,14 @@ async def test_a_segment_is_a_pure_function_of_its_slots_and_written_once() -> N
     await log.store.delete(full_key(log, segment_key(0, 1000)))
     await log.store.delete(full_key(log, TAIL))
     assert (tail := await read_tail(log.store, holder)) is None
-    await seal(log, 1150, closing=True)
+    await log.seal(1150, closing=True)
     await log.store.delete(full_key(log, segment_key(1000, 1150)))
     await log.store.delete(full_key(log, TAIL))
-    await seal(log, 1150, closing=True)
+    await log.seal(1150, closing=True)
     assert dict(log.store.objects) == before  # type: ignore[attr-defined]
     assert tail is None
-    segment = await read_segment(log.store, holder, 1000, 1150)
-    assert segment is not None
-    assert segment.bodies[7] == (await log.get(1007)).body
+    bodies = await read_segment(log.store, holder, 1000, 1150)
+    assert bodies[7] == (await log.get(1007)).body
 
 
 async def test_a_reopened_conversation_seals_from_where_it_was_closed() -> None:
@@ -202,7 +200,7 @@ async def test_an_event_altered_before_sealing_is_not_copied() -> None:
     await hurt.put(forge(hurt, 7))
     log = log_in(hurt.log.store, conversation=hurt.log.conversation_id)
     with pytest.raises(Damaged, match="seq 7"):
-        await seal(log, 40, closing=True)
+        await log.seal(40, closing=True)
 
 
 async def test_an_altered_state_is_reported_and_a_lost_one_is_rebuilt() -> None:

@@ -249,15 +249,3 @@ async def test_racing_workers_take_the_same_folder(folder: Path, tmp_path: Path)
     await restore(store, keys[0] or "", tmp_path / "other")
     assert folder_contents(tmp_path / "other") == folder_contents(folder)
     await store.close()
-
-
-async def test_restored_files_belong_to_the_owner(folder: Path) -> None:
-    store, owner = MemoryStore(), (os.getuid(), os.getgid())
-    if owner[0] == 0:
-        owner = (12345, 23456)
-    make_random_folder(folder, random.Random(4))
-    expected = folder_contents(folder)
-    await restore(store, await take_anew(store, folder), folder, owner=owner)
-    assert folder_contents(folder) == expected
-    owners = {(one.lstat().st_uid, one.lstat().st_gid) for one in [folder, *folder.rglob("*")]}
-    assert owners == {owner}
