@@ -1,39 +1,38 @@
-"""Starting attempts at samples as conversations, and scoring them again."""
+"""Attempts at samples: their ids, the conversations that make them, their priority."""
 
 from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import (
-    Priority,
-    SearchAttributePair,
-    TypedSearchAttributes,
-)
+from temporalio.common import Priority, SearchAttributePair, TypedSearchAttributes
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ChildWorkflowHandle
 
-from perdure.agent.loop.attempt import Attempt, AttemptSummary
+from perdure.agent.loop.attempt import Allowance, Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus, Start
 from perdure.evaluation.messages import BatchStart, PlannedAttempt, RescoreRequest
+from perdure.evaluation.sample import conversation_id
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
-from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT, TASK_TIMEOUT, UNLIMITED_RETRIES
+from perdure.temporal.timeouts import TASK_TIMEOUT
+from perdure.workflows.batch.background import run_activity
 
 MAX_FAIRNESS_KEY_BYTES = 64
 """Temporal's limit on the length of a fairness key."""
 
 
 async def start_attempt(
-    start: BatchStart, name: str, job: PlannedAttempt, trial: Attempt
+    start: BatchStart, job: PlannedAttempt, allowance: Allowance
 ) -> ChildWorkflowHandle[Any, ConversationStatus] | None:
     """Start the conversation of an attempt; return None if it runs already.
 
     The conversation outlives the workflow run that started it.
     """
+    name = conversation_id_of(start, job)
     child_start = Start(
         conversation_id=name,
         user_id=start.user_id,
-        attempt=trial,
+        attempt=attempt_of(start, job, allowance),
         searchable=start.searchable,
         model_queues=start.lanes,
     )
@@ -53,18 +52,36 @@ async def start_attempt(
         return None
 
 
-async def rescore_attempt(start: BatchStart, job: PlannedAttempt, trial: Attempt) -> AttemptSummary:
+async def rescore_attempt(start: BatchStart, job: PlannedAttempt) -> AttemptSummary:
     """Score an attempt again from its log."""
-    scored: AttemptSummary = await workflow.execute_activity(
+    trial = attempt_of(start, job, Allowance())
+    return await run_activity(
         "sample.rescore",
         RescoreRequest(user_id=start.user_id, trial=trial, sample=job.sample),
-        result_type=AttemptSummary,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        start_to_close_timeout=timedelta(seconds=60 + trial.scoring_timeout),
-        retry_policy=UNLIMITED_RETRIES,
+        AttemptSummary,
+        time_limit=timedelta(seconds=60 + trial.scoring_timeout),
         priority=priority_of(start),
     )
-    return scored
+
+
+def conversation_id_of(start: BatchStart, job: PlannedAttempt) -> str:
+    return conversation_id(f"{start.user_id}/{start.name}", job.sample, job.epoch, job.number)
+
+
+def attempt_of(start: BatchStart, job: PlannedAttempt, allowance: Allowance) -> Attempt:
+    return Attempt(
+        batch=start.name,
+        sample_set=start.samples,
+        chunk=job.chunk,
+        line=job.line,
+        epoch=job.epoch,
+        number=job.number,
+        needs_setup=job.setup,
+        later_turns=job.turns,
+        scoring_timeout=start.scoring,
+        scores_workspace=start.look,
+        allowance=None if allowance == Allowance() else allowance,
+    )
 
 
 def priority_of(start: BatchStart) -> Priority:
@@ -76,11 +93,5 @@ def priority_of(start: BatchStart) -> Priority:
 def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:
     if not start.searchable:
         return None
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(BATCH, start.name),
-            SearchAttributePair(USER, start.user_id),
-            SearchAttributePair(STATUS, "idle"),
-            SearchAttributePair(MODEL, start.model),
-        ]
-    )
+    values = {BATCH: start.name, USER: start.user_id, STATUS: "idle", MODEL: start.model}
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])

@@ -35,7 +35,9 @@ class Batch:
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
-            return await self.runner.stop()
+            await self.runner.stop()
+            stopped = {"status": "stopped", "reason": "It was cancelled."}
+            return self.runner.current_progress().model_copy(update=stopped)
 
     @workflow.signal(description="Begin no further sample, and pause those that run.")
     async def pause(self) -> None:
