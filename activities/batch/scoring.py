@@ -19,10 +19,9 @@ from perdure.evaluation.sample import Sample
 from perdure.evaluation.score import Outcome, Score, ScoringError
 from perdure.evaluation.scorers.command import CommandScorer
 from perdure.evaluation.scorers.custom import CustomScorer
-from perdure.evaluation.scorers.model_graded import ModelGraded
+from perdure.evaluation.scorers.model_graded import MAX_GRADING_TRIES, ModelGraded
 from perdure.evaluation.scorers.scorers import AnyScorer
 from perdure.evaluation.spec import BatchSpec
-from perdure.evaluation.timeouts import MAX_GRADING_TRIES, scorer_timeout
 from perdure.events.content import join_text
 from perdure.events.usage import Usage
 from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
@@ -104,7 +103,7 @@ class _Scoring:
 
     async def score(self, scorer: AnyScorer) -> Score:
         """Score by one scorer. Raises Unscorable and GradingFailed."""
-        seconds = scorer_timeout(scorer, self.batch.agent.model)
+        seconds = scorer.time_limit(self.batch.agent.model)
         match scorer:
             case CommandScorer():
                 return await self._score_by_command(scorer)

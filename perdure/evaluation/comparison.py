@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from math import comb, sqrt
+from statistics import fmean
 from typing import Literal, TypeAlias
 
 from perdure.evaluation.seeded_random import bits
@@ -70,7 +71,8 @@ def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int =
     moments = moments_of(differences)
     error = moments.standard_error
     binary = all(run[name] in (0.0, 1.0) for run in (before, after) for name in ids)
-    test, p_value = _mcnemar_of(differences) if binary else sign_flip(differences, seed)
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    test, p_value = ("mcnemar", mcnemar(better, worse)) if binary else sign_flip(differences, seed)
     changed = sorted(
         (Change(id=name, before=before[name], after=after[name]) for name in ids),
         key=lambda change: (-abs(change.after - change.before), change.id),
@@ -78,8 +80,8 @@ def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int =
     return Comparison(
         pairs=len(ids),
         **one_sided,
-        before=moments_of([before[name] for name in ids]).mean,
-        after=moments_of([after[name] for name in ids]).mean,
+        before=fmean(before[name] for name in ids),
+        after=fmean(after[name] for name in ids),
         difference=moments.mean,
         standard_error=error,
         interval=None if error is None else normal_interval(moments.mean, error),
@@ -102,10 +104,6 @@ def mcnemar(better: int, worse: int) -> float:
         return two_sided_p_value(max(0, abs(better - worse) - 1) / sqrt(changed))
     tail = sum(comb(changed, k) for k in range(min(better, worse) + 1))
     return min(1.0, tail / (1 << (changed - 1)))
-
-
-def _mcnemar_of(differences: Sequence[float]) -> tuple[TestName, float]:
-    return "mcnemar", mcnemar(sum(d > 0 for d in differences), sum(d < 0 for d in differences))
 
 
 def sign_flip(differences: Sequence[float], seed: int = 0) -> tuple[TestName, float]:

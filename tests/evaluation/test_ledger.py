@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest
-from perdure.evaluation.budget import Budget
-from perdure.evaluation.ledger import ZERO, Amount, Ledger, reserve, settle
+from perdure.evaluation.ledger import ZERO, Amount, Budget, Ledger, reserve, settle
 
 LIMIT = Ledger(limit=Allowance(cost=1.0, tokens=1000))
 

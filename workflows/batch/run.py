@@ -13,7 +13,14 @@ from perdure.evaluation.messages import (
 )
 from perdure.evaluation.progress import Progress
 from perdure.temporal.names import conversation_workflow_id
-from perdure.workflows.batch.attempts import attempt_of, rescore_attempt, start_attempt
+from perdure.workflows.batch.attempts import (
+    attempt_of,
+    count_results,
+    load_jobs,
+    rescore_attempt,
+    start_attempt,
+    take_job,
+)
 from perdure.workflows.batch.background import (
     BackgroundTasks,
     cancel_workflow,
@@ -21,7 +28,6 @@ from perdure.workflows.batch.background import (
     run_activity,
     signal_workflow,
 )
-from perdure.workflows.batch.jobs import count_results, load_jobs, take_job
 from perdure.workflows.batch.shards import ParentBatch
 from perdure.workflows.batch.state import (
     continuation,
@@ -183,7 +189,6 @@ class BatchRun:
         stop_clock(self.state)
         self.state.pause_reason = reason
         self.publish_progress()
-        self.tasks.has_changed = True
 
     def hold(self) -> None:
         """Pause the batch and every conversation that runs."""
@@ -199,7 +204,6 @@ class BatchRun:
         state.pause_reason, state.is_held, state.consecutive_failures = None, False, 0
         self.grant_requests()
         self.publish_progress()
-        self.tasks.has_changed = True
 
     def signal_conversations(self, name: str) -> None:
         for conversation in self.state.running:
@@ -213,7 +217,6 @@ class BatchRun:
         if limit != state.budget.ledger.limit:
             self.set_limit(limit)
         self.publish_progress()
-        self.tasks.has_changed = True
         return self.current_progress()
 
     def set_limit(self, allowance: Allowance) -> None:

@@ -7,8 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, ChildWorkflowError, WorkflowAlreadyStartedError
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest
-from perdure.evaluation.budget import Budget
-from perdure.evaluation.ledger import Amount, Ledger, allowance_of, reserve, spent_amount
+from perdure.evaluation.ledger import Amount, Budget, Ledger, spent_amount
 from perdure.evaluation.messages import BatchStart, LimitsUpdate
 from perdure.evaluation.progress import Progress, merge_progress
 from perdure.temporal.names import batch_workflow_id
@@ -72,10 +71,8 @@ class ShardedBatch:
     async def run(self) -> Progress:
         """Run all shards. Raises ApplicationError after the last one if any failed."""
         self.publish_progress()
-        failures = await asyncio.gather(
-            *(self.run_shard(index) for index in range(self.start.parts))
-        )
-        if reasons := [reason for reason in failures if reason is not None]:
+        failures = await asyncio.gather(*map(self.run_shard, range(self.start.parts)))
+        if reasons := list(filter(None, failures)):
             raise ApplicationError(reasons[0], type="PartFailed", non_retryable=True)
         return self.current_progress()
 
@@ -123,10 +120,9 @@ class ShardedBatch:
         """Reserve what a shard may spend before it requests more."""
         limit, share = self.budget.ledger.limit, INITIAL_SHARE / self.start.parts
         amount = Amount(cost=(limit.cost or 0) * share, tokens=int((limit.tokens or 0) * share))
-        ledger = reserve(self.budget.ledger, self.workflow_id(index), amount)
-        assert ledger is not None, "half of the limit is left for all shards together"
-        self.budget.ledger = ledger
-        return allowance_of(ledger, amount)
+        allowance = self.budget.reserve(self.workflow_id(index), amount)
+        assert allowance is not None, "half of the limit is left for all shards together"
+        return allowance
 
     def update_progress(self, index: int, progress: Progress) -> None:
         self.progress_by_shard[index] = progress

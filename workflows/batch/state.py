@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 from perdure.agent.loop.attempt import AttemptSummary
-from perdure.evaluation.budget import Budget
-from perdure.evaluation.ledger import spent_amount
+from perdure.evaluation.ledger import Budget, spent_amount
 from perdure.evaluation.messages import BatchStart, PlannedAttempt, SamplePosition
 from perdure.evaluation.progress import BatchStatus, Progress, add_spending, count_attempt
 

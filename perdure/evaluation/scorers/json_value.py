@@ -1,13 +1,14 @@
 """A scorer for answers with the same JSON value as the target."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
 
 from perdure.evaluation.sample import Sample
-from perdure.evaluation.score import Score, ScoringError, TextScorer, is_close, require_targets
+from perdure.evaluation.score import Score, ScoringError, TextScorer, require_targets
 
 FENCE = "```"
 
@@ -39,16 +40,23 @@ class JsonMatch(TextScorer):
             return value is target
         match value, target:
             case int() | float(), int() | float():
-                return is_close(value, target, self.tolerance)
+                return _is_close(value, target, self.tolerance)
             case list(), list():
                 return len(value) == len(target) and all(map(self._equal, value, target))
             case dict(), dict():
-                keys = (
-                    target.keys() <= value.keys() if self.subset else target.keys() == value.keys()
+                same_keys = target.keys() <= value.keys() and (
+                    self.subset or len(target) == len(value)
                 )
-                return keys and all(self._equal(value[key], target[key]) for key in target)
+                return same_keys and all(self._equal(value[key], target[key]) for key in target)
             case _:
                 return bool(value == target)
+
+
+def _is_close(first: float, second: float, tolerance: float) -> bool:
+    try:
+        return first == second or math.isclose(first, second, rel_tol=tolerance)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 def find_values(text: str) -> Iterator[Any]:
