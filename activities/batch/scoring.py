@@ -16,7 +16,7 @@ from perdure.activities.support.step import retry_later
 from perdure.agent.calls.completion import Completion
 from perdure.evaluation.result import AttemptFailure, FailureKind, failure_of_code
 from perdure.evaluation.sample import Sample
-from perdure.evaluation.score import Outcome, Score, ScoringError
+from perdure.evaluation.score import Outcome, Score, ScoringError, parse_score
 from perdure.evaluation.scorers.command import CommandScorer
 from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.evaluation.scorers.model_graded import MAX_GRADING_TRIES, ModelGraded
@@ -151,7 +151,7 @@ class _Scoring:
         value: Any = await run_in_thread(call)
         if inspect.isawaitable(value):
             value = await value
-        return scorer.read(value)
+        return parse_score(value)
 
     async def _score_by_model(self, scorer: ModelGraded) -> Score:
         """Ask the grading model until a reply has a grade."""

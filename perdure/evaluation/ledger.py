@@ -73,8 +73,8 @@ class Ledger(Frozen):
         left = self.remaining
         return (left.cost is not None and left.cost <= COST_TOLERANCE) or left.tokens == 0
 
-    def share_for(self, own_limits: Allowance | Amount) -> Amount:
-        """Compute the amount to reserve for one more sample with its own limits, if any."""
+    def share_for(self, own_limits: Amount) -> Amount:
+        """Compute the amount to reserve for one more sample with its own limits, if not 0."""
         if self.count >= MIN_SETTLED:
             cost = RESERVE_FACTOR * self.settled.cost / self.count
             tokens = RESERVE_FACTOR * self.settled.tokens / self.count
@@ -87,57 +87,35 @@ class Ledger(Frozen):
         )
 
 
-def reserve(ledger: Ledger, holder: str, amount: Amount) -> Ledger | None:
-    """Set the holder's reservation to `amount` in all; None if not enough is left.
-
-    A smaller amount than before gives the difference back. It includes what the holder has already
-    spent, which `settle` books at its end.
-    """
-    before = _release(ledger, holder)
-    left = before.remaining
-    if left.cost is not None and amount.cost > left.cost + COST_TOLERANCE:
-        return None
-    if left.tokens is not None and amount.tokens > left.tokens:
-        return None
-    return before.model_copy(update={"reserved": {**before.reserved, holder: amount}})
-
-
-def settle(ledger: Ledger, holder: str, spent: Amount) -> Ledger:
-    """Release the holder's reservation and add its spending, which may exceed the reservation."""
-    settled = {"settled": ledger.settled + spent, "count": ledger.count + 1}
-    return _release(ledger, holder).model_copy(update=settled)
-
-
-def _release(ledger: Ledger, holder: str) -> Ledger:
-    others = {name: held for name, held in ledger.reserved.items() if name != holder}
-    return ledger.model_copy(update={"reserved": others})
-
-
-def allowance_of(ledger: Ledger, amount: Amount) -> Allowance:
-    """Convert an amount to an allowance, unlimited where the batch has no limit."""
-    return Allowance(
-        cost=None if ledger.limit.cost is None else amount.cost,
-        tokens=None if ledger.limit.tokens is None else amount.tokens,
-    )
-
-
 class Budget:
     """A ledger, and the requests for more that wait until enough is left.
 
     `requests` has, by holder, the amount it needs in all.
     """
 
-    def __init__(self, ledger: Ledger, requests: dict[str, Amount]) -> None:
+    def __init__(self, ledger: Ledger, requests: dict[str, Amount] | None = None) -> None:
         self.ledger = ledger
-        self.requests = dict(requests)
+        self.requests = dict(requests or {})
 
-    def reserve(self, name: str, amount: Amount) -> Allowance | None:
-        """Reserve an amount for a holder; None if too little is left."""
-        ledger = reserve(self.ledger, name, amount)
-        if ledger is None:
+    def reserve(self, holder: str, amount: Amount) -> Allowance | None:
+        """Set the holder's reservation to `amount` in all; None if not enough is left.
+
+        A smaller amount than before gives the difference back. It includes what the holder has
+        already spent, which `settle` books at its end. The allowance has no limit where the batch
+        has none.
+        """
+        before, limit = self._release(holder), self.ledger.limit
+        left = before.remaining
+        if left.cost is not None and amount.cost > left.cost + COST_TOLERANCE:
             return None
-        self.ledger = ledger
-        return allowance_of(ledger, amount)
+        if left.tokens is not None and amount.tokens > left.tokens:
+            return None
+        reserved = {**before.reserved, holder: amount}
+        self.ledger = before.model_copy(update={"reserved": reserved})
+        return Allowance(
+            cost=None if limit.cost is None else amount.cost,
+            tokens=None if limit.tokens is None else amount.tokens,
+        )
 
     def reserve_allowance(self, name: str, own_limits: Amount | None) -> Allowance | None:
         """Reserve the allowance of a new attempt; None if too little is left."""
@@ -151,9 +129,15 @@ class Budget:
         total = request.needed
         self.requests[request.holder] = Amount(cost=total.cost or 0.0, tokens=total.tokens or 0)
 
-    def settle(self, name: str, spent: Amount) -> None:
-        self.requests.pop(name, None)
-        self.ledger = settle(self.ledger, name, spent)
+    def settle(self, holder: str, spent: Amount) -> None:
+        """Release the holder's reservation and add its spending, which may exceed it."""
+        self.requests.pop(holder, None)
+        settled = {"settled": self.ledger.settled + spent, "count": self.ledger.count + 1}
+        self.ledger = self._release(holder).model_copy(update=settled)
+
+    def _release(self, holder: str) -> Ledger:
+        others = {name: held for name, held in self.ledger.reserved.items() if name != holder}
+        return self.ledger.model_copy(update={"reserved": others})
 
     def grant_requests(self) -> dict[str, Allowance]:
         """Grant the waiting requests for which enough is left."""

@@ -88,7 +88,7 @@ class TextScorer(Scorer, ABC):
 
     @abstractmethod
     def score(self, sample: Sample, text: str) -> Score:
-        """Score the text. Raises ScoringError."""
+        """Score the text. Raises ScoringError, for example without a target."""
 
 
 def parse_score(value: Any) -> Score:

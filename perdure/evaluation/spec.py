@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
 }
 """Formats by file extension."""
 
-MAX_NAME_CHARACTERS = 200
+MAX_NAME_CHARS = 200
 """The most characters of a batch's name."""
 
 STORING_TIMEOUT = 60.0
@@ -134,7 +134,7 @@ def _parse_model(value: Any) -> Any:
 
 
 BatchName: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_NAME_CHARACTERS)
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_NAME_CHARS)
 ]
 AnyDataset: TypeAlias = Annotated[DatasetSpec, BeforeValidator(_parse_dataset)]
 AnyModel: TypeAlias = Annotated[ModelSpec, BeforeValidator(_parse_model)]
@@ -196,17 +196,13 @@ class BatchSpec(Frozen):
         for name in self.reducers:
             if (needed := required_epochs(name)) > self.epochs:
                 raise ValueError(f"{name!r} needs {needed} epochs, and there are {self.epochs}")
-        _check_unique(
-            "scorers", [scorer.score_name for scorer in self.scorers], "give one of them a `name`"
-        )
+        names = [scorer.score_name for scorer in self.scorers]
+        _check_unique("scorers", names, "give one of them a `name`")
         _check_unique("models", [_slug(model.name) for model in self.models], "leave one out")
         _check_unique("reducers", self.reducers, "leave one out")
-        if longest := [
-            run.name for run in split_by_model(self) if len(run.name) > MAX_NAME_CHARACTERS
-        ]:
-            raise ValueError(
-                f"{longest[0]!r} is over {MAX_NAME_CHARACTERS} characters: shorten `name`"
-            )
+        for name in (run.name for run in split_by_model(self)):
+            if len(name) > MAX_NAME_CHARS:
+                raise ValueError(f"{name!r} is over {MAX_NAME_CHARS} characters: shorten `name`")
         return self
 
     @property

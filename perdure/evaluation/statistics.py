@@ -6,7 +6,7 @@ bars to evals", eq. 4), with the factor G / (G - 1) for few clusters.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import erfc, sqrt
 from statistics import fmean, quantiles
 from typing import NamedTuple
@@ -32,10 +32,12 @@ class Interval(NamedTuple):
 class Moments:
     """The running mean and variance of values (Welford 1962; Knuth, TAOCP 4.2.2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Iterable[float] = ()) -> None:
         self.count = 0
         self.mean = 0.0
         self._squares = 0.0
+        for value in values:
+            self.add(value)
 
     def add(self, value: float) -> None:
         self.count += 1
@@ -54,13 +56,6 @@ def error_of_mean(count: int, squared_deviations: float) -> float | None:
     if count < 2:
         return None
     return sqrt(squared_deviations / (count - 1) / count)
-
-
-def moments_of(values: Sequence[float]) -> Moments:
-    moments = Moments()
-    for value in values:
-        moments.add(value)
-    return moments
 
 
 def normal_interval(mean: float, standard_error: float) -> Interval:

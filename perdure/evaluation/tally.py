@@ -3,6 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -142,9 +143,7 @@ class _Sums:
         groups: defaultdict[str, dict[str, Group]] = defaultdict(dict)
         for (key, name), sums in sorted(self._groups.items()):
             if key not in ungrouped:
-                groups[key][name] = Group(
-                    samples=sums.count, mean=sums.mean, standard_error=sums.standard_error
-                )
+                groups[key][name] = Group(**_mean_fields(sums))
         return Measure(
             scorer=scorer,
             metric=metric,
@@ -159,13 +158,12 @@ class _Sums:
 
 
 def _estimate(sums: Estimator, seed: str) -> Estimate:
-    return Estimate(
-        samples=sums.moments.count,
-        mean=sums.moments.mean,
-        standard_error=sums.moments.standard_error,
-        interval=sums.interval(seed),
-        wilson=sums.wilson_interval(),
-    )
+    intervals = {"interval": sums.interval(seed), "wilson": sums.wilson_interval()}
+    return Estimate(**_mean_fields(sums.moments), **intervals)
+
+
+def _mean_fields(sums: Moments) -> dict[str, Any]:
+    return {"samples": sums.count, "mean": sums.mean, "standard_error": sums.standard_error}
 
 
 def group_name(value: JsonValue) -> str | None:

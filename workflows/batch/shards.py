@@ -61,7 +61,7 @@ class ShardedBatch:
     def __init__(self, start: BatchStart) -> None:
         self.start = start
         self.tasks = BackgroundTasks()
-        self.budget = Budget(start.ledger, {})
+        self.budget = Budget(start.ledger)
         self.concurrency = start.concurrency
         self.pause_reason: str | None = None
         self.is_held = False

@@ -1,11 +1,11 @@
 """A scorer by a Python function, which an activity loads and calls."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from perdure.agent.spec import ModelSpec
-from perdure.evaluation.score import Score, Scorer, parse_score
+from perdure.evaluation.score import Scorer
 
 CUSTOM_SCORER_TIMEOUT = 600.0
 """Seconds for a user's function."""
@@ -28,7 +28,3 @@ class CustomScorer(Scorer):
     @property
     def score_name(self) -> str:
         return self.name or self.function.rpartition(":")[2]
-
-    def read(self, value: Any) -> Score:
-        """Parse the function's result. Raises ScoringError."""
-        return parse_score(value)

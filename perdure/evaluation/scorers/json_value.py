@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from pydantic import Field
@@ -63,25 +65,22 @@ def find_values(text: str) -> Iterator[Any]:
     """Yield the candidate JSON values of a text, the likeliest first."""
     blocks = text.split(FENCE)[1::2]
     for candidate in (text, *(block.partition("\n")[2] for block in reversed(blocks))):
-        try:
+        with suppress(ValueError):
             yield _parse(candidate)
-        except ValueError:
-            continue
     yield from reversed(list(_embedded_values(text)))
 
 
 def _embedded_values(text: str) -> Iterator[Any]:
     """Yield the outermost objects and arrays in a text."""
-    position, tries = 0, 0
-    while tries < MAX_DECODE_TRIES:
-        starts = [start for bracket in "{[" if (start := text.find(bracket, position)) >= 0]
-        if not starts:
+    position = 0
+    for _ in range(MAX_DECODE_TRIES):
+        bracket = _BRACKET.search(text, position)
+        if bracket is None:
             return
-        position, tries = min(starts), tries + 1
         try:
-            value, position = _DECODER.raw_decode(text, position)
+            value, position = _DECODER.raw_decode(text, bracket.start())
         except (ValueError, RecursionError):
-            position += 1
+            position = bracket.end()
         else:
             yield value
 
@@ -104,4 +103,5 @@ def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
+_BRACKET = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder(parse_constant=_reject_constant)
