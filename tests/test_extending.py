@@ -19,7 +19,7 @@ from perdure.cli.options import AgentOptions
 from perdure.cli.rendering.events import describe_call, describe_event
 from perdure.datasets.batch import parse_batch_toml
 from perdure.evaluation.sample import Sample
-from perdure.evaluation.score import Outcome
+from perdure.evaluation.score import Outcome, parse_score
 from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.events.content import Message, MessageToolCall
 from perdure.events.custom import CustomAction, CustomEvent, CustomObservation
@@ -142,7 +142,7 @@ def test_a_scorer_of_a_package_is_stored_as_its_reference() -> None:
     assert (sunny.score_name, sunny.options) == ("sunny", {"word": "sun"})
     sample = Sample.model_validate({"id": "a", "input": "?"})
     score = load_named("perdure.scorers", "rainy")(sample, Outcome(text="It rains: rain."))
-    assert sunny.read(score).value is True
+    assert parse_score(score).value is True
 
 
 @pytest.mark.usefixtures("bare")

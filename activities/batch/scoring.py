@@ -16,13 +16,12 @@ from perdure.activities.support.step import retry_later
 from perdure.agent.calls.completion import Completion
 from perdure.evaluation.result import AttemptFailure, FailureKind, failure_of_code
 from perdure.evaluation.sample import Sample
-from perdure.evaluation.score import Outcome, Score, ScoringError
+from perdure.evaluation.score import Outcome, Score, ScoringError, parse_score
 from perdure.evaluation.scorers.command import CommandScorer
 from perdure.evaluation.scorers.custom import CustomScorer
-from perdure.evaluation.scorers.model_graded import ModelGraded
+from perdure.evaluation.scorers.model_graded import MAX_GRADING_TRIES, ModelGraded
 from perdure.evaluation.scorers.scorers import AnyScorer
 from perdure.evaluation.spec import BatchSpec
-from perdure.evaluation.timeouts import MAX_GRADING_TRIES, scorer_timeout
 from perdure.events.content import join_text
 from perdure.events.usage import Usage
 from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
@@ -104,7 +103,7 @@ class _Scoring:
 
     async def score(self, scorer: AnyScorer) -> Score:
         """Score by one scorer. Raises Unscorable and GradingFailed."""
-        seconds = scorer_timeout(scorer, self.batch.agent.model)
+        seconds = scorer.time_limit(self.batch.agent.model)
         match scorer:
             case CommandScorer():
                 return await self._score_by_command(scorer)
@@ -152,7 +151,7 @@ class _Scoring:
         value: Any = await run_in_thread(call)
         if inspect.isawaitable(value):
             value = await value
-        return scorer.read(value)
+        return parse_score(value)
 
     async def _score_by_model(self, scorer: ModelGraded) -> Score:
         """Ask the grading model until a reply has a grade."""

@@ -1,12 +1,14 @@
 """Paired comparison of two runs over the same samples."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Mapping, Sequence
+from itertools import compress, product
 from math import comb, sqrt
+from operator import mul
+from statistics import fmean
 from typing import Literal, TypeAlias
 
 from perdure.evaluation.seeded_random import bits
-from perdure.evaluation.statistics import Interval, moments_of, normal_interval, two_sided_p_value
+from perdure.evaluation.statistics import Interval, Moments, normal_interval, two_sided_p_value
 from perdure.events.base import Frozen
 
 MAX_ENUMERATED_SIGNS = 16
@@ -67,10 +69,11 @@ def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int =
     if not ids:
         return Comparison(pairs=0, **one_sided)
     differences = [after[name] - before[name] for name in ids]
-    moments = moments_of(differences)
+    moments = Moments(differences)
     error = moments.standard_error
     binary = all(run[name] in (0.0, 1.0) for run in (before, after) for name in ids)
-    test, p_value = _mcnemar_of(differences) if binary else sign_flip(differences, seed)
+    better, worse = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+    test, p_value = ("mcnemar", mcnemar(better, worse)) if binary else sign_flip(differences, seed)
     changed = sorted(
         (Change(id=name, before=before[name], after=after[name]) for name in ids),
         key=lambda change: (-abs(change.after - change.before), change.id),
@@ -78,8 +81,8 @@ def compare(before: Mapping[str, float], after: Mapping[str, float], seed: int =
     return Comparison(
         pairs=len(ids),
         **one_sided,
-        before=moments_of([before[name] for name in ids]).mean,
-        after=moments_of([after[name] for name in ids]).mean,
+        before=fmean(before[name] for name in ids),
+        after=fmean(after[name] for name in ids),
         difference=moments.mean,
         standard_error=error,
         interval=None if error is None else normal_interval(moments.mean, error),
@@ -104,10 +107,6 @@ def mcnemar(better: int, worse: int) -> float:
     return min(1.0, tail / (1 << (changed - 1)))
 
 
-def _mcnemar_of(differences: Sequence[float]) -> tuple[TestName, float]:
-    return "mcnemar", mcnemar(sum(d > 0 for d in differences), sum(d < 0 for d in differences))
-
-
 def sign_flip(differences: Sequence[float], seed: int = 0) -> tuple[TestName, float]:
     """Compute the p-value of the sign-flip permutation test (Fisher 1935, 21).
 
@@ -121,21 +120,10 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> tuple[TestName, fl
     if len(sizes) > MAX_SAMPLED_SIGNS:
         return "normal", two_sided_p_value(sum(differences) / sqrt(sum(d * d for d in sizes)))
     if len(sizes) <= MAX_ENUMERATED_SIGNS:
-        sums = _enumerate_sums(sizes)
+        sums = [sum(map(mul, sizes, signs)) for signs in product((1, -1), repeat=len(sizes))]
         return "sign-flip", sum(abs(total) >= observed for total in sums) / len(sums)
-    extreme = sum(abs(total) >= observed for total in _sample_sums(sizes, seed))
-    return "sign-flip, drawn", (1 + extreme) / (1 + SIGN_SAMPLES)
-
-
-def _enumerate_sums(sizes: Sequence[float]) -> list[float]:
-    sums = [0.0]
-    for size in sizes:
-        sums = [total + sign * size for total in sums for sign in (1, -1)]
-    return sums
-
-
-def _sample_sums(sizes: Sequence[float], seed: int) -> Iterator[float]:
-    """Yield sums with random signs: the total less twice the sizes with a negative sign."""
-    total = sum(sizes)
+    extreme = 0
     for draw in range(SIGN_SAMPLES):
-        yield total - 2 * sum(compress(sizes, bits(f"signs:{seed}:{draw}", len(sizes))))
+        negative = sum(compress(sizes, bits(f"signs:{seed}:{draw}", len(sizes))))
+        extreme += abs(sum(sizes) - 2 * negative) >= observed
+    return "sign-flip, drawn", (1 + extreme) / (1 + SIGN_SAMPLES)

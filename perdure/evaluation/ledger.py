@@ -6,7 +6,7 @@ the unforeseen cost of single answers, which is known only once they have come.
 
 from pydantic import Field
 
-from perdure.agent.loop.attempt import Allowance
+from perdure.agent.loop.attempt import Allowance, AllowanceRequest
 from perdure.events.base import Frozen
 from perdure.events.usage import Usage
 
@@ -31,9 +31,6 @@ class Amount(Frozen):
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(cost=self.cost + other.cost, tokens=self.tokens + other.tokens)
 
-    def __sub__(self, other: "Amount") -> "Amount":
-        return Amount(cost=self.cost - other.cost, tokens=self.tokens - other.tokens)
-
 
 ZERO = Amount()
 
@@ -55,8 +52,7 @@ class Ledger(Frozen):
 
     @property
     def is_unlimited(self) -> bool:
-        """There is no limit."""
-        return self.limit.cost is None and self.limit.tokens is None
+        return self.limit == Allowance()
 
     @property
     def committed(self) -> Amount:
@@ -65,11 +61,10 @@ class Ledger(Frozen):
     @property
     def remaining(self) -> Allowance:
         """The part of the limit that is neither settled nor reserved, never below 0."""
-        used = self.committed
-        cost, tokens = self.limit.cost, self.limit.tokens
+        used, limit = self.committed, self.limit
         return Allowance(
-            cost=None if cost is None else max(0.0, cost - used.cost),
-            tokens=None if tokens is None else max(0, tokens - used.tokens),
+            cost=None if limit.cost is None else max(0.0, limit.cost - used.cost),
+            tokens=None if limit.tokens is None else max(0, limit.tokens - used.tokens),
         )
 
     @property
@@ -78,60 +73,109 @@ class Ledger(Frozen):
         left = self.remaining
         return (left.cost is not None and left.cost <= COST_TOLERANCE) or left.tokens == 0
 
-    def share_for(self, own_limits: Allowance) -> Amount:
-        """Compute the amount to reserve for one more sample with its own limits."""
-        known = self.count >= MIN_SETTLED
-        cost = (
-            RESERVE_FACTOR * self.settled.cost / self.count
-            if known
-            else INITIAL_SHARE * (self.limit.cost or 0)
-        )
-        tokens = (
-            RESERVE_FACTOR * self.settled.tokens / self.count
-            if known
-            else INITIAL_SHARE * (self.limit.tokens or 0)
-        )
+    def share_for(self, own_limits: Amount) -> Amount:
+        """Compute the amount to reserve for one more sample with its own limits, if not 0."""
+        if self.count >= MIN_SETTLED:
+            cost = RESERVE_FACTOR * self.settled.cost / self.count
+            tokens = RESERVE_FACTOR * self.settled.tokens / self.count
+        else:
+            cost = INITIAL_SHARE * (self.limit.cost or 0)
+            tokens = INITIAL_SHARE * (self.limit.tokens or 0)
         return Amount(
-            cost=cost if own_limits.cost is None else min(cost, own_limits.cost),
-            tokens=int(tokens if own_limits.tokens is None else min(tokens, own_limits.tokens)),
+            cost=min(cost, own_limits.cost or cost),
+            tokens=int(min(tokens, own_limits.tokens or tokens)),
         )
 
 
-def reserve(ledger: Ledger, holder: str, amount: Amount) -> Ledger | None:
-    """Set the holder's reservation to `amount` in all; None if not enough is left.
+class Budget:
+    """A ledger, and the requests for more that wait until enough is left.
 
-    A smaller amount than before gives the difference back. It includes what the holder has already
-    spent, which `settle` books at its end.
+    `requests` has, by holder, the amount it needs in all.
     """
-    others = {name: held for name, held in ledger.reserved.items() if name != holder}
-    before = ledger.model_copy(update={"reserved": others})
-    if not ledger.is_unlimited and not _fits(before, amount):
-        return None
-    return before.model_copy(update={"reserved": {**others, holder: amount}})
 
+    def __init__(self, ledger: Ledger, requests: dict[str, Amount] | None = None) -> None:
+        self.ledger = ledger
+        self.requests = dict(requests or {})
 
-def settle(ledger: Ledger, holder: str, spent: Amount) -> Ledger:
-    """Release the holder's reservation and add its spending, which may exceed the reservation."""
-    others = {name: held for name, held in ledger.reserved.items() if name != holder}
-    return ledger.model_copy(
-        update={
-            "reserved": others,
-            "settled": ledger.settled + spent,
-            "count": ledger.count + 1,
-        }
-    )
+    def reserve(self, holder: str, amount: Amount) -> Allowance | None:
+        """Set the holder's reservation to `amount` in all; None if not enough is left.
 
+        A smaller amount than before gives the difference back. It includes what the holder has
+        already spent, which `settle` books at its end. The allowance has no limit where the batch
+        has none.
+        """
+        before, limit = self._release(holder), self.ledger.limit
+        left = before.remaining
+        if left.cost is not None and amount.cost > left.cost + COST_TOLERANCE:
+            return None
+        if left.tokens is not None and amount.tokens > left.tokens:
+            return None
+        reserved = {**before.reserved, holder: amount}
+        self.ledger = before.model_copy(update={"reserved": reserved})
+        return Allowance(
+            cost=None if limit.cost is None else amount.cost,
+            tokens=None if limit.tokens is None else amount.tokens,
+        )
 
-def allowance_of(ledger: Ledger, amount: Amount) -> Allowance:
-    """Convert an amount to an allowance, unlimited where the batch has no limit."""
-    return Allowance(
-        cost=None if ledger.limit.cost is None else amount.cost,
-        tokens=None if ledger.limit.tokens is None else amount.tokens,
-    )
+    def reserve_allowance(self, name: str, own_limits: Amount | None) -> Allowance | None:
+        """Reserve the allowance of a new attempt; None if too little is left."""
+        if self.ledger.is_unlimited:
+            return Allowance()
+        if self.ledger.is_exhausted:
+            return None
+        return self.reserve(name, self.ledger.share_for(own_limits or ZERO))
 
+    def request_more(self, request: AllowanceRequest) -> None:
+        total = request.needed
+        self.requests[request.holder] = Amount(cost=total.cost or 0.0, tokens=total.tokens or 0)
 
-def _fits(ledger: Ledger, amount: Amount) -> bool:
-    left = ledger.remaining
-    if left.cost is not None and amount.cost > left.cost + COST_TOLERANCE:
-        return False
-    return left.tokens is None or amount.tokens <= left.tokens
+    def settle(self, holder: str, spent: Amount) -> None:
+        """Release the holder's reservation and add its spending, which may exceed it."""
+        self.requests.pop(holder, None)
+        settled = {"settled": self.ledger.settled + spent, "count": self.ledger.count + 1}
+        self.ledger = self._release(holder).model_copy(update=settled)
+
+    def _release(self, holder: str) -> Ledger:
+        others = {name: held for name, held in self.ledger.reserved.items() if name != holder}
+        return self.ledger.model_copy(update={"reserved": others})
+
+    def grant_requests(self) -> dict[str, Allowance]:
+        """Grant the waiting requests for which enough is left."""
+        granted = {}
+        for name, amount in list(self.requests.items()):
+            if (allowance := self.reserve(name, amount)) is not None:
+                del self.requests[name]
+                granted[name] = allowance
+        return granted
+
+    def is_deadlocked(self, running: set[str]) -> bool:
+        """Tell whether every running attempt waits for more, so that none can return any."""
+        return self.requests.keys() >= running
+
+    def set_limit(self, allowed: Allowance) -> None:
+        self.ledger = self.ledger.model_copy(update={"limit": allowed})
+
+    def changed_limit(self, cost: float | None, tokens: int | None) -> Allowance:
+        """Return the limit with the given parts changed."""
+        limit = self.ledger.limit
+        return Allowance(cost=cost or limit.cost, tokens=tokens or limit.tokens)
+
+    def sufficient_limit(self) -> Allowance:
+        """Compute a limit for a shard of a batch with which the largest request can go on."""
+        used, limit = self.ledger.committed, self.ledger.limit
+        requests = [ZERO, *self.requests.values()]
+        most_cost = used.cost + max(amount.cost for amount in requests)
+        most_tokens = used.tokens + max(amount.tokens for amount in requests)
+        return Allowance(
+            cost=None if limit.cost is None else max(limit.cost * 1.25, most_cost),
+            tokens=None if limit.tokens is None else max(limit.tokens * 5 // 4, most_tokens),
+        )
+
+    @property
+    def spending_text(self) -> str:
+        """The settled part of the limit, as text."""
+        limit, used = self.ledger.limit, self.ledger.settled
+        parts = [f"${used.cost:.4f} of its ${limit.cost:.4f}"] if limit.cost is not None else []
+        if limit.tokens is not None:
+            parts.append(f"{used.tokens:,} of its {limit.tokens:,} tokens")
+        return " and ".join(parts)

@@ -1,6 +1,7 @@
 """The progress of a running batch, of bounded size."""
 
-from typing import Literal, TypeAlias
+from itertools import islice
+from typing import Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -19,6 +20,12 @@ PROGRESS_MEMO = "progress"
 MAX_SCORES = 50
 """The most scorers and metrics in a progress."""
 
+SUMMED = (
+    *("expected", "scored", "limited", "failed", "running", "attempts", "spent", "turns"),
+    *("tool_calls", "tool_errors", "stuck", "finished", "concurrency", "reserved"),
+)
+"""The fields that add up over shards."""
+
 
 class RunningMean(Tolerant):
     """Count, sum and sum of squares of numbers: enough for a running mean and its error."""
@@ -31,12 +38,18 @@ class RunningMean(Tolerant):
     def mean(self) -> float | None:
         return self.total / self.count if self.count else None
 
+    def __bool__(self) -> bool:
+        return self.count != 0
+
     def __add__(self, other: "RunningMean") -> "RunningMean":
         return RunningMean(
             count=self.count + other.count,
             total=self.total + other.total,
             squares=self.squares + other.squares,
         )
+
+
+Sum = TypeVar("Sum", int, RunningMean)
 
 
 class Progress(Tolerant):
@@ -119,49 +132,35 @@ def count_attempt(progress: Progress, scored: AttemptSummary, sign: int = 1) -> 
     }
     if scored.status == "failed":
         kind = scored.failure or "infrastructure"
-        changes["failures"] = _add_counts(progress.failures, {kind: sign})
+        changes["failures"] = _add(progress.failures, {kind: sign})
         if sign > 0:
             changes["newest_failure"] = f"{scored.code}: {scored.detail}".rstrip(": ")
     else:
         if scored.code is not None:
-            changes["limits"] = _add_counts(progress.limits, {scored.code: sign})
-        scores = dict(progress.scores)
-        for name, number in scored.scores.items():
-            if name in scores or len(scores) < MAX_SCORES:
-                added = RunningMean(count=sign, total=sign * number, squares=sign * number**2)
-                scores[name] = scores.get(name, RunningMean()) + added
-        changes["scores"] = {name: mean for name, mean in scores.items() if mean.count}
+            changes["limits"] = _add(progress.limits, {scored.code: sign})
+        added = {
+            name: RunningMean(count=sign, total=sign * number, squares=sign * number**2)
+            for name, number in scored.scores.items()
+        }
+        changes["scores"] = dict(islice(_add(progress.scores, added).items(), MAX_SCORES))
     return progress.model_copy(update=changes)
 
 
 def merge_progress(name: str, parts: list[Progress]) -> Progress:
     """Add up the progress of a batch's shards."""
-    whole = Progress(name=name)
+    whole = Progress(name=name, status=_merge_statuses(parts))
     for part in parts:
-        scores = dict(whole.scores)
-        for label, mean in part.scores.items():
-            scores[label] = scores.get(label, RunningMean()) + mean
-        added = {
-            field: getattr(whole, field) + getattr(part, field)
-            for field in (
-                *("expected", "scored", "limited", "failed", "running", "attempts", "turns"),
-                *("tool_calls", "tool_errors", "stuck", "finished", "concurrency", "reserved"),
-            )
+        changes = {field: getattr(whole, field) + getattr(part, field) for field in SUMMED}
+        for field in ("scores", "failures", "limits"):
+            changes[field] = _add(getattr(whole, field), getattr(part, field))
+        changes |= {
+            "newest_failure": part.newest_failure or whole.newest_failure,
+            "reason": whole.reason or part.reason,
+            "seconds": max(whole.seconds, part.seconds),
+            "started": min(filter(None, (whole.started, part.started)), default=None),
         }
-        whole = whole.model_copy(
-            update={
-                **added,
-                "scores": scores,
-                "spent": whole.spent + part.spent,
-                "failures": _add_counts(whole.failures, part.failures),
-                "limits": _add_counts(whole.limits, part.limits),
-                "newest_failure": part.newest_failure or whole.newest_failure,
-                "reason": whole.reason or part.reason,
-                "seconds": max(whole.seconds, part.seconds),
-                "started": min(filter(None, (whole.started, part.started)), default=None),
-            }
-        )
-    return whole.model_copy(update={"status": _merge_statuses(parts)})
+        whole = whole.model_copy(update=changes)
+    return whole
 
 
 def summarize_attempt(attempt: AttemptResult) -> AttemptSummary:
@@ -192,14 +191,13 @@ def standard_error(mean: RunningMean) -> float | None:
     return error_of_mean(mean.count, max(0.0, mean.squares - squared_mean))
 
 
-def _add_counts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    sums = {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}
-    return {name: count for name, count in sums.items() if count}
+def _add(first: dict[str, Sum], second: dict[str, Sum]) -> dict[str, Sum]:
+    """Add up numbers or means by name, without those that count nothing."""
+    both = {name: first[name] + second[name] for name in first if name in second}
+    return {name: value for name, value in {**first, **second, **both}.items() if value}
 
 
 def _merge_statuses(parts: list[Progress]) -> BatchStatus:
+    order: tuple[BatchStatus, ...] = ("running", "paused", "stopped")
     statuses = {part.status for part in parts}
-    for status in ("running", "paused", "stopped"):
-        if status in statuses:
-            return status
-    return "finished"
+    return next((status for status in order if status in statuses), "finished")

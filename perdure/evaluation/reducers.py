@@ -1,33 +1,18 @@
 """Reducers, which combine the scores of a sample's epochs into one number.
 
-They are `mean`, `median`, `mode`, `max` (also called `best`), `at_least_K` (1 if at least K epochs
-are correct), `pass@K` (the probability that one of K is correct) and `pass^K` (the probability that
-all K are). A number of 1 or more is correct.
+They are `mean`, `median`, `mode` (the first of several), `max` (also called `best`), `at_least_K`
+(1 if at least K epochs are correct), `pass@K` (the probability that one of K is correct) and
+`pass^K` (the probability that all K are). A number of 1 or more is correct.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from math import comb, fsum
+from math import comb
+from statistics import fmean, median, mode
 from typing import TypeAlias
 
 Reducer: TypeAlias = Callable[[Sequence[float]], float | None]
 """A function of at least one value; it returns None if there are too few epochs."""
-
-
-def mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
-
-
-def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle."""
-    ordered, half = sorted(values), len(values) // 2
-    return mean(ordered[half - 1 + len(values) % 2 : half + 1])
-
-
-def mode(values: Sequence[float]) -> float:
-    """Return the most frequent value, the first of several."""
-    return Counter(values).most_common(1)[0][0]
 
 
 def at_least_k(values: Sequence[float], k: int) -> float | None:
@@ -48,7 +33,7 @@ def pass_hat_k(values: Sequence[float], k: int) -> float | None:
 
 
 REDUCERS: dict[str, Reducer] = {
-    "mean": mean,
+    "mean": fmean,
     "median": median,
     "mode": mode,
     "max": max,

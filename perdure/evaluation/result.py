@@ -97,7 +97,7 @@ class SampleResult(Tolerant):
     def final_attempts(self) -> tuple[AttemptResult, ...]:
         """The newest attempt of each epoch, which is the one that counts."""
         newest: dict[int, AttemptResult] = {}
-        for attempt in sorted(self.attempts, key=_epoch_and_number):
+        for attempt in sorted(self.attempts, key=lambda attempt: (attempt.epoch, attempt.number)):
             newest[attempt.epoch] = attempt
         return tuple(newest.values())
 
@@ -113,10 +113,8 @@ class SampleResult(Tolerant):
 
     def numbers(self, scorer: str, metric: str = "") -> list[float]:
         """Return the metric in each epoch that has it."""
-        scores = (
-            attempt.scores[scorer] for attempt in self.final_attempts if scorer in attempt.scores
-        )
-        return [score.numbers[metric] for score in scores if metric in score.numbers]
+        scores = [attempt.scores.get(scorer) for attempt in self.final_attempts]
+        return [score.numbers[metric] for score in scores if score and metric in score.numbers]
 
     def reduce(self, scorer: str, by: str = "mean", metric: str = "") -> float | None:
         """Reduce the metric over epochs; None if too few epochs have it.
@@ -132,7 +130,3 @@ def replace_scores(attempt: AttemptResult, scores: dict[str, Score]) -> AttemptR
     status = "limited" if attempt.limit is not None else "scored"
     update = {"scores": scores, "failure": None, "status": status}
     return AttemptResult.model_validate({**dict(attempt), **update})
-
-
-def _epoch_and_number(attempt: AttemptResult) -> tuple[int, int]:
-    return attempt.epoch, attempt.number

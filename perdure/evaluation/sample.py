@@ -65,6 +65,10 @@ def _check_base64(file: Any) -> Any:
     return file
 
 
+def _parse_id(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _check_printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
         raise ValueError("an id is one line of visible characters")
@@ -124,7 +128,10 @@ def _parse_targets(value: Any) -> Any:
 
 
 SampleId: TypeAlias = Annotated[
-    str, StringConstraints(min_length=1, max_length=200), AfterValidator(_check_printable)
+    str,
+    StringConstraints(min_length=1, max_length=200),
+    AfterValidator(_check_printable),
+    BeforeValidator(_parse_id),
 ]
 WorkspacePath: TypeAlias = Annotated[str, AfterValidator(_check_workspace_path)]
 File: TypeAlias = Annotated[str | EncodedFile | SourceFile, AfterValidator(_check_base64)]
@@ -160,19 +167,15 @@ def build_sample(fields: Mapping[str, Any]) -> Sample:
     Such an id stays the same when rows are added before it. Raises InvalidSample.
     """
     known = {name: value for name, value in fields.items() if value is not None}
-    if "id" not in known:
-        known["id"] = "unnamed"
-    elif isinstance(known["id"], int) and not isinstance(known["id"], bool):
-        known["id"] = str(known["id"])
     try:
-        sample = Sample.model_validate(known)
+        sample = Sample.model_validate({"id": "unnamed", **known})
         content = sample.model_dump_json(exclude={"id", "metadata"})
         sample.model_dump_json(include={"metadata"})
     except ValidationError as error:
         raise InvalidSample(describe_errors(error)) from error
     except PydanticSerializationError as error:  # a lone surrogate, which JSON may contain
         raise InvalidSample("it has text that is no Unicode: a lone \\ud800 to \\udfff") from error
-    if fields.get("id") is not None:
+    if "id" in known:
         return sample
     name = hashlib.sha256(content.encode()).hexdigest()[:16]
     return sample.model_copy(update={"id": name})

@@ -1,13 +1,13 @@
 """Scores, the base classes of scorers, and the outcome of an attempt that they score."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field, JsonValue, StrictBool, ValidationError
 
 from perdure.agent.loop.status import Status
+from perdure.agent.spec import ModelSpec
 from perdure.evaluation.sample import Sample
 from perdure.events.base import Frozen, Tolerant
 from perdure.events.validation_errors import describe_errors
@@ -15,8 +15,10 @@ from perdure.events.validation_errors import describe_errors
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Correct, partly correct, incorrect, no answer: the letters of inspect_ai."""
 
-FiniteNumber: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
-Metric: TypeAlias = StrictBool | FiniteNumber | str
+TEXT_SCORER_TIMEOUT = 60.0
+"""Seconds for a scorer that needs only the agent's text."""
+
+Metric: TypeAlias = StrictBool | Annotated[float, Field(allow_inf_nan=False)] | str
 Value: TypeAlias = Metric | dict[str, Metric]
 
 
@@ -46,10 +48,14 @@ class Score(Frozen):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
+    def metrics(self) -> dict[str, Metric]:
+        """The values by metric; a plain value is the metric ""."""
+        return self.value if isinstance(self.value, dict) else {"": self.value}
+
+    @property
     def numbers(self) -> dict[str, float]:
-        """The metrics with a numeric value; a plain value is the metric ""."""
-        metrics = self.value if isinstance(self.value, dict) else {"": self.value}
-        values = {name: metric_number(metric) for name, metric in metrics.items()}
+        """The metrics with a numeric value."""
+        values = {name: metric_number(metric) for name, metric in self.metrics.items()}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -62,11 +68,16 @@ class Scorer(Frozen):
     """The base class of scorers; `name` is the name of its scores, by default its kind."""
 
     name: str | None = Field(default=None, min_length=1, max_length=100)
+    needs_workspace: ClassVar[bool] = False
 
     @property
     def score_name(self) -> str:
         kind: str = getattr(self, "kind")  # noqa: B009 - each kind declares its own
         return self.name or kind
+
+    def time_limit(self, model: ModelSpec) -> float:  # noqa: ARG002 - others need it
+        """Return the timeout in seconds; `model` is the agent's."""
+        return TEXT_SCORER_TIMEOUT
 
     def check(self) -> None:
         """Check what is too slow to check at each parsing of a spec. Raises ValueError."""
@@ -77,10 +88,7 @@ class TextScorer(Scorer, ABC):
 
     @abstractmethod
     def score(self, sample: Sample, text: str) -> Score:
-        """Score the text. Raises ScoringError."""
-
-
-ScoreSource: TypeAlias = Literal["exit_code", "score"]
+        """Score the text. Raises ScoringError, for example without a target."""
 
 
 def parse_score(value: Any) -> Score:
@@ -88,9 +96,9 @@ def parse_score(value: Any) -> Score:
     try:
         if isinstance(value, Score):
             return value
-        if isinstance(value, Mapping) and "value" in value and value.keys() <= _SCORE_FIELDS:
-            return Score.model_validate(dict(value))
-        return Score.model_validate({"value": value})
+        fields = Score.model_fields.keys()
+        whole = isinstance(value, Mapping) and "value" in value and value.keys() <= fields
+        return Score.model_validate(dict(value) if whole else {"value": value})
     except ValidationError as error:
         raise ScoringError(f"{str(value)[:100]!r} is no score: {describe_errors(error)}") from error
 
@@ -104,16 +112,3 @@ def require_targets(sample: Sample) -> tuple[str, ...]:
             "column that holds it with `fields = {target = ...}`."
         )
     return targets
-
-
-def is_close(first: float, second: float, tolerance: float) -> bool:
-    """Tell whether two numbers are equal up to a relative tolerance."""
-    if first == second:
-        return True
-    try:
-        return math.isclose(first, second, rel_tol=tolerance)
-    except OverflowError:  # an integer that no float can hold
-        return False
-
-
-_SCORE_FIELDS = frozenset(Score.model_fields)

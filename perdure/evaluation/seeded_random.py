@@ -5,8 +5,7 @@ between versions, and a batch that goes on after a deploy must find its old orde
 """
 
 import hashlib
-import sys
-from array import array
+import struct
 from collections.abc import Sequence
 
 _LOWEST_BIT = bytes(byte & 1 for byte in range(256))
@@ -14,10 +13,7 @@ _LOWEST_BIT = bytes(byte & 1 for byte in range(256))
 
 def integers(seed: str, count: int) -> Sequence[int]:
     """Return `count` random unsigned 64-bit integers."""
-    numbers = array("Q", _shake_256(seed, 8 * count))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return struct.unpack(f"<{count}Q", _shake_256(seed, 8 * count))
 
 
 def bits(seed: str, count: int) -> bytes:

@@ -34,8 +34,11 @@ FORMATS: dict[str, Format] = {
 }
 """Formats by file extension."""
 
-MAX_NAME_CHARACTERS = 200
+MAX_NAME_CHARS = 200
 """The most characters of a batch's name."""
+
+STORING_TIMEOUT = 60.0
+"""Seconds for reading the log of an attempt and storing its result."""
 
 REFERENCE_PATTERN = re.compile(r"[\w.]+:[\w.]+")
 """The pattern of a `module:attribute`."""
@@ -131,16 +134,11 @@ def _parse_model(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _parse_id(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 BatchName: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_NAME_CHARACTERS)
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=MAX_NAME_CHARS)
 ]
 AnyDataset: TypeAlias = Annotated[DatasetSpec, BeforeValidator(_parse_dataset)]
 AnyModel: TypeAlias = Annotated[ModelSpec, BeforeValidator(_parse_model)]
-AnyId: TypeAlias = Annotated[SampleId, BeforeValidator(_parse_id)]
 
 
 class BatchSpec(Frozen):
@@ -164,7 +162,7 @@ class BatchSpec(Frozen):
     seed: int = 0
     shuffle: bool = False
     limit: Annotated[int, Field(ge=1)] | None = None
-    ids: tuple[AnyId, ...] = ()
+    ids: tuple[SampleId, ...] = ()
     priority: int = Field(default=4, ge=1, le=5)
 
     @model_validator(mode="before")
@@ -199,18 +197,25 @@ class BatchSpec(Frozen):
         for name in self.reducers:
             if (needed := required_epochs(name)) > self.epochs:
                 raise ValueError(f"{name!r} needs {needed} epochs, and there are {self.epochs}")
-        _check_unique(
-            "scorers", [scorer.score_name for scorer in self.scorers], "give one of them a `name`"
-        )
+        names = [scorer.score_name for scorer in self.scorers]
+        _check_unique("scorers", names, "give one of them a `name`")
         _check_unique("models", [_slug(model.name) for model in self.models], "leave one out")
         _check_unique("reducers", self.reducers, "leave one out")
-        if longest := [
-            run.name for run in split_by_model(self) if len(run.name) > MAX_NAME_CHARACTERS
-        ]:
-            raise ValueError(
-                f"{longest[0]!r} is over {MAX_NAME_CHARACTERS} characters: shorten `name`"
-            )
+        for name in (run.name for run in split_by_model(self)):
+            if len(name) > MAX_NAME_CHARS:
+                raise ValueError(f"{name!r} is over {MAX_NAME_CHARS} characters: shorten `name`")
         return self
+
+    @property
+    def scoring_timeout(self) -> float:
+        """The timeout of all scorers of an attempt together, in seconds."""
+        limits = (scorer.time_limit(self.agent.model) for scorer in self.scorers)
+        return sum(limits) + STORING_TIMEOUT
+
+    @property
+    def needs_workspace(self) -> bool:
+        """A scorer needs the workspace."""
+        return any(scorer.needs_workspace for scorer in self.scorers)
 
 
 def parse_batch(table: Mapping[str, Any]) -> BatchSpec:

@@ -6,8 +6,9 @@ bars to evals", eq. 4), with the factor G / (G - 1) for few clusters.
 """
 
 from array import array
-from collections.abc import Sequence
-from math import erfc, fsum, sqrt
+from collections.abc import Iterable, Sequence
+from math import erfc, sqrt
+from statistics import fmean, quantiles
 from typing import NamedTuple
 
 from perdure.evaluation.seeded_random import integers
@@ -31,10 +32,12 @@ class Interval(NamedTuple):
 class Moments:
     """The running mean and variance of values (Welford 1962; Knuth, TAOCP 4.2.2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Iterable[float] = ()) -> None:
         self.count = 0
         self.mean = 0.0
         self._squares = 0.0
+        for value in values:
+            self.add(value)
 
     def add(self, value: float) -> None:
         self.count += 1
@@ -53,13 +56,6 @@ def error_of_mean(count: int, squared_deviations: float) -> float | None:
     if count < 2:
         return None
     return sqrt(squared_deviations / (count - 1) / count)
-
-
-def moments_of(values: Sequence[float]) -> Moments:
-    moments = Moments()
-    for value in values:
-        moments.add(value)
-    return moments
 
 
 def normal_interval(mean: float, standard_error: float) -> Interval:
@@ -84,21 +80,14 @@ def bootstrap_interval(values: Sequence[float], seed: str) -> Interval:
 
     `values` has one value per sample, and at least one. The same seed gives the same interval.
     """
-    means = sorted(_resampled_mean(values, f"{seed}:{number}") for number in range(RESAMPLES))
-    return Interval(_quantile(means, 0.025), _quantile(means, 0.975))
+    means = [_resampled_mean(values, f"{seed}:{number}") for number in range(RESAMPLES)]
+    low, *_, high = quantiles(means, n=40, method="inclusive")  # Hyndman & Fan 1996, type 7
+    return Interval(low, high)
 
 
 def _resampled_mean(values: Sequence[float], seed: str) -> float:
     count = len(values)
-    return fsum([values[number * count >> 64] for number in integers(seed, count)]) / count
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Compute a quantile by linear interpolation (Hyndman & Fan 1996, type 7)."""
-    position = share * (len(ordered) - 1)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+    return fmean([values[number * count >> 64] for number in integers(seed, count)])
 
 
 def two_sided_p_value(z: float) -> float:

@@ -31,15 +31,12 @@ class Group(Tolerant):
     standard_error: float | None
 
 
-class Estimate(Tolerant):
+class Estimate(Group):
     """The mean over samples, whose epochs are combined by a reducer.
 
     `interval` is the bootstrap's; `wilson` is None unless every sample has 0 or 1.
     """
 
-    samples: int
-    mean: float
-    standard_error: float | None
     interval: Interval | None
     wilson: Interval | None
 

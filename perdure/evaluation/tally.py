@@ -1,13 +1,14 @@
 """Accumulation of results into a summary, in memory that does not grow with their number."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
 from perdure.evaluation.reducers import find_reducer
-from perdure.evaluation.result import AttemptResult, FailureKind, SampleResult
+from perdure.evaluation.result import FailureKind, SampleResult
 from perdure.evaluation.statistics import Estimator, Moments
 from perdure.evaluation.summary import Counts, Estimate, Group, Measure, Summary
 from perdure.events.usage import Usage
@@ -48,84 +49,76 @@ class Tally:
         self._spent: Counter[str] = Counter()
         self._seconds = 0.0
         self._usage = self._grading = Usage()
-        self._groups = _Groups()
+        self._group_names: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, result: SampleResult) -> None:
         """Add the result of another sample."""
         for attempt in result.attempts:
-            self._add_spending(attempt)
+            self._spent["attempts"] += 1
+            for name in ("turns", "tool_calls", "tool_errors"):
+                self._spent[name] += getattr(attempt, name)
+            self._seconds += attempt.seconds
+            self._usage += attempt.usage
+            self._grading += attempt.grading
         for attempt in result.final_attempts:
             self._statuses[attempt.status] += 1
-            self._statuses["stuck"] += attempt.stuck
+            self._spent["stuck"] += attempt.stuck
             if attempt.limit is not None:
                 self._limits[attempt.limit] += 1
             if attempt.failure is not None:
                 self._failures[attempt.failure.kind] += 1
-        groups = self._groups.groups_of(result.metadata)
-        for (scorer, metric), labels in _labels_by_metric(result).items():
-            sums = self._measures.setdefault((scorer, metric), _Sums(self._reducers))
-            for label in labels:
-                sums.label(label)
+        self._add_scores(result)
+
+    def _add_scores(self, result: SampleResult) -> None:
+        groups, measured = self._groups_of(result.metadata), {}
+        for attempt in result.final_attempts:
+            for scorer, score in attempt.scores.items():
+                for metric, value in score.metrics.items():
+                    sums = self._measures.setdefault((scorer, metric), _Sums(self._reducers))
+                    measured[scorer, metric] = sums
+                    if isinstance(value, str):
+                        sums.add_label(value)
+        for (scorer, metric), sums in measured.items():
             for name in self._reducers:
-                if (value := result.reduce(scorer, name, metric)) is not None:
-                    sums.add(name, value, groups)
+                if (number := result.reduce(scorer, name, metric)) is not None:
+                    sums.add(name, number, groups)
+
+    def _groups_of(self, metadata: dict[str, JsonValue]) -> list[tuple[str, str]]:
+        """Return the groups of a sample, by key and value."""
+        groups = []
+        for key, value in metadata.items():
+            names, name = self._group_names[key], group_name(value)
+            if name is not None and len(names) <= MAX_GROUPS:
+                names.add(name)
+                groups.append((key, name))
+        return groups
 
     def summary(self, expected: int, running: int = 0) -> Summary:
         """Summarize the results so far."""
         by_status = {status: self._statuses[status] for status in ("scored", "limited", "failed")}
-        known = sum(by_status.values()) + running
+        known = self._statuses.total() + running
+        # There are more results than expected if the dataset has shrunk since.
+        counts = Counts(
+            expected=max(expected, known),
+            running=running,
+            missing=max(0, expected - known),
+            **by_status,
+        )
+        ungrouped = {key for key, names in self._group_names.items() if len(names) > MAX_GROUPS}
         return Summary(
-            # There are more results than expected if the dataset has shrunk since.
-            counts=Counts(
-                expected=max(expected, known),
-                running=running,
-                missing=max(0, expected - known),
-                **by_status,
-            ),
+            counts=counts,
             measures=tuple(
-                sums.measure(scorer, metric, self._groups.too_many)
+                sums.measure(scorer, metric, ungrouped)
                 for (scorer, metric), sums in sorted(self._measures.items())
             ),
             usage=self._usage,
             grading=self._grading,
             seconds=self._seconds,
-            stuck=self._statuses["stuck"],
             limits=dict(sorted(self._limits.items())),
             failures=dict(sorted(self._failures.items())),
-            ungrouped=tuple(sorted(self._groups.too_many)),
+            ungrouped=tuple(sorted(ungrouped)),
             **self._spent,
         )
-
-    def _add_spending(self, attempt: AttemptResult) -> None:
-        self._spent["attempts"] += 1
-        self._seconds += attempt.seconds
-        for name in ("turns", "tool_calls", "tool_errors"):
-            self._spent[name] += getattr(attempt, name)
-        self._usage += attempt.usage
-        self._grading += attempt.grading
-
-
-class _Groups:
-    """The values of metadata keys so far."""
-
-    def __init__(self) -> None:
-        self.too_many: set[str] = set()
-        self._values: dict[str, set[str]] = {}
-
-    def groups_of(self, metadata: dict[str, JsonValue]) -> list[tuple[str, str]]:
-        """Return the groups of a sample, by key and value."""
-        names = ((key, group_name(value)) for key, value in metadata.items())
-        return [(key, name) for key, name in names if name is not None and self._accept(key, name)]
-
-    def _accept(self, key: str, name: str) -> bool:
-        if key in self.too_many:
-            return False
-        values = self._values.setdefault(key, set())
-        values.add(name)
-        if len(values) > MAX_GROUPS:
-            del self._values[key]
-            self.too_many.add(key)
-        return key not in self.too_many
 
 
 class _Sums:
@@ -134,26 +127,23 @@ class _Sums:
     def __init__(self, reducers: Iterable[str]) -> None:
         self._estimators = {name: Estimator() for name in reducers}
         self._first = next(iter(self._estimators))
-        self._groups: dict[tuple[str, str], Moments] = {}
+        self._groups: defaultdict[tuple[str, str], Moments] = defaultdict(Moments)
         self._labels: Counter[str] = Counter()
 
-    def label(self, label: str) -> None:
+    def add_label(self, label: str) -> None:
         counted = label in self._labels or len(self._labels) < MAX_GROUPS
         self._labels[label if counted else OTHER_LABELS] += 1
 
     def add(self, name: str, value: float, groups: list[tuple[str, str]]) -> None:
         self._estimators[name].add(value)
         for group in groups if name == self._first else ():
-            self._groups.setdefault(group, Moments()).add(value)
+            self._groups[group].add(value)
 
     def measure(self, scorer: str, metric: str, ungrouped: set[str]) -> Measure:
-        groups: dict[str, dict[str, Group]] = {}
+        groups: defaultdict[str, dict[str, Group]] = defaultdict(dict)
         for (key, name), sums in sorted(self._groups.items()):
             if key not in ungrouped:
-                group = Group(
-                    samples=sums.count, mean=sums.mean, standard_error=sums.standard_error
-                )
-                groups.setdefault(key, {})[name] = group
+                groups[key][name] = Group(**_mean_fields(sums))
         return Measure(
             scorer=scorer,
             metric=metric,
@@ -168,25 +158,12 @@ class _Sums:
 
 
 def _estimate(sums: Estimator, seed: str) -> Estimate:
-    return Estimate(
-        samples=sums.moments.count,
-        mean=sums.moments.mean,
-        standard_error=sums.moments.standard_error,
-        interval=sums.interval(seed),
-        wilson=sums.wilson_interval(),
-    )
+    intervals = {"interval": sums.interval(seed), "wilson": sums.wilson_interval()}
+    return Estimate(**_mean_fields(sums.moments), **intervals)
 
 
-def _labels_by_metric(result: SampleResult) -> dict[tuple[str, str], list[str]]:
-    """Collect the metrics of all epochs, with those of their values that are words."""
-    labels: dict[tuple[str, str], list[str]] = {}
-    for attempt in result.final_attempts:
-        for scorer, score in attempt.scores.items():
-            metrics = score.value if isinstance(score.value, dict) else {"": score.value}
-            for metric, value in metrics.items():
-                words = labels.setdefault((scorer, metric), [])
-                words.extend([value] if isinstance(value, str) else [])
-    return labels
+def _mean_fields(sums: Moments) -> dict[str, Any]:
+    return {"samples": sums.count, "mean": sums.mean, "standard_error": sums.standard_error}
 
 
 def group_name(value: JsonValue) -> str | None:

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest
-from perdure.evaluation.budget import Budget
-from perdure.evaluation.ledger import ZERO, Amount, Ledger, reserve, settle
+from perdure.evaluation.ledger import ZERO, Amount, Budget, Ledger
 
 LIMIT = Ledger(limit=Allowance(cost=1.0, tokens=1000))
 
@@ -16,59 +15,59 @@ deeds = st.lists(st.tuples(st.sampled_from(["reserve", "settle"]), st.integers(0
 
 @given(deeds)
 def test_a_reservation_never_exceeds_the_limit(steps: list[tuple[str, int, Amount]]) -> None:
-    ledger = LIMIT
+    budget = Budget(LIMIT)
     for deed, holder, amount in steps:
         name = str(holder)
         if deed == "reserve":
-            ledger = reserve(ledger, name, amount) or ledger
+            budget.reserve(name, amount)
         else:  # nobody spends more here than was reserved
-            ledger = settle(ledger, name, ledger.reserved.get(name, ZERO))
-        assert ledger.committed.cost <= 1.0 + 1e-6
-        assert ledger.committed.tokens <= 1000
+            budget.settle(name, budget.ledger.reserved.get(name, ZERO))
+        assert budget.ledger.committed.cost <= 1.0 + 1e-6
+        assert budget.ledger.committed.tokens <= 1000
 
 
 def test_an_unspent_reservation_returns_to_the_others() -> None:
-    ledger = reserve(LIMIT, "a", Amount(cost=0.9))
-    assert ledger is not None
-    assert reserve(ledger, "b", Amount(cost=0.2)) is None
-    ledger = settle(ledger, "a", Amount(cost=0.5))
-    assert reserve(ledger, "b", Amount(cost=0.2)) is not None
-    assert ledger.remaining.cost == pytest.approx(0.5)
+    budget = Budget(LIMIT)
+    assert budget.reserve("a", Amount(cost=0.9)) == Allowance(cost=0.9, tokens=0)
+    assert budget.reserve("b", Amount(cost=0.2)) is None
+    budget.settle("a", Amount(cost=0.5))
+    assert budget.ledger.remaining.cost == pytest.approx(0.5)
+    assert budget.reserve("b", Amount(cost=0.2)) is not None
 
 
 def test_a_second_reservation_replaces_the_holders_first() -> None:
-    ledger = reserve(LIMIT, "a", Amount(cost=0.6))
-    assert ledger is not None
-    ledger = reserve(ledger, "a", Amount(cost=0.9))
-    assert ledger is not None
-    assert ledger.remaining.cost == pytest.approx(0.1)
+    budget = Budget(LIMIT)
+    assert budget.reserve("a", Amount(cost=0.6)) is not None
+    assert budget.reserve("a", Amount(cost=0.9)) is not None
+    assert budget.ledger.remaining.cost == pytest.approx(0.1)
 
 
 def test_an_unforeseen_cost_exhausts_the_ledger() -> None:
-    ledger = settle(LIMIT, "a", Amount(cost=1.2, tokens=10))
-    assert ledger.is_exhausted
-    assert (ledger.remaining.cost, ledger.remaining.tokens) == (0.0, 990)
+    budget = Budget(LIMIT)
+    budget.settle("a", Amount(cost=1.2, tokens=10))
+    assert budget.ledger.is_exhausted
+    assert (budget.ledger.remaining.cost, budget.ledger.remaining.tokens) == (0.0, 990)
 
 
 def test_a_ledger_without_a_limit_allows_any_spending() -> None:
-    ledger = reserve(Ledger(), "a", Amount(cost=1e9, tokens=10**12))
-    assert ledger is not None
-    assert not ledger.is_exhausted
+    budget = Budget(Ledger())
+    assert budget.reserve("a", Amount(cost=1e9, tokens=10**12)) == Allowance()
+    assert not budget.ledger.is_exhausted
 
 
 def test_a_share_follows_the_mean_and_the_samples_own_limit() -> None:
-    first = LIMIT.share_for(Allowance())
+    first = LIMIT.share_for(ZERO)
     assert first.cost == pytest.approx(0.02)
     assert first.tokens == 20
-    ledger = LIMIT
+    budget = Budget(LIMIT)
     for name in "abcde":
-        ledger = settle(ledger, name, Amount(cost=0.1, tokens=100))
-    assert ledger.share_for(Allowance()).cost == pytest.approx(0.15)
-    assert ledger.share_for(Allowance(cost=0.05)).cost == 0.05
+        budget.settle(name, Amount(cost=0.1, tokens=100))
+    assert budget.ledger.share_for(ZERO).cost == pytest.approx(0.15)
+    assert budget.ledger.share_for(Amount(cost=0.05)).cost == 0.05
 
 
 def test_a_request_for_more_waits_until_others_return_budget() -> None:
-    budget = Budget(LIMIT, {})
+    budget = Budget(LIMIT)
     most = Amount(cost=0.5, tokens=500)
     for _ in range(5):
         budget.settle("before", Amount(cost=0.1, tokens=10))
@@ -99,14 +98,14 @@ def test_a_ledger_is_unlimited_with_neither_limit(limit: Allowance, unlimited: b
 
 
 def test_a_sufficient_limit_is_a_quarter_more_or_what_the_largest_request_needs() -> None:
-    budget = Budget(Ledger(limit=Allowance(cost=2.0, tokens=400)), {})
+    budget = Budget(Ledger(limit=Allowance(cost=2.0, tokens=400)))
     assert budget.sufficient_limit() == Allowance(cost=2.5, tokens=500)
     large = Budget(budget.ledger, {"a": Amount(cost=9.0, tokens=1), "b": Amount(cost=1.0)})
     assert large.sufficient_limit() == Allowance(cost=9.0, tokens=500)
 
 
 def test_a_budget_is_deadlocked_when_every_running_attempt_waits() -> None:
-    budget = Budget(LIMIT, {})
+    budget = Budget(LIMIT)
     assert budget.reserve_allowance("a", None) is not None
     budget.request_more(
         AllowanceRequest(holder="a", spent=Allowance(cost=0.1), needed=Allowance(cost=5.0))

@@ -265,12 +265,12 @@ def test_a_reply_without_a_grade_gives_no_score() -> None:
 def test_a_function_gives_a_score_or_its_value() -> None:
     custom = CustomScorer(function="mine.scorers:judge")
     assert custom.score_name == "judge"
-    assert custom.read(True) == Score(value=True)
-    assert custom.read({"a": 1, "b": "x"}).numbers == {"a": 1.0}
-    assert custom.read(Score(value=0.5, answer="a")).answer == "a"
+    assert parse_score(True) == Score(value=True)
+    assert parse_score({"a": 1, "b": "x"}).numbers == {"a": 1.0}
+    assert parse_score(Score(value=0.5, answer="a")).answer == "a"
     for wrong in (None, [1], float("nan"), {"a": None}, object()):
         with pytest.raises(ScoringError, match="is no score"):
-            custom.read(wrong)
+            parse_score(wrong)
 
 
 def test_score_values_become_numbers_where_possible() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from perdure.evaluation.statistics import (
     MAX_BOOTSTRAP_VALUES,
     Estimator,
+    Moments,
     bootstrap_interval,
-    moments_of,
     normal_interval,
     two_sided_p_value,
     wilson_interval,
@@ -33,7 +33,7 @@ def clustered(clusters: list[list[int]]) -> float:
 def test_the_error_of_sample_means_is_the_one_clustered_by_sample(
     clusters: list[list[int]],
 ) -> None:
-    found = moments_of([sum(cluster) / 3 for cluster in clusters]).standard_error
+    found = Moments([sum(cluster) / 3 for cluster in clusters]).standard_error
     assert found is not None
     assert isclose(found, clustered(clusters), abs_tol=1e-12)
 
@@ -45,14 +45,14 @@ def test_identical_epochs_do_not_reduce_the_standard_error() -> None:
 
 
 def test_a_standard_error_equals_one_computed_by_hand() -> None:
-    found = moments_of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
+    found = Moments([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
     assert found.mean == 5.0
     assert isclose(found.standard_error or 0, sqrt(32 / 7 / 8))
-    assert moments_of([1.0]).standard_error is None
+    assert Moments([1.0]).standard_error is None
 
 
 def test_large_and_close_values_keep_their_standard_error() -> None:
-    found = moments_of([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
+    found = Moments([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
     assert isclose(found.standard_error or 0, sqrt(30 / 4))
 
 
@@ -98,7 +98,7 @@ def test_the_bootstrap_of_a_seed_never_changes() -> None:
 
 def test_the_bootstrap_comes_to_the_normal_interval() -> None:
     values = [float(one % 2) for one in range(400)]
-    found = moments_of(values)
+    found = Moments(values)
     expected = normal_interval(found.mean, found.standard_error or 0)
     assert bootstrap_interval(values, "a") == pytest.approx(expected, abs=0.006)
 

@@ -74,7 +74,7 @@ def test_no_module_that_passes_through_the_sandbox_keeps_state() -> None:
     ("module", "planted"),
     [
         ("perdure/agent/loop/decide.py", "import time\nNOW = time.time()\n"),
-        ("perdure/evaluation/budget.py", "import random\n"),
+        ("perdure/evaluation/ledger.py", "import random\n"),
         ("perdure/events/base.py", "from datetime import datetime\nNOW = datetime.now()\n"),
         ("workflows/conversation.py", "import os\nHOME = os.environ\n"),
     ],

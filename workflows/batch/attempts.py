@@ -1,39 +1,97 @@
-"""Starting attempts at samples as conversations, and scoring them again."""
+"""Attempts at samples: counting, loading, taking and starting them, and scoring them again."""
 
 from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import (
-    Priority,
-    SearchAttributePair,
-    TypedSearchAttributes,
-)
+from temporalio.common import Priority, SearchAttributePair, TypedSearchAttributes
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ChildWorkflowHandle
 
-from perdure.agent.loop.attempt import Attempt, AttemptSummary
+from perdure.agent.loop.attempt import Allowance, Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus, Start
-from perdure.evaluation.messages import BatchStart, PlannedAttempt, RescoreRequest
+from perdure.evaluation.ledger import spent_amount
+from perdure.evaluation.messages import (
+    AttemptPage,
+    AttemptPageRequest,
+    BatchStart,
+    CountRequest,
+    PlannedAttempt,
+    RescoreRequest,
+    SampleSet,
+)
+from perdure.evaluation.progress import Progress, count_attempt
+from perdure.evaluation.sample import conversation_id
+from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
-from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT, TASK_TIMEOUT, UNLIMITED_RETRIES
+from perdure.temporal.timeouts import TASK_TIMEOUT
+from perdure.workflows.batch.background import run_activity
+from perdure.workflows.batch.state import BatchState
+
+MAX_DEFERRED_RETRIES = 100
+"""Retries in the queue from which on they go before first attempts."""
 
 MAX_FAIRNESS_KEY_BYTES = 64
 """Temporal's limit on the length of a fairness key."""
 
 
+async def count_results(state: BatchState) -> None:
+    """Count the attempts to make and the results that are there already."""
+    start, budget = state.start, state.budget
+    if not start.fresh or start.expected is None:
+        request = CountRequest(of=_sample_set(start), first=start.first, end=start.end)
+        state.progress = await run_activity("batch.survey", request, Progress)
+        settled = {
+            "settled": spent_amount(state.progress.spent),
+            "count": state.progress.attempts,
+        }
+        budget.ledger = budget.ledger.model_copy(update=settled)
+    started = {"started": workflow.now().strftime(TIMESTAMP_FORMAT)}
+    state.progress = state.progress.model_copy(update=started)
+
+
+async def load_jobs(state: BatchState) -> None:
+    """Load the next page that has jobs."""
+    while not state.job_queue and state.has_unloaded_jobs:
+        request = AttemptPageRequest(
+            of=_sample_set(state.start), place=state.next_place, mode=state.start.mode
+        )
+        page = await run_activity("batch.page", request, AttemptPage)
+        state.job_queue.extend(page.jobs)
+        state.next_place = page.then
+    state.is_loading_jobs = False
+
+
+def take_job(state: BatchState) -> tuple[str, PlannedAttempt, Allowance] | None:
+    """Take a job from its queue and reserve its allowance; None if too little budget is left."""
+    retry_first = len(state.retry_queue) >= MAX_DEFERRED_RETRIES or not state.job_queue
+    queue = state.retry_queue if retry_first else state.job_queue
+    job, name = queue[0], conversation_id_of(state.start, queue[0])
+    allowance: Allowance | None = Allowance()
+    if not state.is_rescoring:
+        allowance = state.budget.reserve_allowance(name, state.start.most)
+    if allowance is None:
+        return None
+    queue.popleft()
+    if job.counted is not None:
+        state.progress = count_attempt(state.progress, job.counted, -1)
+    job = state.running[name] = job.model_copy(update={"counted": None})
+    return name, job, allowance
+
+
 async def start_attempt(
-    start: BatchStart, name: str, job: PlannedAttempt, trial: Attempt
+    start: BatchStart, job: PlannedAttempt, allowance: Allowance
 ) -> ChildWorkflowHandle[Any, ConversationStatus] | None:
     """Start the conversation of an attempt; return None if it runs already.
 
     The conversation outlives the workflow run that started it.
     """
+    name = conversation_id_of(start, job)
     child_start = Start(
         conversation_id=name,
         user_id=start.user_id,
-        attempt=trial,
+        attempt=attempt_of(start, job, allowance),
         searchable=start.searchable,
         model_queues=start.lanes,
     )
@@ -53,18 +111,36 @@ async def start_attempt(
         return None
 
 
-async def rescore_attempt(start: BatchStart, job: PlannedAttempt, trial: Attempt) -> AttemptSummary:
+async def rescore_attempt(start: BatchStart, job: PlannedAttempt) -> AttemptSummary:
     """Score an attempt again from its log."""
-    scored: AttemptSummary = await workflow.execute_activity(
+    trial = attempt_of(start, job, Allowance())
+    return await run_activity(
         "sample.rescore",
         RescoreRequest(user_id=start.user_id, trial=trial, sample=job.sample),
-        result_type=AttemptSummary,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        start_to_close_timeout=timedelta(seconds=60 + trial.scoring_timeout),
-        retry_policy=UNLIMITED_RETRIES,
+        AttemptSummary,
+        time_limit=timedelta(seconds=60 + trial.scoring_timeout),
         priority=priority_of(start),
     )
-    return scored
+
+
+def conversation_id_of(start: BatchStart, job: PlannedAttempt) -> str:
+    return conversation_id(f"{start.user_id}/{start.name}", job.sample, job.epoch, job.number)
+
+
+def attempt_of(start: BatchStart, job: PlannedAttempt, allowance: Allowance) -> Attempt:
+    return Attempt(
+        batch=start.name,
+        sample_set=start.samples,
+        chunk=job.chunk,
+        line=job.line,
+        epoch=job.epoch,
+        number=job.number,
+        needs_setup=job.setup,
+        later_turns=job.turns,
+        scoring_timeout=start.scoring,
+        scores_workspace=start.look,
+        allowance=None if allowance == Allowance() else allowance,
+    )
 
 
 def priority_of(start: BatchStart) -> Priority:
@@ -76,11 +152,9 @@ def priority_of(start: BatchStart) -> Priority:
 def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:
     if not start.searchable:
         return None
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(BATCH, start.name),
-            SearchAttributePair(USER, start.user_id),
-            SearchAttributePair(STATUS, "idle"),
-            SearchAttributePair(MODEL, start.model),
-        ]
-    )
+    values = {BATCH: start.name, USER: start.user_id, STATUS: "idle", MODEL: start.model}
+    return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in values.items()])
+
+
+def _sample_set(start: BatchStart) -> SampleSet:
+    return SampleSet(**{name: getattr(start, name) for name in SampleSet.model_fields})

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from perdure.evaluation.progress import PROGRESS_MEMO, Progress
 from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT, UNLIMITED_RETRIES
 
 MAX_ACTIVITY_TIME = timedelta(days=1)
+
+Result = TypeVar("Result")
 
 
 class BackgroundTasks:
@@ -20,6 +23,7 @@ class BackgroundTasks:
         self.tasks: set[asyncio.Task[None]] = set()
         self.error: BaseException | None = None
         self.has_changed = True
+        """Something has changed since the loop looked at the state."""
 
     def launch(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -37,20 +41,29 @@ class BackgroundTasks:
         if self.error is not None:
             raise self.error
 
-    def cancel_tasks(self) -> None:
+    def cancel(self) -> None:
         for task in list(self.tasks):
             task.cancel()
 
-    async def run_activity(self, kind: str, argument: Any, result_type: Any) -> Any:
-        """Run an activity. Raises ActivityError if no retry can help."""
-        return await workflow.execute_activity(
-            kind,
-            argument,
-            result_type=result_type,
-            heartbeat_timeout=HEARTBEAT_TIMEOUT,
-            start_to_close_timeout=MAX_ACTIVITY_TIME,
-            retry_policy=UNLIMITED_RETRIES,
-        )
+
+async def run_activity(
+    kind: str,
+    argument: Any,
+    result_type: type[Result],
+    time_limit: timedelta = MAX_ACTIVITY_TIME,
+    **options: Any,
+) -> Result:
+    """Run an activity. Raises ActivityError if no retry can help."""
+    result: Result = await workflow.execute_activity(
+        kind,
+        argument,
+        result_type=result_type,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        start_to_close_timeout=time_limit,
+        retry_policy=UNLIMITED_RETRIES,
+        **options,
+    )
+    return result
 
 
 async def signal_workflow(workflow_id: str, name: str, *value: Any) -> None:
@@ -67,3 +80,14 @@ async def cancel_workflow(workflow_id: str) -> None:
         await workflow.get_external_workflow_handle(workflow_id).cancel()
     except ApplicationError:
         workflow.logger.debug("%s has ended by itself", workflow_id)
+
+
+def publish(progress: Progress) -> None:
+    """Publish the progress in the workflow's memo, which is read without a query.
+
+    On a worker that has evicted the workflow, a query applies its newest events before their turn,
+    and the commands that follow may come in another order than in a replay (sdk-core 0.5). Reading
+    the memo runs no workflow code.
+    """
+    memo = progress.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    workflow.upsert_memo({PROGRESS_MEMO: memo})

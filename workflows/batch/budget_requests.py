@@ -1,20 +1,20 @@
 """Requests of an attempt to its batch for a larger allowance."""
 
-from datetime import timedelta
+from contextlib import suppress
 from typing import Any, Protocol
 
 from pydantic import ValidationError
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest
 from perdure.agent.loop.inbox import InboxItem
 from perdure.agent.loop.sample_steps import spent_allowance
 from perdure.agent.loop.start import Start
 from perdure.agent.loop.state import State
+from perdure.workflows.batch.background import signal_workflow
 
-REQUEST_INTERVAL = timedelta(hours=1)
-"""Time before a request is repeated, as the batch may have been started anew."""
+REQUEST_INTERVAL = 3600.0
+"""Seconds before a request is repeated, as the batch may have been started anew."""
 
 
 class Requester(Protocol):
@@ -29,29 +29,15 @@ async def await_allowance(
 ) -> None:
     """Request a larger allowance; wait for it, for something else to do, or for the deadline."""
     before = requester.start.attempt
-    parent = workflow.info().parent
-    if parent is not None:
-        request = AllowanceRequest(
-            holder=requester.conversation_id,
-            spent=spent_allowance(requester.state.usage),
-            needed=required,
-        )
-        batch = workflow.get_external_workflow_handle(parent.workflow_id)
-        try:
-            await batch.signal("ask", request)
-        except ApplicationError:
-            workflow.logger.info("the batch of %s does not run", requester.conversation_id)
-    timeout = (
-        REQUEST_INTERVAL
-        if seconds_left is None
-        else min(REQUEST_INTERVAL, timedelta(seconds=seconds_left))
-    )
-    try:
+    if (parent := workflow.info().parent) is not None:
+        spent, holder = spent_allowance(requester.state.usage), requester.conversation_id
+        request = AllowanceRequest(holder=holder, spent=spent, needed=required)
+        await signal_workflow(parent.workflow_id, "ask", request)
+    timeout = REQUEST_INTERVAL if seconds_left is None else min(REQUEST_INTERVAL, seconds_left)
+    with suppress(TimeoutError):
         await workflow.wait_condition(
             lambda: requester.start.attempt is not before or bool(requester.inbox), timeout=timeout
         )
-    except TimeoutError:
-        return
 
 
 def parse_allowance(sent: Any) -> Allowance | None:

@@ -1,26 +1,42 @@
-"""Running the attempts of a batch, a limited number of conversations at a time."""
+"""The run of a batch or shard: a limited number of conversations at a time, within a budget."""
 
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError
 
-from perdure.agent.loop.attempt import Allowance, Attempt, AttemptSummary
-from perdure.evaluation.ledger import spent_amount
+from perdure.agent.loop.attempt import Allowance, AllowanceRequest, AttemptSummary
 from perdure.evaluation.messages import (
-    AttemptPage,
-    AttemptPageRequest,
     AwaitedConversation,
-    CountRequest,
+    BatchStart,
+    LimitsUpdate,
     LostAttempt,
     PlannedAttempt,
-    SampleSet,
 )
-from perdure.evaluation.progress import Progress, add_spending, count_attempt
-from perdure.evaluation.sample import conversation_id
-from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.evaluation.progress import Progress
 from perdure.temporal.names import conversation_workflow_id
-from perdure.workflows.batch.attempts import rescore_attempt, start_attempt
-from perdure.workflows.batch.background import cancel_workflow, signal_workflow
-from perdure.workflows.batch.budget import BatchBudget
+from perdure.workflows.batch.attempts import (
+    attempt_of,
+    count_results,
+    load_jobs,
+    rescore_attempt,
+    start_attempt,
+    take_job,
+)
+from perdure.workflows.batch.background import (
+    BackgroundTasks,
+    cancel_workflow,
+    publish,
+    run_activity,
+    signal_workflow,
+)
+from perdure.workflows.batch.shards import ParentBatch
+from perdure.workflows.batch.state import (
+    continuation,
+    count_result,
+    current_progress,
+    has_time,
+    load_state,
+    stop_clock,
+)
 from perdure.workflows.step_failures import reason_of
 
 MAX_STARTS_TOGETHER = 16
@@ -29,54 +45,40 @@ MAX_STARTS_TOGETHER = 16
 FAILURES_BEFORE_PAUSE = 10
 """Consecutive failures that no sample is to blame for, after which a batch pauses."""
 
-MAX_DEFERRED_RETRIES = 100
-"""Retries in the queue from which on they go before first attempts."""
 
-
-class BatchRun(BatchBudget):
+class BatchRun:
     """The run of one batch, or of one shard of a batch."""
+
+    def __init__(self, start: BatchStart) -> None:
+        self.start = start
+        self.state = load_state(start)
+        self.tasks = BackgroundTasks()
+        self.parent = ParentBatch(start, self.tasks)
 
     async def run(self) -> Progress:
         """Run all attempts. Raises ActivityError if the batch itself cannot be read."""
+        state, tasks = self.state, self.tasks
         if self.start.progress is None:
-            await self.count_results()
-        if self.running:
-            self.launch(self.await_conversations(list(self.running)))
+            await count_results(state)
+        if state.running:
+            tasks.launch(self.await_conversations(list(state.running)))
         self.publish_progress()
-        while not self.is_over():
-            self.has_changed = False
+        while not state.is_over:
+            tasks.has_changed = False
             self.start_attempts()
             if self.is_history_long() and self.is_quiescent():
-                workflow.continue_as_new(self.continuation())
-            await workflow.wait_condition(lambda: self.has_changed or self.is_over())
-            self.raise_error()
+                workflow.continue_as_new(continuation(state))
+            await workflow.wait_condition(lambda: tasks.has_changed or state.is_over)
+            tasks.raise_error()
         return self.current_progress()
 
-    async def count_results(self) -> None:
-        """Count the attempts to make and the results that are there already."""
-        start = self.start
-        if not start.fresh or start.expected is None:
-            request = CountRequest(of=self.sample_set(), first=start.first, end=start.end)
-            self.progress = await self.run_activity("batch.survey", request, Progress)
-            settled = {
-                "settled": spent_amount(self.progress.spent),
-                "count": self.progress.attempts,
-            }
-            self.budget.ledger = self.budget.ledger.model_copy(update=settled)
-        started = workflow.now().strftime(TIMESTAMP_FORMAT)
-        self.progress = self.progress.model_copy(update={"started": started})
-
-    async def load_jobs(self) -> None:
-        """Load the next jobs."""
-        while not self.job_queue and self.next_place.chunk < self.start.end:
-            request = AttemptPageRequest(
-                of=self.sample_set(), place=self.next_place, mode=self.start.mode
-            )
-            page: AttemptPage = await self.run_activity("batch.page", request, AttemptPage)
-            self.job_queue.extend(page.jobs)
-            self.next_place = page.then
-        self.is_loading_jobs = False
-        self.start_attempts()
+    async def stop(self) -> None:
+        """Cancel all conversations that run; recorded results stay."""
+        self.tasks.cancel()
+        stop_clock(self.state)
+        for name in list(self.state.running):
+            await cancel_workflow(conversation_workflow_id(name))
+        self.state.running.clear()
 
     def start_attempts(self) -> None:
         """Start attempts in the free slots, several at a time to keep the history short.
@@ -84,64 +86,51 @@ class BatchRun(BatchBudget):
         The choice depends only on the order in which attempts ended, not on how many ends one
         workflow task brings: a query may deliver some of them earlier than the replay does.
         """
-        if self.is_paused or self.is_history_long() or not self.has_time():
+        state = self.state
+        if state.is_paused or self.is_history_long() or not has_time(state):
             return
-        before = len(self.running)
+        before = len(state.running)
         self.fill_free_slots()
-        if len(self.running) > before:
+        if len(state.running) > before:
             self.publish_progress()
-        if not (self.job_queue or self.is_loading_jobs) and self.next_place.chunk < self.start.end:
-            self.is_loading_jobs = True
-            self.launch(self.load_jobs())
+        if not (state.job_queue or state.is_loading_jobs) and state.has_unloaded_jobs:
+            state.is_loading_jobs = True
+            self.tasks.launch(self.load_jobs())
+
+    async def load_jobs(self) -> None:
+        await load_jobs(self.state)
+        self.start_attempts()
 
     def fill_free_slots(self) -> None:
-        free = self.concurrency - len(self.running)
-        queued = len(self.job_queue) + len(self.retry_queue)
-        if free < min(self.start_threshold(), max(1, queued)):
+        """Take jobs for the free slots, once there are enough of these."""
+        state = self.state
+        free = state.concurrency - len(state.running)
+        queued = len(state.job_queue) + len(state.retry_queue)
+        threshold = max(1, min(state.concurrency // 8, MAX_STARTS_TOGETHER))
+        if free < min(threshold, max(1, queued)):
             return
         for _ in range(min(free, queued)):  # at 1.2 KB each: Temporal takes 4 MB per response
-            queue = (
-                self.retry_queue
-                if len(self.retry_queue) >= MAX_DEFERRED_RETRIES or not self.job_queue
-                else self.job_queue
-            )
-            job, name = queue[0], self.conversation_id_of(queue[0])
-            allowance = (
-                Allowance()
-                if self.is_rescoring
-                else self.budget.reserve_allowance(name, self.start.most)
-            )
-            if allowance is None:
+            taken = take_job(state)
+            if taken is None:
                 self.handle_shortage()
                 return
-            queue.popleft()
-            if job.counted is not None:
-                self.progress = count_attempt(self.progress, job.counted, -1)
-            job = self.running[name] = job.model_copy(update={"counted": None})
-            self.launch(self.run_attempt(name, job, allowance))
-
-    def start_threshold(self) -> int:
-        """Return how many free slots to wait for before filling them."""
-        return max(1, min(self.concurrency // 8, MAX_STARTS_TOGETHER))
+            self.tasks.launch(self.run_attempt(*taken))
 
     async def run_attempt(self, name: str, job: PlannedAttempt, allowance: Allowance) -> None:
         """Make an attempt, and count its result."""
-        if self.is_rescoring:
-            self.count_attempt(
-                name, job, await rescore_attempt(self.start, job, self.attempt_of(job, allowance))
-            )
+        state = self.state
+        if state.is_rescoring:
+            self.end_attempt(name, await rescore_attempt(self.start, job))
             return
-        self.start_count += 1
-        try:
-            child = await start_attempt(self.start, name, job, self.attempt_of(job, allowance))
-        finally:
-            self.start_count -= 1
-            self.has_changed = True
+        state.in_flight += 1
+        child = await start_attempt(self.start, job, allowance)
+        state.in_flight -= 1
+        self.tasks.has_changed = True
         if child is None:  # it runs already, started by a lost workflow of this batch
             await signal_workflow(conversation_workflow_id(name), "grant", allowance)
             await self.await_conversations([name])
             return
-        if self.is_held:
+        if state.is_held:
             await signal_workflow(conversation_workflow_id(name), "pause")
         try:
             end = AwaitedConversation(conversation_id=name, scored=(await child).scored)
@@ -153,110 +142,134 @@ class BatchRun(BatchBudget):
         """Wait for conversations that this run did not start."""
         remaining = set(names)
         while remaining:
-            ends: list[AwaitedConversation] = await self.run_activity(
-                "batch.follow", sorted(remaining), list[AwaitedConversation]
-            )
+            ends = await run_activity("batch.follow", sorted(remaining), list[AwaitedConversation])
             for end in ends:
                 remaining.discard(end.conversation_id)
                 await self.handle_end(end)
 
     async def handle_end(self, end: AwaitedConversation) -> None:
         """Count the result of a conversation; start a lost one again."""
-        name, scored = end.conversation_id, end.scored
-        job = self.running[name]
+        state, name, scored = self.state, end.conversation_id, end.scored
         if scored is None and end.failure is None:
-            del self.running[name]
-            self.retry_queue.appendleft(job)
-            self.has_changed = True
+            state.retry_queue.appendleft(state.running.pop(name))
+            self.tasks.has_changed = True
             return
         if scored is None:
-            trial = self.attempt_of(job, Allowance())
+            trial = attempt_of(self.start, state.running[name], Allowance())
             lost = LostAttempt(user_id=self.start.user_id, trial=trial, detail=end.failure or "")
-            self.recording_count += 1
-            try:
-                scored = await self.run_activity("batch.lost", lost, AttemptSummary)
-            finally:
-                self.recording_count -= 1
-        self.count_attempt(name, job, scored)
+            state.in_flight += 1
+            scored = await run_activity("batch.lost", lost, AttemptSummary)
+            state.in_flight -= 1
+        self.end_attempt(name, scored)
 
-    def count_attempt(self, name: str, job: PlannedAttempt, scored: AttemptSummary) -> None:
-        """Count the result of an attempt, or queue its retry."""
-        del self.running[name]
-        if not self.is_rescoring:
-            self.budget.settle(name, spent_amount(scored.usage))
-            self.progress = add_spending(self.progress, scored)
-        if self.should_retry(job, scored):
-            self.retry_queue.append(job.model_copy(update={"number": job.number + 1}))
-        else:
-            self.progress = count_attempt(self.progress, scored)
-            finished = {"finished": self.progress.finished + 1}
-            self.progress = self.progress.model_copy(update=finished)
+    def end_attempt(self, name: str, scored: AttemptSummary) -> None:
+        """Count the result of an attempt, and go on to the next ones."""
+        state = self.state
+        count_result(state, name, scored)
         self.pause_if_all_fail(scored)
         self.grant_requests()
-        self.report_to_parent()
+        self.parent.report(state)
         self.start_attempts()
         # No later start would publish it.
-        if self.is_paused or not (self.job_queue or self.retry_queue):
+        if state.is_paused or not (state.job_queue or state.retry_queue):
             self.publish_progress()
-        self.has_changed = True
-
-    def should_retry(self, job: PlannedAttempt, scored: AttemptSummary) -> bool:
-        retries = self.start.retries
-        failed = scored.status == "failed" and scored.failure in retries.on
-        return failed and job.number < retries.times and not self.is_rescoring
+        self.tasks.has_changed = True
 
     def pause_if_all_fail(self, scored: AttemptSummary) -> None:
         """Pause the batch when every attempt fails for a reason that no sample is to blame for."""
-        is_external = scored.failure in ("infrastructure", "configuration")
-        self.consecutive_failures = (
-            self.consecutive_failures + 1 if scored.status == "failed" and is_external else 0
-        )
-        if (
-            self.consecutive_failures >= max(FAILURES_BEFORE_PAUSE, self.concurrency)
-            and not self.is_paused
-        ):
-            self.pause(
-                f"{self.consecutive_failures} attempts in a row failed, "
-                f"the last one with {scored.code}: "
-                f"{scored.detail} Mend that, and then: perdure batch resume {self.start.name}"
-            )
-
-    async def stop(self) -> Progress:
-        """Cancel all conversations that run; recorded results stay."""
-        self.cancel_tasks()
-        self.stop_clock()
-        for name in list(self.running):
-            await cancel_workflow(conversation_workflow_id(name))
-        self.running.clear()
-        return self.current_progress().model_copy(
-            update={"status": "stopped", "reason": "It was cancelled."}
+        failures = self.state.consecutive_failures
+        if failures < max(FAILURES_BEFORE_PAUSE, self.state.concurrency) or self.state.is_paused:
+            return
+        self.pause(
+            f"{failures} attempts in a row failed, the last one with {scored.code}: "
+            f"{scored.detail} Mend that, and then: perdure batch resume {self.start.name}"
         )
 
-    def sample_set(self) -> SampleSet:
-        start = self.start
-        return SampleSet(
-            name=start.name,
-            user_id=start.user_id,
-            samples=start.samples,
-            epochs=start.epochs,
-            fresh=start.fresh,
+    def pause(self, reason: str) -> None:
+        stop_clock(self.state)
+        self.state.pause_reason = reason
+        self.publish_progress()
+
+    def hold(self) -> None:
+        """Pause the batch and every conversation that runs."""
+        self.pause(f"It was paused. To go on: perdure batch resume {self.start.name}")
+        self.state.is_held = True
+        self.signal_conversations("pause")
+
+    def resume(self) -> None:
+        state = self.state
+        if state.is_held:
+            self.signal_conversations("resume")
+        stop_clock(state)
+        state.pause_reason, state.is_held, state.consecutive_failures = None, False, 0
+        self.grant_requests()
+        self.publish_progress()
+
+    def signal_conversations(self, name: str) -> None:
+        for conversation in self.state.running:
+            self.tasks.launch(signal_workflow(conversation_workflow_id(conversation), name))
+
+    def update_limits(self, changes: LimitsUpdate) -> Progress:
+        state = self.state
+        state.concurrency = changes.concurrency or state.concurrency
+        state.time = changes.time or state.time
+        limit = state.budget.changed_limit(changes.cost, changes.tokens)
+        if limit != state.budget.ledger.limit:
+            self.set_limit(limit)
+        self.publish_progress()
+        return self.current_progress()
+
+    def set_limit(self, allowance: Allowance) -> None:
+        """Set the limit of spending; a batch that waits for it goes on."""
+        self.state.budget.set_limit(allowance)
+        self.parent.requested_limit = None
+        if self.state.is_paused and not self.state.is_held:
+            self.resume()
+        self.grant_requests()
+        self.tasks.has_changed = True
+
+    def request_allowance(self, request: AllowanceRequest) -> None:
+        """Take the request of an attempt that cannot go on within its allowance."""
+        if request.holder in self.state.running:
+            self.state.budget.request_more(request)
+            self.grant_requests()
+
+    def grant_requests(self) -> None:
+        """Grant requests from what is left; if no attempt can go on, ask for more."""
+        for name, allowance in self.state.budget.grant_requests().items():
+            self.tasks.launch(signal_workflow(conversation_workflow_id(name), "grant", allowance))
+        if self.state.budget.requests:
+            self.handle_shortage()
+
+    def handle_shortage(self) -> None:
+        """Wait for what running attempts give back; if there is none, ask the batch or pause."""
+        budget = self.state.budget
+        if not budget.is_deadlocked(set(self.state.running)) or self.state.is_paused:
+            return
+        if self.start.part is not None:
+            self.parent.request_limit(budget)
+            return
+        self.pause(
+            f"The batch has spent {budget.spending_text}, and what is left is not enough to "
+            f"go on: perdure batch retune {self.start.name} --cost … (or --tokens …)"
         )
 
-    def conversation_id_of(self, job: PlannedAttempt) -> str:
-        start = self.start
-        return conversation_id(f"{start.user_id}/{start.name}", job.sample, job.epoch, job.number)
+    def publish_progress(self) -> None:
+        self.tasks.launch(self._publish())  # in the order of the other tasks
 
-    def attempt_of(self, job: PlannedAttempt, allowance: Allowance) -> Attempt:
-        return Attempt(
-            batch=self.start.name,
-            sample_set=self.start.samples,
-            chunk=job.chunk,
-            line=job.line,
-            epoch=job.epoch,
-            number=job.number,
-            needs_setup=job.setup,
-            later_turns=job.turns,
-            scoring_timeout=self.start.scoring,
-            scores_workspace=self.start.look,
-            allowance=None if allowance == Allowance() else allowance,
-        )
+    async def _publish(self) -> None:
+        publish(self.current_progress())
+
+    def current_progress(self) -> Progress:
+        return current_progress(self.state)
+
+    def is_history_long(self) -> bool:
+        info = workflow.info()
+        is_long = info.get_current_history_length() > self.start.long
+        return is_long or info.is_continue_as_new_suggested()
+
+    def is_quiescent(self) -> bool:
+        """Tell whether nothing is in flight that the next run would miss."""
+        state = self.state
+        in_flight = state.in_flight or (state.is_rescoring and state.running)
+        return not in_flight and workflow.all_handlers_finished()

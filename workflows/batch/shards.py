@@ -1,32 +1,67 @@
 """A large batch, run as shards that are child workflows."""
 
 import asyncio
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, ChildWorkflowError, WorkflowAlreadyStartedError
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest
-from perdure.evaluation.budget import Budget
-from perdure.evaluation.ledger import Amount, Ledger, allowance_of, reserve, spent_amount
+from perdure.evaluation.ledger import Amount, Budget, Ledger, spent_amount
 from perdure.evaluation.messages import BatchStart, LimitsUpdate
-from perdure.evaluation.progress import PROGRESS_MEMO, Progress, merge_progress
+from perdure.evaluation.progress import Progress, merge_progress
 from perdure.temporal.names import batch_workflow_id
 from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
-from perdure.workflows.batch.background import BackgroundTasks, signal_workflow
+from perdure.workflows.batch.background import BackgroundTasks, publish, signal_workflow
+from perdure.workflows.batch.state import BatchState, current_progress
 from perdure.workflows.step_failures import reason_of
 
 INITIAL_SHARE = 0.5
 """Share of the limit that the shards get at first; they request the rest."""
 
+REPORT_INTERVAL = 500
+"""Finished attempts after which a shard reports its progress."""
 
-class ShardedBatch(BackgroundTasks):
+
+class ParentBatch:
+    """The batch of a shard, which gets reports of progress and requests for a larger limit."""
+
+    def __init__(self, start: BatchStart, tasks: BackgroundTasks) -> None:
+        self.part = start.part
+        self.tasks = tasks
+        self.reported_count = start.progress.finished if start.progress else 0
+        self.requested_limit: Allowance | None = None
+
+    def report(self, state: BatchState) -> None:
+        """Report the progress of a shard at intervals."""
+        finished = state.progress.finished
+        if self.part is not None and finished - self.reported_count >= REPORT_INTERVAL:
+            self.reported_count = finished
+            self._signal("report", self.part, current_progress(state))
+
+    def request_limit(self, budget: Budget) -> None:
+        """Request a limit with which an attempt can go on, once."""
+        limit, used = budget.sufficient_limit(), budget.ledger.committed
+        if limit == self.requested_limit:
+            return
+        self.requested_limit = limit
+        spent = Allowance(cost=used.cost, tokens=used.tokens)
+        holder = workflow.info().workflow_id
+        self._signal("ask", AllowanceRequest(holder=holder, spent=spent, needed=limit))
+
+    def _signal(self, name: str, *value: Any) -> None:
+        if (parent := workflow.info().parent) is not None:
+            self.tasks.launch(signal_workflow(parent.workflow_id, name, *value))
+
+
+class ShardedBatch:
     """The shards of a batch and their progress; each shard runs its own range of samples."""
 
     def __init__(self, start: BatchStart) -> None:
-        super().__init__()
         self.start = start
-        self.budget = Budget(start.ledger, {})
+        self.tasks = BackgroundTasks()
+        self.budget = Budget(start.ledger)
         self.concurrency = start.concurrency
         self.pause_reason: str | None = None
         self.is_held = False
@@ -36,10 +71,8 @@ class ShardedBatch(BackgroundTasks):
     async def run(self) -> Progress:
         """Run all shards. Raises ApplicationError after the last one if any failed."""
         self.publish_progress()
-        failures = await asyncio.gather(
-            *(self.run_shard(index) for index in range(self.start.parts))
-        )
-        if reasons := [reason for reason in failures if reason is not None]:
+        failures = await asyncio.gather(*map(self.run_shard, range(self.start.parts)))
+        if reasons := list(filter(None, failures)):
             raise ApplicationError(reasons[0], type="PartFailed", non_retryable=True)
         return self.current_progress()
 
@@ -87,20 +120,16 @@ class ShardedBatch(BackgroundTasks):
         """Reserve what a shard may spend before it requests more."""
         limit, share = self.budget.ledger.limit, INITIAL_SHARE / self.start.parts
         amount = Amount(cost=(limit.cost or 0) * share, tokens=int((limit.tokens or 0) * share))
-        ledger = reserve(self.budget.ledger, self.workflow_id(index), amount)
-        assert ledger is not None, "half of the limit is left for all shards together"
-        self.budget.ledger = ledger
-        return allowance_of(ledger, amount)
+        allowance = self.budget.reserve(self.workflow_id(index), amount)
+        assert allowance is not None, "half of the limit is left for all shards together"
+        return allowance
 
     def update_progress(self, index: int, progress: Progress) -> None:
         self.progress_by_shard[index] = progress
         self.publish_progress()
 
     def publish_progress(self) -> None:
-        memo = self.current_progress().model_dump(
-            mode="json", exclude_none=True, exclude_defaults=True
-        )
-        workflow.upsert_memo({PROGRESS_MEMO: memo})
+        publish(self.current_progress())
 
     def request_allowance(self, request: AllowanceRequest) -> None:
         self.budget.request_more(request)
@@ -108,7 +137,7 @@ class ShardedBatch(BackgroundTasks):
 
     def grant_requests(self) -> None:
         for name, reserved in self.budget.grant_requests().items():
-            self.launch(signal_workflow(name, "grant", reserved))
+            self.tasks.launch(signal_workflow(name, "grant", reserved))
         running = {self.workflow_id(index) for index in self.unfinished}
         stuck = self.budget.requests and self.budget.is_deadlocked(running)
         if stuck and self.pause_reason is None:
@@ -135,7 +164,7 @@ class ShardedBatch(BackgroundTasks):
         for index in self.unfinished if changes.concurrency or changes.time else ():
             share = _share_of(self.concurrency, self.start.parts, index)
             changed = LimitsUpdate(concurrency=share, time=changes.time)
-            self.launch(signal_workflow(self.workflow_id(index), "tune", changed))
+            self.tasks.launch(signal_workflow(self.workflow_id(index), "tune", changed))
         limit = self.budget.changed_limit(changes.cost, changes.tokens)
         if limit != self.budget.ledger.limit:
             self.budget.set_limit(limit)
@@ -161,15 +190,13 @@ class ShardedBatch(BackgroundTasks):
             }
         )
 
-    async def stop(self) -> Progress:
-        self.cancel_tasks()
-        return self.current_progress().model_copy(
-            update={"status": "stopped", "reason": "It was cancelled."}
-        )
+    async def stop(self) -> None:
+        """Leave the shards to Temporal, which cancels them."""
+        self.tasks.cancel()
 
     def signal_shards(self, name: str) -> None:
         for index in self.unfinished:
-            self.launch(signal_workflow(self.workflow_id(index), name))
+            self.tasks.launch(signal_workflow(self.workflow_id(index), name))
 
 
 def _share_of(whole: int, parts: int, index: int) -> int:

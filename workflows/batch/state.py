@@ -1,177 +1,162 @@
-"""The state of a batch or shard that runs: jobs, pauses, clock and progress."""
+"""The state of a batch or shard that runs: queues, pauses, clock and progress."""
 
 from collections import deque
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from perdure.agent.loop.attempt import Allowance
-from perdure.evaluation.budget import Budget
+from perdure.agent.loop.attempt import AttemptSummary
+from perdure.evaluation.ledger import Budget, spent_amount
 from perdure.evaluation.messages import BatchStart, PlannedAttempt, SamplePosition
-from perdure.evaluation.progress import PROGRESS_MEMO, BatchStatus, Progress
-from perdure.temporal.names import conversation_workflow_id
-from perdure.workflows.batch.background import BackgroundTasks, signal_workflow
-
-REPORT_INTERVAL = 500
-"""Finished attempts after which a shard reports its progress."""
+from perdure.evaluation.progress import BatchStatus, Progress, add_spending, count_attempt
 
 
-class BatchState(BackgroundTasks):
-    """The state of a workflow run, handed over when it continues as new."""
+@dataclass
+class BatchState:
+    """The state of one run of the workflow; `continuation` hands it over to the next."""
 
-    def __init__(self, start: BatchStart) -> None:
-        super().__init__()
-        self.start = start
-        self.budget = Budget(start.ledger, start.asking)
-        self.concurrency = start.concurrency
-        self.time = start.time
-        self.pause_reason = start.pause
-        self.is_held = start.held
-        self.consecutive_failures = start.in_a_row
-        self.job_queue: deque[PlannedAttempt] = deque()
-        self.retry_queue: deque[PlannedAttempt] = deque(start.again)
-        self.next_place = start.place or SamplePosition(chunk=start.first)
-        self.running: dict[str, PlannedAttempt] = dict(start.running)
-        self.start_count = 0
-        self.is_loading_jobs = False
-        self.recording_count = 0
-        self.progress = start.progress or Progress(name=start.name, expected=start.expected or 0)
-        self.clock_start = workflow.now()
-        self.out_of_time = False
-        self.requested_limit: Allowance | None = None
-        self.reported_count = self.progress.finished
-
-    def publish_progress(self) -> None:
-        """Publish the progress in the workflow's memo, which is read without a query.
-
-        On a worker that has evicted the workflow, a query applies its newest events before their
-        turn, and the commands that follow may come in another order than in a replay (sdk-core
-        0.5). Reading the memo runs no workflow code.
-        """
-        self.launch(self._upsert_memo())  # in the order of the other tasks
-
-    async def _upsert_memo(self) -> None:
-        memo = self.current_progress().model_dump(
-            mode="json", exclude_none=True, exclude_defaults=True
-        )
-        workflow.upsert_memo({PROGRESS_MEMO: memo})
-
-    def hold(self) -> None:
-        """Pause the batch and every conversation that runs."""
-        self.pause(f"It was paused. To go on: perdure batch resume {self.start.name}")
-        self.is_held = True
-        for name in self.running:
-            self.launch(signal_workflow(conversation_workflow_id(name), "pause"))
-
-    def pause(self, reason: str) -> None:
-        self.stop_clock()
-        self.pause_reason = reason
-        self.publish_progress()
-
-    def stop_clock(self) -> None:
-        self.progress = self.progress.model_copy(update={"seconds": self.elapsed_seconds()})
-        self.clock_start = workflow.now()
-        self.has_changed = True
-
-    def current_progress(self) -> Progress:
-        """Return the progress at this moment."""
-        ledger = self.budget.ledger
-        return self.progress.model_copy(
-            update={
-                "status": self.status(),
-                "reason": self.reason(),
-                "running": len(self.running),
-                "seconds": self.elapsed_seconds(),
-                "concurrency": self.concurrency,
-                "cost": ledger.limit.cost,
-                "tokens": ledger.limit.tokens,
-                "reserved": sum(amount.cost for amount in ledger.reserved.values()),
-            }
-        )
-
-    def status(self) -> BatchStatus:
-        if self.is_over():
-            return "stopped" if self.out_of_time else "finished"
-        return "paused" if self.is_paused else "running"
-
-    def reason(self) -> str | None:
-        if self.out_of_time:
-            return f"Its {self.time:g} s are over: run it again with a larger batch_limits.time."
-        return self.pause_reason
+    start: BatchStart
+    budget: Budget
+    progress: Progress
+    concurrency: int
+    time: float | None
+    next_place: SamplePosition
+    """The position from which the next jobs are loaded."""
+    retry_queue: deque[PlannedAttempt]
+    running: dict[str, PlannedAttempt]
+    """Attempts by conversation id."""
+    clock_start: datetime
+    """The moment up to which `progress` has counted the seconds at work."""
+    pause_reason: str | None
+    is_held: bool
+    """An operator has paused the batch, and with it its conversations."""
+    consecutive_failures: int
+    job_queue: deque[PlannedAttempt] = field(default_factory=deque)
+    is_loading_jobs: bool = False
+    in_flight: int = 0
+    """Conversations that are being started, and lost attempts that are being recorded."""
+    out_of_time: bool = False
 
     @property
     def is_paused(self) -> bool:
         return self.pause_reason is not None
 
-    def is_over(self) -> bool:
-        if self.running or self.recording_count:
-            return False
-        nothing_left = (
-            not (self.job_queue or self.retry_queue) and self.next_place.chunk >= self.start.end
-        )
-        return self.out_of_time or nothing_left
-
-    def elapsed_seconds(self) -> float:
-        """Return the working time in seconds, without pauses."""
-        if self.is_paused:
-            return self.progress.seconds
-        return self.progress.seconds + (workflow.now() - self.clock_start) / timedelta(seconds=1)
-
-    def has_time(self) -> bool:
-        self.out_of_time = self.time is not None and self.elapsed_seconds() >= self.time
-        return not self.out_of_time
-
-    def report_to_parent(self) -> None:
-        """Report the progress of a shard to its batch at intervals."""
-        if (
-            self.start.part is not None
-            and self.progress.finished - self.reported_count >= REPORT_INTERVAL
-        ):
-            self.reported_count = self.progress.finished
-            self.signal_parent("report", self.start.part, self.current_progress())
-
-    def signal_parent(self, name: str, *value: Any) -> None:
-        parent = workflow.info().parent
-        if parent is not None:
-            self.launch(signal_workflow(parent.workflow_id, name, *value))
-
-    def continuation(self) -> BatchStart:
-        first = self.job_queue[0] if self.job_queue else None
-        then = (
-            SamplePosition(chunk=first.chunk, line=first.line, epoch=first.epoch)
-            if first
-            else self.next_place
-        )
-        self.stop_clock()
-        return self.start.model_copy(
-            update={
-                "ledger": self.budget.ledger,
-                "asking": self.budget.requests,
-                "concurrency": self.concurrency,
-                "time": self.time,
-                "pause": self.pause_reason,
-                "held": self.is_held,
-                "in_a_row": self.consecutive_failures,
-                "again": tuple(self.retry_queue),
-                "place": then,
-                "running": self.running,
-                "progress": self.progress,
-            }
-        )
-
-    def is_history_long(self) -> bool:
-        info = workflow.info()
-        return (
-            info.get_current_history_length() > self.start.long
-            or info.is_continue_as_new_suggested()
-        )
-
-    def is_quiescent(self) -> bool:
-        """Tell whether nothing is in flight that the next run would miss."""
-        in_flight = self.start_count or self.recording_count or (self.is_rescoring and self.running)
-        return not in_flight and workflow.all_handlers_finished()
-
     @property
     def is_rescoring(self) -> bool:
         return self.start.mode == "rescore"
+
+    @property
+    def has_unloaded_jobs(self) -> bool:
+        return self.next_place.chunk < self.start.end
+
+    @property
+    def is_over(self) -> bool:
+        left = self.job_queue or self.retry_queue or self.has_unloaded_jobs
+        return not self.running and (self.out_of_time or not left)
+
+
+def load_state(start: BatchStart) -> BatchState:
+    return BatchState(
+        start=start,
+        budget=Budget(start.ledger, start.asking),
+        progress=start.progress or Progress(name=start.name, expected=start.expected or 0),
+        concurrency=start.concurrency,
+        time=start.time,
+        next_place=start.place or SamplePosition(chunk=start.first),
+        retry_queue=deque(start.again),
+        running=dict(start.running),
+        clock_start=workflow.now(),
+        pause_reason=start.pause,
+        is_held=start.held,
+        consecutive_failures=start.in_a_row,
+    )
+
+
+def continuation(state: BatchState) -> BatchStart:
+    """Return the input of the next run, which loads the queued jobs again."""
+    place = state.next_place
+    if state.job_queue:
+        first = state.job_queue[0]
+        place = SamplePosition(chunk=first.chunk, line=first.line, epoch=first.epoch)
+    stop_clock(state)
+    return state.start.model_copy(
+        update={
+            "ledger": state.budget.ledger,
+            "asking": state.budget.requests,
+            "concurrency": state.concurrency,
+            "time": state.time,
+            "pause": state.pause_reason,
+            "held": state.is_held,
+            "in_a_row": state.consecutive_failures,
+            "again": tuple(state.retry_queue),
+            "place": place,
+            "running": state.running,
+            "progress": state.progress,
+        }
+    )
+
+
+def count_result(state: BatchState, name: str, scored: AttemptSummary) -> None:
+    """Count the result of an attempt, or queue its retry."""
+    job, retries = state.running.pop(name), state.start.retries
+    failed = scored.status == "failed"
+    if not state.is_rescoring:
+        state.budget.settle(name, spent_amount(scored.usage))
+        state.progress = add_spending(state.progress, scored)
+    may_retry = job.number < retries.times and not state.is_rescoring
+    if failed and scored.failure in retries.on and may_retry:
+        state.retry_queue.append(job.model_copy(update={"number": job.number + 1}))
+    else:
+        finished = {"finished": state.progress.finished + 1}
+        state.progress = count_attempt(state.progress, scored).model_copy(update=finished)
+    is_external = scored.failure in ("infrastructure", "configuration")
+    state.consecutive_failures = state.consecutive_failures + 1 if failed and is_external else 0
+
+
+def current_progress(state: BatchState) -> Progress:
+    """Return the progress at this moment."""
+    ledger = state.budget.ledger
+    return state.progress.model_copy(
+        update={
+            "status": _status(state),
+            "reason": _reason(state),
+            "running": len(state.running),
+            "seconds": elapsed_seconds(state),
+            "concurrency": state.concurrency,
+            "cost": ledger.limit.cost,
+            "tokens": ledger.limit.tokens,
+            "reserved": sum(amount.cost for amount in ledger.reserved.values()),
+        }
+    )
+
+
+def _status(state: BatchState) -> BatchStatus:
+    if state.is_over:
+        return "stopped" if state.out_of_time else "finished"
+    return "paused" if state.is_paused else "running"
+
+
+def _reason(state: BatchState) -> str | None:
+    if state.out_of_time:
+        return f"Its {state.time:g} s are over: run it again with a larger batch_limits.time."
+    return state.pause_reason
+
+
+def has_time(state: BatchState) -> bool:
+    """Tell whether time is left, and note it if there is none."""
+    state.out_of_time = state.time is not None and elapsed_seconds(state) >= state.time
+    return not state.out_of_time
+
+
+def elapsed_seconds(state: BatchState) -> float:
+    """Return the working time in seconds, without pauses."""
+    if state.is_paused:
+        return state.progress.seconds
+    return state.progress.seconds + (workflow.now() - state.clock_start) / timedelta(seconds=1)
+
+
+def stop_clock(state: BatchState) -> None:
+    """Count the working time until now."""
+    state.progress = state.progress.model_copy(update={"seconds": elapsed_seconds(state)})
+    state.clock_start = workflow.now()

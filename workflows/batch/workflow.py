@@ -12,6 +12,7 @@ from perdure.evaluation.progress import Progress
 from perdure.events.validation_errors import describe_errors
 from perdure.workflows.batch.run import BatchRun
 from perdure.workflows.batch.shards import ShardedBatch
+from perdure.workflows.requests import bad_request
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -24,9 +25,8 @@ class Batch:
     @workflow.init
     def __init__(self, *sent: Any) -> None:
         start = _parse(BatchStart, sent)
-        self.runner: BatchRun | ShardedBatch = (
-            ShardedBatch(start) if start.parts > 1 else BatchRun(start)
-        )
+        kind = ShardedBatch if start.parts > 1 else BatchRun
+        self.runner: BatchRun | ShardedBatch = kind(start)
 
     @workflow.run
     async def run(self, *sent: Any) -> Progress:  # noqa: ARG002 - `__init__` has it
@@ -35,7 +35,9 @@ class Batch:
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
-            return await self.runner.stop()
+            await self.runner.stop()
+            stopped = {"status": "stopped", "reason": "It was cancelled."}
+            return self.runner.current_progress().model_copy(update=stopped)
 
     @workflow.signal(description="Begin no further sample, and pause those that run.")
     async def pause(self) -> None:
@@ -53,10 +55,10 @@ class Batch:
     def check_changes(self, *changes: Any) -> None:
         parsed = _parse(LimitsUpdate, changes)
         if parsed == LimitsUpdate():
-            raise _bad_request("Name what is to change: concurrency, cost, tokens or time.")
+            raise bad_request("Name what is to change: concurrency, cost, tokens or time.")
         most = MAX_RUNNING_ATTEMPTS * self.runner.start.parts
         if parsed.concurrency is not None and parsed.concurrency > most:
-            raise _bad_request(f"This batch runs at most {most} samples at a time.")
+            raise bad_request(f"This batch runs at most {most} samples at a time.")
 
     @workflow.signal(description="Of a batch to its part: as retune.")
     async def tune(self, *changes: Any) -> None:
@@ -76,13 +78,9 @@ class Batch:
 
     @workflow.signal(description="Of a part to its batch: how far it is.")
     async def report(self, *arguments: Any) -> None:
-        progress = _parse_signal(Progress, arguments[1:])
-        if (
-            progress is not None
-            and isinstance(self.runner, ShardedBatch)
-            and isinstance(arguments[0], int)
-        ):
-            self.runner.update_progress(arguments[0], progress)
+        parsed = _parse_signal(Progress, arguments[1:])
+        if parsed and isinstance(self.runner, ShardedBatch) and isinstance(arguments[0], int):
+            self.runner.update_progress(arguments[0], parsed)
 
 
 def _parse(shape: type[Shape], sent: Any) -> Shape:
@@ -95,7 +93,7 @@ def _parse(shape: type[Shape], sent: Any) -> Shape:
     except ValueError:
         problem = f"there are {len(sent)} values"
     fields = ", ".join(shape.model_fields)
-    raise _bad_request(f"A batch takes one object with {fields} here ({problem}).") from None
+    raise bad_request(f"A batch takes one object with {fields} here ({problem}).") from None
 
 
 def _parse_signal(shape: type[Shape], sent: Any) -> Shape | None:
@@ -105,7 +103,3 @@ def _parse_signal(shape: type[Shape], sent: Any) -> Shape | None:
     except ApplicationError as error:
         workflow.logger.warning("%s", error)
         return None
-
-
-def _bad_request(sentence: str) -> ApplicationError:
-    return ApplicationError(sentence, type="BadRequest", non_retryable=True)

@@ -43,7 +43,6 @@ from perdure.evaluation.messages import (
 from perdure.evaluation.progress import Progress
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec, InvalidBatch, agent_with_limits, parse_batch
-from perdure.evaluation.timeouts import needs_workspace, scoring_timeout
 from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.store import Store
 from perdure.temporal.search_attributes import BATCH, MODEL, USER
@@ -191,8 +190,8 @@ class Batches:
             retries=spec.retries,
             priority=spec.priority,
             time=limits.time,
-            scoring=scoring_timeout(spec),
-            look=needs_workspace(spec),
+            scoring=spec.scoring_timeout,
+            look=spec.needs_workspace,
             most=_sample_budget(spec),
             searchable=await client.has_search_attributes(),
             lanes=client.model_queues or None,

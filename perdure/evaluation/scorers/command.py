@@ -1,12 +1,13 @@
 """A scorer by a command in the sample's workspace; an activity runs the command."""
 
 import json
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from perdure.agent.policies import Seconds
-from perdure.evaluation.score import Score, Scorer, ScoreSource, ScoringError, parse_score
+from perdure.agent.spec import ModelSpec
+from perdure.evaluation.score import Score, Scorer, ScoringError, parse_score
 
 NOT_RUN_CODES = {126: "cannot be executed", 127: "is not there"}
 """A shell's exit codes for a command that did not run (POSIX.1-2017, 2.8.2)."""
@@ -27,7 +28,11 @@ class CommandScorer(Scorer):
     kind: Literal["command"] = "command"
     command: str = Field(min_length=1)
     timeout: Seconds = 600.0
-    reads: ScoreSource = "exit_code"
+    reads: Literal["exit_code", "score"] = "exit_code"
+    needs_workspace: ClassVar[bool] = True
+
+    def time_limit(self, model: ModelSpec) -> float:  # noqa: ARG002 - of the base class
+        return self.timeout
 
     def read(self, exit_code: int | None, output: str) -> Score:
         """Score a finished command. `exit_code` is None after a timeout, negative after a signal.

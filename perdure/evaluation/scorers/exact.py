@@ -28,7 +28,6 @@ class Exact(TextScorer):
     strict: bool = False
 
     def score(self, sample: Sample, text: str) -> Score:
-        """Score the text. Raises ScoringError without a target."""
         correct = any(self._equal(text, target) for target in require_targets(sample))
         return Score(value=correct, answer=text.strip())
 

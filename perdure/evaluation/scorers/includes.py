@@ -14,7 +14,6 @@ class Includes(TextScorer):
     all_of: bool = False
 
     def score(self, sample: Sample, text: str) -> Score:
-        """Score the text. Raises ScoringError without a target."""
         targets = require_targets(sample)
         matches = [target for target in targets if self._casefold(target) in self._casefold(text)]
         correct = len(matches) == len(targets) if self.all_of else bool(matches)

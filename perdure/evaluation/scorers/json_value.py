@@ -1,13 +1,16 @@
 """A scorer for answers with the same JSON value as the target."""
 
 import json
+import math
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 from pydantic import Field
 
 from perdure.evaluation.sample import Sample
-from perdure.evaluation.score import Score, ScoringError, TextScorer, is_close, require_targets
+from perdure.evaluation.score import Score, ScoringError, TextScorer, require_targets
 
 FENCE = "```"
 
@@ -39,41 +42,45 @@ class JsonMatch(TextScorer):
             return value is target
         match value, target:
             case int() | float(), int() | float():
-                return is_close(value, target, self.tolerance)
+                return _is_close(value, target, self.tolerance)
             case list(), list():
                 return len(value) == len(target) and all(map(self._equal, value, target))
             case dict(), dict():
-                keys = (
-                    target.keys() <= value.keys() if self.subset else target.keys() == value.keys()
+                same_keys = target.keys() <= value.keys() and (
+                    self.subset or len(target) == len(value)
                 )
-                return keys and all(self._equal(value[key], target[key]) for key in target)
+                return same_keys and all(self._equal(value[key], target[key]) for key in target)
             case _:
                 return bool(value == target)
+
+
+def _is_close(first: float, second: float, tolerance: float) -> bool:
+    try:
+        return first == second or math.isclose(first, second, rel_tol=tolerance)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 def find_values(text: str) -> Iterator[Any]:
     """Yield the candidate JSON values of a text, the likeliest first."""
     blocks = text.split(FENCE)[1::2]
     for candidate in (text, *(block.partition("\n")[2] for block in reversed(blocks))):
-        try:
+        with suppress(ValueError):
             yield _parse(candidate)
-        except ValueError:
-            continue
     yield from reversed(list(_embedded_values(text)))
 
 
 def _embedded_values(text: str) -> Iterator[Any]:
     """Yield the outermost objects and arrays in a text."""
-    position, tries = 0, 0
-    while tries < MAX_DECODE_TRIES:
-        starts = [start for bracket in "{[" if (start := text.find(bracket, position)) >= 0]
-        if not starts:
+    position = 0
+    for _ in range(MAX_DECODE_TRIES):
+        bracket = _BRACKET.search(text, position)
+        if bracket is None:
             return
-        position, tries = min(starts), tries + 1
         try:
-            value, position = _DECODER.raw_decode(text, position)
+            value, position = _DECODER.raw_decode(text, bracket.start())
         except (ValueError, RecursionError):
-            position += 1
+            position = bracket.end()
         else:
             yield value
 
@@ -96,4 +103,5 @@ def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
+_BRACKET = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder(parse_constant=_reject_constant)

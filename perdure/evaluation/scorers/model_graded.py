@@ -42,6 +42,9 @@ TEMPLATE_FIELD = re.compile(r"\{(question|criterion|answer|instructions)\}")
 
 PATTERN_TIMEOUT = 5.0
 
+MAX_GRADING_TRIES = 3
+"""The most requests to a grading model until a reply has a grade."""
+
 
 class ModelGraded(Scorer):
     """A scorer that asks a model to grade the answer.
@@ -65,6 +68,9 @@ class ModelGraded(Scorer):
         if "{answer}" not in template:
             raise ValueError("the template has to show the {answer}")
         return template
+
+    def time_limit(self, model: ModelSpec) -> float:
+        return MAX_GRADING_TRIES * (self.model or model).timeout
 
     def check(self) -> None:
         compile_pattern(self.grade)

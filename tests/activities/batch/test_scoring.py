@@ -5,14 +5,10 @@ from typing import Any
 import pytest
 
 from perdure.activities.batch.scoring import ScoringResult
-from perdure.evaluation.timeouts import (
-    CUSTOM_SCORER_TIMEOUT,
-    MAX_GRADING_TRIES,
-    STORING_TIMEOUT,
-    TEXT_SCORER_TIMEOUT,
-    needs_workspace,
-    scoring_timeout,
-)
+from perdure.evaluation.score import TEXT_SCORER_TIMEOUT
+from perdure.evaluation.scorers.custom import CUSTOM_SCORER_TIMEOUT
+from perdure.evaluation.scorers.model_graded import MAX_GRADING_TRIES
+from perdure.evaluation.spec import STORING_TIMEOUT
 from tests.activities.batch.scoring import ANSWER, SCORERS_MODULE, Scene, batch, command, scene
 
 __all__ = ["scene"]
@@ -74,7 +70,7 @@ async def test_an_error_in_a_custom_scorer_is_reported(
 async def test_a_custom_scorer_has_a_time_limit(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
-    monkeypatch.setattr("perdure.evaluation.timeouts.CUSTOM_SCORER_TIMEOUT", 0.2)
+    monkeypatch.setattr("perdure.evaluation.scorers.custom.CUSTOM_SCORER_TIMEOUT", 0.2)
     assert "it took over 0.2 seconds" in await scene.failure_detail(f"{SCORERS_MODULE}:{function}")
 
 
@@ -112,5 +108,5 @@ async def test_no_secret_is_in_a_score(scene: Scene) -> None:
 def test_the_scoring_timeout_is_the_sum_over_all_scorers(
     scorers: tuple[Any, ...], seconds: float, look: bool
 ) -> None:
-    assert scoring_timeout(batch(*scorers)) == seconds + STORING_TIMEOUT
-    assert needs_workspace(batch(*scorers)) is look
+    assert batch(*scorers).scoring_timeout == seconds + STORING_TIMEOUT
+    assert batch(*scorers).needs_workspace is look
