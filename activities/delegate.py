@@ -1,5 +1,6 @@
 """The activities by which one conversation delegates a task to another."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -15,8 +16,6 @@ from perdure.agent.loop.steps import Delegate, Parent, Report, Task
 from perdure.agent.spec import Agent
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import TextContent
-from perdure.events.entry import Entry
-from perdure.events.files import Files
 from perdure.events.observations import MCPToolObservation
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, ObservationEvent
@@ -54,12 +53,9 @@ class DelegateActivities:
             text = await _report_text(child, state, task.step)
             usage = state.usage.model_copy(update={"purpose": DELEGATE_TOOL})
             answer = _observation(action, text, failed=state.status != "finished")
-
-            async def append(files: Files | None) -> list[Entry]:
-                return await log.append(
-                    [answer], base=task.base, origin=origin(), shared=True, usage=usage, files=files
-                )
-
+            append = partial(
+                log.append, [answer], base=task.base, origin=origin(), shared=True, usage=usage
+            )
             spec = await load_spec(log, task.step.spec_seq)
             entries = await record_with_files(
                 self.resources, log, spec, task.step.files_seq, append, changed=True

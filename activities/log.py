@@ -10,11 +10,15 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
-from perdure.activities.support.batch_cache import load_batch_and_sample
 from perdure.activities.support.inbox_events import rejection, state_update, to_event
-from perdure.activities.support.llm_messages import save_messages
-from perdure.activities.support.resources import Resources, load_action, load_spec
-from perdure.activities.support.save_state import save_state
+from perdure.activities.support.resources import (
+    Resources,
+    load_action,
+    load_batch,
+    load_sample,
+    load_spec,
+)
+from perdure.activities.support.save_state import save_closed, save_state
 from perdure.activities.support.step import heartbeating, now, origin, summarize_all
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.recall import recall_for_message
@@ -101,9 +105,7 @@ class LogActivities:
         """Save the final state and the messages beside the log."""
         async with heartbeating():
             log = self.resources.log(task)
-            await save_state(log, task.step.state, closing=True)
-            if self.resources.save_llm_messages:
-                await save_messages(log, task.step.state)
+            await save_closed(self.resources, log, task.step.state)
             self.resources.evict(log, task.step.state.next_seq)
 
     async def _open(self, log: EventLog, step: Open) -> State:
@@ -114,8 +116,9 @@ class LogActivities:
         sample = None
         if new and step.attempt is not None:
             folder = self.resources.batch(log.user_id, step.attempt.batch)
-            batch, sample = await load_batch_and_sample(folder, step.attempt)
-            step = step.model_copy(update={"spec": build_sample_spec(batch, sample)})
+            sample = await load_sample(folder, step.attempt)
+            spec = build_sample_spec(await load_batch(folder), sample)
+            step = step.model_copy(update={"spec": spec})
         if new and step.spec is None:
             raise ApplicationError(
                 f"There is no conversation {log.conversation_id}: start one with `perdure run`.",

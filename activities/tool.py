@@ -131,10 +131,7 @@ class ToolActivities:
         If the action was answered meanwhile, the late result is stored as a blob instead.
         """
         changing = answer.tool_name not in (*HARMLESS_TOOLS, *read_only_tools(call.prompt))
-
-        async def append(files: Files | None) -> list[Entry]:
-            return await _append_answer(log, task.base, answer, files)
-
+        append = partial(_append_answer, log, task.base, answer)
         while True:
             try:
                 entries = await record_with_files(

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from perdure.agent.loop.state import State
-from perdure.evaluation.result import AttemptFailure, failure_of_code
+from perdure.evaluation.result import AttemptFailure, AttemptResult, failure_of_code
 from perdure.evaluation.score import Outcome
 from perdure.events.agent_text import agent_text
 from perdure.events.entry import Entry
@@ -31,29 +31,11 @@ STOPPED_CODE = "stopped"
 """Failure code of a conversation that somebody ended before its agent was done."""
 
 
-@dataclass(frozen=True)
-class AttemptOutcome:
-    """The outcome of an attempt, with its statistics.
+async def read_outcome(log: LogReader, state: State) -> tuple[Outcome, AttemptResult]:
+    """Read the outcome of a conversation up to this state, and its result without scores.
 
-    `limit` is the code of the limit that ended it, `failure` says why it cannot be scored. `turns`
-    counts the model's answers, `seconds` is the time from the first event to the last.
-    """
-
-    outcome: Outcome
-    answer: str | None = None
-    turns: int = 0
-    tool_calls: int = 0
-    tool_errors: int = 0
-    seconds: float = 0.0
-    stuck: bool = False
-    limit: str | None = None
-    failure: AttemptFailure | None = None
-
-
-async def read_outcome(log: LogReader, state: State) -> AttemptOutcome:
-    """Read the outcome of a conversation up to this state.
-
-    Raises Missing or Damaged for the first event that cannot be read, and StoreError.
+    The result is a failure if the outcome cannot be scored. Raises Missing or Damaged for the first
+    event that cannot be read, and StoreError.
     """
     reader = _OutcomeReader(first=(await log.lineage())[0].first, end=state.next_seq)
     if state.next_seq <= MAX_EVENTS_AT_ONCE:  # a read beyond the end would cost a request
@@ -62,22 +44,25 @@ async def read_outcome(log: LogReader, state: State) -> AttemptOutcome:
         await _read_pages(log, reader)
     if reader.next_seq < state.next_seq:
         await log.get(reader.next_seq)
+    outcome = Outcome(
+        text=reader.last_text,
+        messages=tuple(reader.recent.with_note()),
+        status=state.status,
+        conversation_id=log.conversation_id,
+    )
     limit, failure = _classify_end(state)
-    return AttemptOutcome(
-        outcome=Outcome(
-            text=reader.last_text,
-            messages=tuple(reader.recent.with_note()),
-            status=state.status,
-            conversation_id=log.conversation_id,
-        ),
+    return outcome, AttemptResult(
+        conversation_id=log.conversation_id,
+        status="failed" if failure else "limited" if limit else "scored",
         answer=reader.last_text or None,
+        failure=failure,
+        limit=limit,
+        stuck=state.status == "stuck",
+        usage=state.usage,
+        seconds=reader.seconds,
         turns=state.response_count,
         tool_calls=reader.calls,
         tool_errors=reader.errors,
-        seconds=reader.seconds,
-        stuck=state.status == "stuck",
-        limit=limit,
-        failure=failure,
     )
 
 
@@ -170,8 +155,6 @@ class _OutcomeReader:
 
 
 def _is_error(event: AnyEvent) -> bool:
-    match event:
-        case ObservationEvent(observation=observation):
-            return observation.is_error
-        case _:
-            return isinstance(event, AgentErrorEvent)
+    if isinstance(event, ObservationEvent):
+        return event.observation.is_error
+    return isinstance(event, AgentErrorEvent)

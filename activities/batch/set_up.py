@@ -11,7 +11,6 @@ from perdure.activities.batch.command import CommandContext, CommandResult, run_
 from perdure.evaluation.sample import File, Sample, SourceFile
 from perdure.sandbox.openat2 import open_beneath
 from perdure.sandbox.safe_path import SafePath
-from perdure.sandbox.sandbox import Sandbox
 from perdure.storage.snapshots.folders import make_writable, remove_tree, to_thread_shielded
 
 MAX_RECORDED_CHARS = 4_000
@@ -40,34 +39,26 @@ class SetUpFailed(Exception):
 
 
 async def set_up(
-    sample: Sample,
-    folder: Path,
-    sandbox: Sandbox,
-    report: Callable[[str], None],
-    *,
-    network: bool,
-    timeout: float = 600.0,  # noqa: ASYNC109 - the command's, which is ended by then
+    sample: Sample, context: CommandContext, report: Callable[[str], None], seconds: float
 ) -> str:
     """Replace the content of the folder by the sample's files, and run its setup command.
 
-    Returns the end of the output; `report` gets it meanwhile. `timeout` is in seconds. Raises
-    SetUpFailed; and ToolFailed, Unusable and OSError if the machine is at fault.
+    Returns the end of the output; `report` gets it meanwhile. The command is ended after `seconds`.
+    Raises SetUpFailed; and ToolFailed, SandboxUnusable and OSError if the machine is at fault.
     """
-    await to_thread_shielded(_write_files, folder, sample)
-    await to_thread_shielded(sandbox.prepare, folder)
+    await to_thread_shielded(_write_files, context.folder, sample)
+    await to_thread_shielded(context.sandbox.prepare, context.folder)
     if not sample.setup or not sample.setup.strip():
         return ""
-    result = await run_command(
-        sample.setup, CommandContext(folder, sandbox, network), timeout, report
-    )
+    result = await run_command(sample.setup, context, seconds, report)
     if result.exit_code != 0:
-        raise SetUpFailed(_explain_failure(sample, result, timeout))
+        raise SetUpFailed(_explain_failure(sample, result, seconds))
     return result.output[-MAX_RECORDED_CHARS:]
 
 
-def _explain_failure(sample: Sample, result: CommandResult, timeout: float) -> str:
+def _explain_failure(sample: Sample, result: CommandResult, seconds: float) -> str:
     if result.exit_code is None:
-        reason = f"took over {timeout:g} seconds"
+        reason = f"took over {seconds:g} seconds"
     elif result.exit_code < 0:
         reason = f"was ended by signal {-result.exit_code}"
     else:

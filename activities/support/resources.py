@@ -1,18 +1,20 @@
 """The resources that activities share on a worker: store, models, sandbox, caches."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from perdure.activities.support.batch_cache import BatchCache
 from perdure.activities.support.model_queues import RateLimitedQueues
 from perdure.activities.support.transcript_cache import TranscriptCache
+from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.steps import Task
 from perdure.agent.spec import Agent
+from perdure.evaluation.sample import Sample
+from perdure.evaluation.spec import BatchSpec
 from perdure.events.content import ToolDefinition
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.messages import SystemPromptEvent
@@ -37,6 +39,10 @@ MAX_SNAPSHOT_ENTRIES = 30_000
 """Files, links and folders of recent snapshots in memory: about 18 MB."""
 
 
+MAX_CACHED_BATCHES = 16
+"""Batches whose samples are in memory."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """The resources of a worker.
@@ -57,7 +63,6 @@ class Resources:
     sandbox: Sandbox = UNCONFINED
     save_llm_messages: bool = True
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
-    batches: BatchCache = field(default_factory=BatchCache)
 
     def log(self, task: Task[Any]) -> EventLog:
         """Return the log of a task. Raises ApplicationError if an id is invalid."""
@@ -79,7 +84,15 @@ class Resources:
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
         """Return a batch's folder. Raises ApplicationError if its name is invalid."""
-        return self.batches.folder(self.store, user_id, name)
+        try:
+            return self._open_batch(user_id, name)
+        except ValueError as error:
+            raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+
+    @cached_property
+    def _open_batch(self) -> Callable[[str, str], BatchFolder]:
+        """The batches used last, each of which keeps samples in memory."""
+        return lru_cache(MAX_CACHED_BATCHES)(partial(BatchFolder, self.store))
 
     async def tools(self, spec: Agent, conversation_id: str) -> list[Tool]:
         """Return an agent's tools, with those that its servers offer now. Raises CatalogError."""
@@ -157,6 +170,23 @@ async def load_spec(log: EventLog, seq: int) -> Agent:
     event = (await log.get(seq)).event
     assert isinstance(event, ConversationStateUpdateEvent), f"slot {seq} holds no spec"
     return Agent.model_validate(event.value)
+
+
+async def load_batch(folder: BatchFolder) -> BatchSpec:
+    """Load a batch as it is now. Raises ApplicationError if there is none."""
+    record = await folder.load()
+    if record is None:
+        raise ApplicationError(
+            f"There is no batch {folder.name!r} in the store of this worker: start it with "
+            "`perdure batch run`, with the same store and user as the worker.",
+            type="BatchNotFound",
+            non_retryable=True,
+        )
+    return record.spec
+
+
+async def load_sample(folder: BatchFolder, attempt: Attempt) -> Sample:
+    return await folder.read_sample(attempt.sample_set, attempt.chunk, attempt.line)
 
 
 @lru_cache(maxsize=256)

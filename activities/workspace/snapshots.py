@@ -65,11 +65,11 @@ async def record_with_files(
     log: EventLog,
     spec: Agent,
     slot: int | None,
-    append: Callable[[Files | None], Awaitable[list[Entry]]],
+    append: Callable[..., Awaitable[list[Entry]]],
     *,
     changed: bool,
 ) -> list[Entry]:
-    """Append an answer together with the snapshot of its files, if they changed.
+    """`append` an event together with the snapshot of its files, if they changed.
 
     The files are in the store before the answer is in the log. Concurrent answers wait for each
     other, so that later slots have later files. `slot` has the last snapshot; `changed` says
@@ -77,18 +77,18 @@ async def record_with_files(
     takes the files along. Raises what `append` raises, and StoreUnavailable.
     """
     if not keeps_files(resources, spec) or (slot is None and not changed):
-        return await append(None)
+        return await append()
     folder = resources.workspace(spec, log.conversation_id)
     async with AsyncExitStack() as stack:
         try:
             descriptor = await stack.enter_async_context(_lock_folder(folder))
         except WorkspaceBusy as error:
             logger.warning("%s", error)
-            return await append(None)
+            return await append()
         newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
         before = (await log.get(newest)).files if newest != NO_SLOT else None
         files = await _snapshot_files(resources, log, folder, before, changed)
-        entries = await append(None if files == before else files)
+        entries = await append(files=None if files == before else files)
         if entries[-1].files == files:
             _write_slot(descriptor, entries[-1].seq)
         return entries

@@ -14,7 +14,7 @@ from temporalio.workflow import ChildWorkflowHandle
 
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus, Start
-from perdure.evaluation.messages import BatchStart, PlannedAttempt, RescoreRequest
+from perdure.evaluation.messages import BatchStart, RescoreRequest
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
 from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT, TASK_TIMEOUT, UNLIMITED_RETRIES
@@ -24,7 +24,7 @@ MAX_FAIRNESS_KEY_BYTES = 64
 
 
 async def start_attempt(
-    start: BatchStart, name: str, job: PlannedAttempt, trial: Attempt
+    start: BatchStart, name: str, attempt: Attempt
 ) -> ChildWorkflowHandle[Any, ConversationStatus] | None:
     """Start the conversation of an attempt; return None if it runs already.
 
@@ -33,7 +33,7 @@ async def start_attempt(
     child_start = Start(
         conversation_id=name,
         user_id=start.user_id,
-        attempt=trial,
+        attempt=attempt,
         searchable=start.searchable,
         model_queues=start.lanes,
     )
@@ -47,20 +47,20 @@ async def start_attempt(
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             search_attributes=_search_attributes(start),
             priority=priority_of(start),
-            static_summary=f"{start.name} · {job.sample[:60]} · epoch {job.epoch}",
+            static_summary=f"{start.name} · {attempt.sample[:60]} · epoch {attempt.epoch}",
         )
     except WorkflowAlreadyStartedError:
         return None
 
 
-async def rescore_attempt(start: BatchStart, job: PlannedAttempt, trial: Attempt) -> AttemptSummary:
+async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary:
     """Score an attempt again from its log."""
     scored: AttemptSummary = await workflow.execute_activity(
         "sample.rescore",
-        RescoreRequest(user_id=start.user_id, trial=trial, sample=job.sample),
+        RescoreRequest(user_id=start.user_id, attempt=attempt),
         result_type=AttemptSummary,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        start_to_close_timeout=timedelta(seconds=60 + trial.scoring_timeout),
+        start_to_close_timeout=timedelta(seconds=60 + attempt.scoring_timeout),
         retry_policy=UNLIMITED_RETRIES,
         priority=priority_of(start),
     )

@@ -11,11 +11,10 @@ from perdure.evaluation.messages import (
     AwaitedConversation,
     CountRequest,
     LostAttempt,
-    PlannedAttempt,
     SampleSet,
 )
 from perdure.evaluation.progress import Progress, add_spending, count_attempt
-from perdure.evaluation.sample import conversation_id
+from perdure.evaluation.sample import attempt_conversation_id
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.temporal.names import conversation_workflow_id
 from perdure.workflows.batch.attempts import rescore_attempt, start_attempt
@@ -105,7 +104,8 @@ class BatchRun(BatchBudget):
                 if len(self.retry_queue) >= MAX_DEFERRED_RETRIES or not self.job_queue
                 else self.job_queue
             )
-            job, name = queue[0], self.conversation_id_of(queue[0])
+            job = queue[0]
+            name = attempt_conversation_id(self.start.user_id, job)
             allowance = (
                 Allowance()
                 if self.is_rescoring
@@ -117,23 +117,28 @@ class BatchRun(BatchBudget):
             queue.popleft()
             if job.counted is not None:
                 self.progress = count_attempt(self.progress, job.counted, -1)
-            job = self.running[name] = job.model_copy(update={"counted": None})
+            job = self.running[name] = job.model_copy(
+                update={
+                    "counted": None,
+                    "scoring_timeout": self.start.scoring,
+                    "scores_workspace": self.start.look,
+                    "allowance": None if allowance == Allowance() else allowance,
+                }
+            )
             self.launch(self.run_attempt(name, job, allowance))
 
     def start_threshold(self) -> int:
         """Return how many free slots to wait for before filling them."""
         return max(1, min(self.concurrency // 8, MAX_STARTS_TOGETHER))
 
-    async def run_attempt(self, name: str, job: PlannedAttempt, allowance: Allowance) -> None:
+    async def run_attempt(self, name: str, job: Attempt, allowance: Allowance) -> None:
         """Make an attempt, and count its result."""
         if self.is_rescoring:
-            self.count_attempt(
-                name, job, await rescore_attempt(self.start, job, self.attempt_of(job, allowance))
-            )
+            self.count_attempt(name, job, await rescore_attempt(self.start, job))
             return
         self.start_count += 1
         try:
-            child = await start_attempt(self.start, name, job, self.attempt_of(job, allowance))
+            child = await start_attempt(self.start, name, job)
         finally:
             self.start_count -= 1
             self.has_changed = True
@@ -170,8 +175,7 @@ class BatchRun(BatchBudget):
             self.has_changed = True
             return
         if scored is None:
-            trial = self.attempt_of(job, Allowance())
-            lost = LostAttempt(user_id=self.start.user_id, trial=trial, detail=end.failure or "")
+            lost = LostAttempt(user_id=self.start.user_id, attempt=job, detail=end.failure or "")
             self.recording_count += 1
             try:
                 scored = await self.run_activity("batch.lost", lost, AttemptSummary)
@@ -179,7 +183,7 @@ class BatchRun(BatchBudget):
                 self.recording_count -= 1
         self.count_attempt(name, job, scored)
 
-    def count_attempt(self, name: str, job: PlannedAttempt, scored: AttemptSummary) -> None:
+    def count_attempt(self, name: str, job: Attempt, scored: AttemptSummary) -> None:
         """Count the result of an attempt, or queue its retry."""
         del self.running[name]
         if not self.is_rescoring:
@@ -200,7 +204,7 @@ class BatchRun(BatchBudget):
             self.publish_progress()
         self.has_changed = True
 
-    def should_retry(self, job: PlannedAttempt, scored: AttemptSummary) -> bool:
+    def should_retry(self, job: Attempt, scored: AttemptSummary) -> bool:
         retries = self.start.retries
         failed = scored.status == "failed" and scored.failure in retries.on
         return failed and job.number < retries.times and not self.is_rescoring
@@ -240,23 +244,4 @@ class BatchRun(BatchBudget):
             samples=start.samples,
             epochs=start.epochs,
             fresh=start.fresh,
-        )
-
-    def conversation_id_of(self, job: PlannedAttempt) -> str:
-        start = self.start
-        return conversation_id(f"{start.user_id}/{start.name}", job.sample, job.epoch, job.number)
-
-    def attempt_of(self, job: PlannedAttempt, allowance: Allowance) -> Attempt:
-        return Attempt(
-            batch=self.start.name,
-            sample_set=self.start.samples,
-            chunk=job.chunk,
-            line=job.line,
-            epoch=job.epoch,
-            number=job.number,
-            needs_setup=job.setup,
-            later_turns=job.turns,
-            scoring_timeout=self.start.scoring,
-            scores_workspace=self.start.look,
-            allowance=None if allowance == Allowance() else allowance,
         )

@@ -6,9 +6,9 @@ from typing import Any
 
 from temporalio import workflow
 
-from perdure.agent.loop.attempt import Allowance
+from perdure.agent.loop.attempt import Allowance, Attempt
 from perdure.evaluation.budget import Budget
-from perdure.evaluation.messages import BatchStart, PlannedAttempt, SamplePosition
+from perdure.evaluation.messages import BatchStart, SamplePosition
 from perdure.evaluation.progress import PROGRESS_MEMO, BatchStatus, Progress
 from perdure.temporal.names import conversation_workflow_id
 from perdure.workflows.batch.background import BackgroundTasks, signal_workflow
@@ -29,10 +29,10 @@ class BatchState(BackgroundTasks):
         self.pause_reason = start.pause
         self.is_held = start.held
         self.consecutive_failures = start.in_a_row
-        self.job_queue: deque[PlannedAttempt] = deque()
-        self.retry_queue: deque[PlannedAttempt] = deque(start.again)
+        self.job_queue: deque[Attempt] = deque()
+        self.retry_queue: deque[Attempt] = deque(start.again)
         self.next_place = start.place or SamplePosition(chunk=start.first)
-        self.running: dict[str, PlannedAttempt] = dict(start.running)
+        self.running: dict[str, Attempt] = dict(start.running)
         self.start_count = 0
         self.is_loading_jobs = False
         self.recording_count = 0

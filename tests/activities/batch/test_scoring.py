@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from perdure.activities.batch.scoring import ScoringResult
 from perdure.evaluation.timeouts import (
     CUSTOM_SCORER_TIMEOUT,
     MAX_GRADING_TRIES,
@@ -13,13 +12,15 @@ from perdure.evaluation.timeouts import (
     needs_workspace,
     scoring_timeout,
 )
+from perdure.events.usage import Usage
 from tests.activities.batch.scoring import ANSWER, SCORERS_MODULE, Scene, batch, command, scene
 
 __all__ = ["scene"]
 
 
 async def test_without_scorers_there_are_no_scores(scene: Scene) -> None:
-    assert await scene.score() == ScoringResult()
+    result = await scene.score()
+    assert (result.status, result.scores, result.grading) == ("scored", {}, Usage())
 
 
 async def test_every_scorer_gives_a_score(scene: Scene) -> None:
