@@ -38,6 +38,7 @@ class AskActivities:
             text = join_text(answer.message.content)
             if not text.strip():
                 raise ApplicationError(EMPTY_ANSWER, type="NoWords", non_retryable=True)
+            # Neither question nor answer are in the log, which masks what it records.
             return AskResponse(text=self.resources.secrets.mask(text), usage=answer.usage)
 
     async def _request(self, log: EventLog, task: Task[Ask]) -> Request:

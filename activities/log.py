@@ -186,6 +186,7 @@ class LogActivities:
                     prompt = await self._system_prompt(writer.log, changed, now())
                     await writer.write(f"prompt {nth}", prompt)
             if isinstance(item, StateNote) and item.key == "state":
+                # Shared values are no part of a log, which would mask them.
                 value = mask_value(item.value, self.resources.secrets.mask)
                 await save_shared_values(writer.log.store, writer.log.user_id, value)
             if isinstance(item, UserMessage):

@@ -41,7 +41,6 @@ from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from perdure.sandbox.sandbox import SandboxUnusable
-from perdure.secrets.masking import mask_value
 from perdure.storage.errors import Altered, Fenced, StoreRefused, StoreUnavailable, Unrestorable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import LogReader
@@ -120,7 +119,6 @@ class ToolActivities:
             if task.step.repeatable and not was_cancel_requested():
                 raise
             answer = _error_event(action, "interrupted", _describe_interruption(action, progress))
-        answer = mask_value(answer, self.resources.secrets.mask)
         return await ignore_cancellation(self._record(log, task, call, answer))
 
     async def _record(

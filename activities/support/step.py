@@ -38,7 +38,10 @@ T = TypeVar("T")
 
 
 class StepProgress:
-    """The text of a running step for its watchers; `changed_at` is when it last grew."""
+    """The text of a running step for its watchers; `changed_at` is when it last grew.
+
+    It is masked here, as its readers cut it, and nobody would recognise a part of a secret.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self.started_at = self.changed_at = now()

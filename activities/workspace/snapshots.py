@@ -109,7 +109,7 @@ async def _snapshot_files(
         options = (resources.snapshots, resources.secrets.names_in)
         key = await take(resources.store, prefix, folder, last, *options) or last
     except (Altered, Unrestorable, TooLarge, StoreRefused, OSError) as error:
-        fault = resources.secrets.mask(str(error))
+        fault = resources.secrets.mask(str(error))  # the log masks events, and not their files
         logger.warning("the files of %s are not kept: %s", log.conversation_id, fault)
         return files.model_copy(update={"fault": fault})
     if key == last:
