@@ -3,23 +3,20 @@
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from perdure.activities.support.resources import Resources, load_spec
-from perdure.activities.support.step import heartbeating, non_retryable, retry_later
+from perdure.activities.support.resources import Activities, load_spec
+from perdure.activities.support.step import heartbeating, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.ask import QUESTION_PROMPT, Ask, AskResponse
 from perdure.agent.loop.steps import Task
 from perdure.events.content import join_text
-from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state_at
 
 EMPTY_ANSWER = "The model answered with tool calls and no words: put the question another way."
 
 
-class AskActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class AskActivities(Activities):
     @activity.defn(name="llm.ask")
     async def ask(self, task: Task[Ask]) -> AskResponse:
         """Send the model the conversation as it would see it next, followed by the question.
@@ -31,8 +28,6 @@ class AskActivities:
             request = await self._request(self.resources.log(task), task)
             try:
                 answer = await self.resources.model.complete(request, progress.report)
-            except ModelUnavailable as error:
-                raise retry_later(error) from error
             except (ModelRefused, ContextOverflow) as error:
                 raise non_retryable(error) from error
             text = join_text(answer.message.content)

@@ -6,7 +6,8 @@ from uuid import UUID, uuid5
 
 from temporalio import activity
 
-from perdure.activities.support.resources import Resources, load_action, load_spec
+from perdure.activities.support.inbox_events import answer_fields
+from perdure.activities.support.resources import Activities, load_event, load_spec
 from perdure.activities.support.step import heartbeating, now, origin, summarize_all
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
@@ -23,10 +24,7 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import last_agent_text, read_state
 
 
-class DelegateActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class DelegateActivities(Activities):
     @activity.defn(name="agent.delegate")
     async def delegate(self, task: Task[Delegate]) -> Delegation:
         """Build the start of the child conversation; it depends on the action only.
@@ -36,7 +34,7 @@ class DelegateActivities:
         """
         async with heartbeating():
             log = self.resources.log(task)
-            action = await load_action(log, task.step.action_seq)
+            action = await load_event(log, task.step.action_seq, ActionEvent)
             if (answered := await log.find_answer(action.id, task.base)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
             child = child_id(task.conversation_id, task.step.action_seq)
@@ -47,12 +45,16 @@ class DelegateActivities:
         """Answer the action with the outcome of the child conversation and its cost."""
         async with heartbeating():
             log = self.resources.log(task)
-            action = await load_action(log, task.step.action_seq)
-            child = self._log_of(task, task.step.child)
+            action = await load_event(log, task.step.action_seq, ActionEvent)
+            child = self.resources.log_of(task.user_id, task.step.child)
             state = await read_state(child)
             text = await _report_text(child, state, task.step)
             usage = state.usage.model_copy(update={"purpose": DELEGATE_TOOL})
-            answer = _observation(action, text, failed=state.status != "finished")
+            failed = state.status != "finished"
+            observation = MCPToolObservation(
+                tool_name=DELEGATE_TOOL, content=(TextContent(text=text),), is_error=failed
+            )
+            answer = ObservationEvent(**answer_fields(action, now()), observation=observation)
             append = partial(
                 log.append, [answer], base=task.base, origin=origin(), shared=True, usage=usage
             )
@@ -63,7 +65,7 @@ class DelegateActivities:
             return summarize_all(entries)
 
     async def _start(self, task: Task[Delegate], action: ActionEvent, child: str) -> Start:
-        state = await read_state(self._log_of(task, child))
+        state = await read_state(self.resources.log_of(task.user_id, child))
         spec = await load_spec(self.resources.log(task), task.step.spec_seq)
         workspace = self.resources.workspace(spec, task.conversation_id)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
@@ -83,9 +85,6 @@ class DelegateActivities:
             state=state if _is_turn_over(state) else None,
             inbox=() if state.turn else (message,),
         )
-
-    def _log_of(self, task: Task[Any], conversation_id: str) -> EventLog:
-        return EventLog(self.resources.store, task.user_id, conversation_id, self.resources.entries)
 
 
 def child_id(conversation_id: str, action: int) -> str:
@@ -123,15 +122,3 @@ async def _report_text(log: EventLog, state: State, step: Report) -> str:
     status = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
     head = f"Conversation {step.child}: {step.failure or status}, ${state.usage.cost:.4f}."
     return f"{head}\n{await last_agent_text(log, state.next_seq)}".rstrip()
-
-
-def _observation(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:
-    return ObservationEvent(
-        timestamp=now(),
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        observation=MCPToolObservation(
-            tool_name=DELEGATE_TOOL, content=(TextContent(text=text),), is_error=failed
-        ),
-    )

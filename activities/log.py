@@ -10,18 +10,18 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
-from perdure.activities.support.inbox_events import rejection, state_update, to_event
+from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
 from perdure.activities.support.resources import (
-    Resources,
-    load_action,
+    Activities,
     load_batch,
+    load_event,
     load_sample,
     load_spec,
 )
 from perdure.activities.support.save_state import save_closed, save_state
-from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.support.step import heartbeating, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
-from perdure.activities.workspace.recall import recall_for_message
+from perdure.activities.workspace.recall import record_recall
 from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
 from perdure.agent.loop.decide import refuse_pending
 from perdure.agent.loop.evolve import fold
@@ -30,10 +30,11 @@ from perdure.agent.loop.state import DELEGATE_TOOL, State, is_recorded
 from perdure.agent.loop.steps import Close, Open, Prepare, Record, Refusal, SaveState, Task
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.content import TextContent
-from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.event import Event
 from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
+from perdure.events.tools import ActionEvent
 from perdure.sandbox.sandbox import describe
 from perdure.secrets.masking import mask_value
 from perdure.storage.conversations import conversation_exists
@@ -50,10 +51,7 @@ MAX_OPEN_TRIES = 5
 PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
 
 
-class LogActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class LogActivities(Activities):
     @activity.defn(name="log.open")
     async def open(self, task: Task[Open]) -> State:
         """Fold the log and take it over: older runs are fenced from here on."""
@@ -76,23 +74,20 @@ class LogActivities:
             spec = await load_spec(log, step.spec_seq) if step.spec_seq else PLACEHOLDER_SPEC
             writer = Writer(log, task.base)
             await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
-            return summarize_all(await writer.entries())
+            return await writer.summaries()
 
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
         """Record the system prompt; a missing tool ends the turn with an error."""
         async with heartbeating():
             log = self.resources.log(task)
+            spec = await load_spec(log, task.step.spec_seq)
             event: Event
             try:
-                event = await self._system_prompt(
-                    log, await load_spec(log, task.step.spec_seq), now()
-                )
+                event = await self._system_prompt(log, spec)
             except CatalogError as error:
-                event = ConversationErrorEvent(
-                    timestamp=now(), code="tool_not_found", detail=str(error)
-                )
-            return summarize_all(await append_exclusive(log, [event], task.base))
+                event = error_event(now(), "tool_not_found", str(error))
+            return await append_exclusive(log, [event], task.base)
 
     @activity.defn(name="conversation.save")
     async def save(self, task: Task[SaveState]) -> None:
@@ -133,7 +128,7 @@ class LogActivities:
         await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
         if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
             await write_turn(self.resources, writer, sample, 0, spec, skills)
-        return fold(state, summarize_all(await writer.entries()))
+        return fold(state, await writer.summaries())
 
     async def _write_opening(self, writer: Writer, step: Open, run: str, before: State) -> None:
         value: dict[str, Any] = {"run_id": run, "sandbox": describe(self.resources.sandbox)}
@@ -152,13 +147,13 @@ class LogActivities:
         if step.spec.mcp:  # servers are slow: `agent.prepare` lists their tools
             return
         with contextlib.suppress(CatalogError):  # `agent.prepare` records the error
-            await writer.write("prompt", await self._system_prompt(writer.log, step.spec, now()))
+            await writer.write("prompt", await self._system_prompt(writer.log, step.spec))
 
-    async def _system_prompt(self, log: EventLog, spec: Agent, at: str) -> SystemPromptEvent:
+    async def _system_prompt(self, log: EventLog, spec: Agent) -> SystemPromptEvent:
         context = build_dynamic_context(spec)
         tools = await self.resources.tools(spec, log.conversation_id)
         return SystemPromptEvent(
-            timestamp=at,
+            timestamp=now(),
             system_prompt=TextContent(text=build_static_prompt(spec)),
             tools=tuple(tool.definition for tool in tools),
             dynamic_context=TextContent(text=context) if context else None,
@@ -183,26 +178,21 @@ class LogActivities:
             if isinstance(item, SpecChange) and "secrets" in item.changes:
                 changed = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
                 with contextlib.suppress(CatalogError):  # then the old prompt stays in force
-                    prompt = await self._system_prompt(writer.log, changed, now())
+                    prompt = await self._system_prompt(writer.log, changed)
                     await writer.write(f"prompt {nth}", prompt)
             if isinstance(item, StateNote) and item.key == "state":
                 # Shared values are no part of a log, which would mask them.
                 value = mask_value(item.value, self.resources.secrets.mask)
                 await save_shared_values(writer.log.store, writer.log.user_id, value)
             if isinstance(item, UserMessage):
-                workspace = self.resources.workspace(spec, writer.log.conversation_id)
-                recalled = await recall_for_message(
-                    skills is None, item.text, spec, workspace, skills or ()
-                )
-                skills = (*(skills or ()), *(recalled.skills if recalled else ()))
-                if recalled is not None:
-                    await writer.write(f"recall {nth}", recalled)
+                part = f"recall {nth}"
+                skills = await record_recall(self.resources, writer, part, item.text, spec, skills)
 
 
 async def _reject(writer: Writer, refused: Refusal) -> None:
     """Answer rejected actions; an action that was answered meanwhile stays as it is."""
     for seq in refused.action_seqs:
-        action = await load_action(writer.log, seq)
+        action = await load_event(writer.log, seq, ActionEvent)
         await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
 
 

@@ -9,10 +9,10 @@ from perdure.activities.batch.outcomes import read_outcome
 from perdure.activities.batch.sample_messages import write_turn
 from perdure.activities.batch.scoring import score_attempt
 from perdure.activities.batch.set_up import SetUpFailed, set_up
-from perdure.activities.support.inbox_events import state_update
-from perdure.activities.support.resources import Resources, load_batch, load_sample, load_spec
+from perdure.activities.support.inbox_events import error_event, state_update
+from perdure.activities.support.resources import Activities, load_batch, load_sample, load_spec
 from perdure.activities.support.save_state import save_closed
-from perdure.activities.support.step import heartbeating, is_retry, now, origin, summarize_all
+from perdure.activities.support.step import heartbeating, is_retry, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files, restore_files
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
@@ -23,8 +23,9 @@ from perdure.evaluation.messages import RescoreRequest
 from perdure.evaluation.progress import summarize_attempt
 from perdure.evaluation.result import AttemptResult
 from perdure.evaluation.sample import Sample, attempt_conversation_id
-from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
+from perdure.events.projection import summarize
 from perdure.events.summary import EventSummary
 from perdure.storage.batches import BatchFolder
 from perdure.storage.log.event_log import EventLog
@@ -33,10 +34,7 @@ from perdure.temporal.timeouts import SETUP_TIMEOUT
 from perdure.tools.terminal import SESSIONS
 
 
-class SampleActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class SampleActivities(Activities):
     @activity.defn(name="sample.set_up")
     async def set_up(self, task: Task[SetUp]) -> list[EventSummary]:
         """Set up the workspace of a sample; a retry sets it up anew."""
@@ -47,28 +45,22 @@ class SampleActivities:
             recorded = await log.find(task.base) if is_retry() else None
             if recorded is not None:  # maybe on another worker
                 await restore_files(self.resources, log, spec, recorded.seq)
-                return summarize_all(await self._write_first_turn(log, sample, recorded, spec))
-            context = CommandContext(
-                self.resources.workspace(spec, task.conversation_id),
-                self.resources.sandbox,
-                spec.network,
-                self.resources.secrets.masker,
-            )
+                return await self._write_first_turn(log, sample, recorded, spec)
+            folder = self.resources.workspace(spec, task.conversation_id)
+            sandbox, masker = self.resources.sandbox, self.resources.secrets.masker
+            context = CommandContext(folder, sandbox, spec.network, masker)
+            seconds = SETUP_TIMEOUT.total_seconds()
             try:
-                output = await set_up(
-                    sample, context, progress.report, SETUP_TIMEOUT.total_seconds()
-                )
+                output = await set_up(sample, context, progress.report, seconds)
             except SetUpFailed as error:
-                failed = ConversationErrorEvent(
-                    timestamp=now(), code="setup_failed", detail=str(error)
-                )
-                return summarize_all(await append_exclusive(log, [failed], task.base, "failure"))
+                failed = error_event(now(), "setup_failed", str(error))
+                return await append_exclusive(log, [failed], task.base, "failure")
             event = state_update(now(), "set_up", {"sample": sample.id, "output": output})
             append = partial(
                 log.append, [event], base=task.base, origin=origin("set up"), shared=True
             )
             entries = await record_with_files(self.resources, log, spec, None, append, changed=True)
-            return summarize_all(await self._write_first_turn(log, sample, entries[-1], spec))
+            return await self._write_first_turn(log, sample, entries[-1], spec)
 
     @activity.defn(name="sample.say")
     async def say(self, task: Task[Say]) -> list[EventSummary]:
@@ -79,7 +71,7 @@ class SampleActivities:
             sample = await self._load_sample(task)
             writer = Writer(log, task.base)
             await write_turn(self.resources, writer, sample, step.turn, spec, step.shown_skills)
-            return summarize_all(await writer.entries())
+            return await writer.summaries()
 
     @activity.defn(name="sample.finish")
     async def finish(self, task: Task[FinishAttempt]) -> AttemptSummary:
@@ -120,12 +112,12 @@ class SampleActivities:
 
     async def _write_first_turn(
         self, log: EventLog, sample: Sample, last: Entry, spec: Agent
-    ) -> list[Entry]:
+    ) -> list[EventSummary]:
         """Write the first turn behind the set-up, unless that has failed."""
         writer = Writer(log, last.seq + 1)
         if isinstance(last.event, ConversationStateUpdateEvent):
             await write_turn(self.resources, writer, sample, 0, spec, None)
-        return [last, *await writer.entries()]
+        return [summarize(last), *await writer.summaries()]
 
     async def _score(
         self, folder: BatchFolder, attempt: Attempt, sample: Sample, log: EventLog, state: State

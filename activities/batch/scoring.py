@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from perdure.activities.batch.command import CommandContext, delay_cancellation, run_command
 from perdure.activities.support.resources import Resources
-from perdure.activities.support.step import retry_later
 from perdure.agent.calls.completion import Completion
 from perdure.evaluation.result import AttemptFailure, AttemptResult, FailureKind, failure_of_code
 from perdure.evaluation.sample import Sample
@@ -26,7 +25,7 @@ from perdure.evaluation.spec import BatchSpec
 from perdure.evaluation.timeouts import MAX_GRADING_TRIES, scorer_timeout
 from perdure.events.content import join_text
 from perdure.events.usage import Usage
-from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.references import BadReference, import_reference
 from perdure.secrets.masking import mask_value
 from perdure.storage.batches import BatchFolder
@@ -58,7 +57,7 @@ async def score_attempt(
 ) -> AttemptResult:
     """Add the scores of all scorers of the batch to a result, or the failure of one.
 
-    Raises ApplicationError if a grading model must be asked again later, OSError, and StoreError.
+    Raises ModelUnavailable, OSError, and StoreError.
     """
     scoring = _Scoring(resources, folder, batch, sample, outcome, result)
     changes: dict[str, Any] = {"scores": {}}
@@ -172,8 +171,6 @@ class _Scoring:
         )
         try:
             return await self.resources.model.complete(request, lambda _: None)
-        except ModelUnavailable as error:
-            raise retry_later(error) from error
         except (ModelRefused, ContextOverflow) as error:
             raise GradingFailed(_failure_kind(error.code), error.code, str(error)) from error
 

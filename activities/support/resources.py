@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio.exceptions import ApplicationError
 
@@ -15,10 +15,10 @@ from perdure.agent.loop.steps import Task
 from perdure.agent.spec import Agent
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec
+from perdure.events.base import EventBase
 from perdure.events.content import ToolDefinition
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.messages import SystemPromptEvent
-from perdure.events.tools import ActionEvent
 from perdure.models.model import Model
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masking import MaskedLog
@@ -31,6 +31,8 @@ from perdure.storage.store import Store
 from perdure.tools.catalog import DuplicateTool, load_tools
 from perdure.tools.mcp.servers import McpSessions
 from perdure.tools.tool import Tool
+
+AnEvent = TypeVar("AnEvent", bound=EventBase)
 
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache of parsed events, and of the cache of transcripts."""
@@ -115,15 +117,11 @@ class Resources:
         own = cached_tools(spec.tools)
         if not spec.mcp:
             return own
-        workspace = self.workspace(spec, conversation_id)
-        others = (tool for tool in prompt.tools if tool.name not in own)
-        return {
-            **own,
-            **{
-                tool.name: self.mcp.make_tool(conversation_id, spec.mcp, workspace, tool)
-                for tool in others
-            },
-        }
+        make = partial(
+            self.mcp.make_tool, conversation_id, spec.mcp, self.workspace(spec, conversation_id)
+        )
+        others = {tool.name: make(tool) for tool in prompt.tools if tool.name not in own}
+        return {**own, **others}
 
     async def relist_tools(
         self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
@@ -148,27 +146,22 @@ class Resources:
         return folder
 
 
-async def load_action(log: EventLog, seq: int) -> ActionEvent:
+class Activities:
+    """Activities, and the resources of their worker."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+
+
+async def load_event(log: EventLog, seq: int, kind: type[AnEvent]) -> AnEvent:
     event = (await log.get(seq)).event
-    assert isinstance(event, ActionEvent), f"slot {seq} holds no action"
+    assert isinstance(event, kind), f"slot {seq} holds no {kind.__name__}"
     return event
-
-
-async def load_prompt(log: EventLog, seq: int) -> SystemPromptEvent:
-    event = (await log.get(seq)).event
-    assert isinstance(event, SystemPromptEvent), f"slot {seq} holds no prompt"
-    return event
-
-
-def read_only_tools(prompt: SystemPromptEvent) -> tuple[str, ...]:
-    """Return the names of the tools that change nothing."""
-    return tuple(tool.name for tool in prompt.tools if tool.annotations.readOnlyHint)
 
 
 async def load_spec(log: EventLog, seq: int) -> Agent:
     """Load the spec that the event in slot `seq` put in force."""
-    event = (await log.get(seq)).event
-    assert isinstance(event, ConversationStateUpdateEvent), f"slot {seq} holds no spec"
+    event = await load_event(log, seq, ConversationStateUpdateEvent)
     return Agent.model_validate(event.value)
 
 

@@ -75,7 +75,7 @@ class StepProgress:
 
 @contextlib.asynccontextmanager
 async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgress]:
-    """Heartbeat while the body runs; turn errors that no retry can mend into final failures."""
+    """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
     beating = asyncio.create_task(_beat(progress))
     try:
@@ -84,6 +84,8 @@ async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgr
         raise _read_only_failure(error) from error
     except (Fenced, Superseded, Altered) as error:
         raise non_retryable(error) from error
+    except ModelUnavailable as error:
+        raise _retry_later(error) from error
     except StoreError as error:
         raise ApplicationError(str(error), type=type(error).__name__) from error
     finally:
@@ -140,7 +142,7 @@ def _read_only_failure(error: Damaged | Missing) -> ApplicationError:
     return ApplicationError(text, type=type(error).__name__, non_retryable=True)
 
 
-def retry_later(error: ModelUnavailable) -> ApplicationError:
+def _retry_later(error: ModelUnavailable) -> ApplicationError:
     """Build a failure that Temporal retries, after the provider's delay if it names one."""
     delay = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
     return ApplicationError(str(error), error.code, type="ModelUnavailable", next_retry_delay=delay)

@@ -1,4 +1,4 @@
-"""An attempt that missed its heartbeat timeout must not call a model any more."""
+"""Heartbeats and failures of steps."""
 
 import dataclasses
 import time
@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from perdure.activities.support.step import ensure_not_given_up, heartbeating
+from perdure.models.model import ModelUnavailable
 
 
 def activity_environment(timeout: float) -> ActivityEnvironment:
@@ -34,3 +35,11 @@ async def test_an_attempt_that_stalled_beyond_its_timeout_calls_no_model() -> No
 
 async def test_an_attempt_that_stalled_within_its_timeout_goes_on() -> None:
     assert await activity_environment(600.0).run(stall, 0.25) == "asked"
+
+
+async def test_an_unavailable_model_is_asked_again_when_the_provider_says() -> None:
+    with pytest.raises(ApplicationError, match=r"Busy.") as raised:
+        async with heartbeating():
+            raise ModelUnavailable("rate_limit", "Busy.", retry_after=7)
+    assert raised.value.next_retry_delay == timedelta(seconds=7)
+    assert not raised.value.non_retryable
