@@ -1,10 +1,9 @@
 """The activity that asks the agent a question beside its task."""
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from perdure.activities.support.resources import Activities, load_spec
-from perdure.activities.support.step import heartbeating, non_retryable
+from perdure.activities.support.step import final_failure, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.ask import QUESTION_PROMPT, Ask, AskResponse
 from perdure.agent.loop.steps import Task
@@ -24,15 +23,15 @@ class AskActivities(Activities):
         Nothing is written. The tools are sent, as some providers want those that were called, but
         calls in the answer are not made.
         """
-        async with heartbeating(self.resources.secrets) as progress:
-            request = await self._request(self.resources.log(task), task)
+        async with self.begin(task) as (log, progress):
+            request = await self._request(log, task)
             try:
                 answer = await self.resources.model.complete(request, progress.report)
             except (ModelRefused, ContextOverflow) as error:
                 raise non_retryable(error) from error
             text = join_text(answer.message.content)
             if not text.strip():
-                raise ApplicationError(EMPTY_ANSWER, type="NoWords", non_retryable=True)
+                raise final_failure("NoWords", EMPTY_ANSWER)
             # Neither question nor answer are in the log, which masks what it records.
             return AskResponse(text=self.resources.secrets.mask(text), usage=answer.usage)
 
@@ -40,7 +39,7 @@ class AskActivities(Activities):
         state = await read_state_at(log, task.base)
         if state.spec is None:
             reason = f"The conversation {log.conversation_id} has no agent yet: ask again later."
-            raise ApplicationError(reason, type="NoAgent", non_retryable=True)
+            raise final_failure("NoAgent", reason)
         spec = await load_spec(log, state.spec_seq)
         # Not the worker's cache: the conversation's own step may extend its transcript right now.
         transcript = await TranscriptCache(0).load(

@@ -10,7 +10,6 @@ from temporalio import activity
 from perdure.activities.support.inbox_events import error_event, state_update
 from perdure.activities.support.resources import Activities, Resources, load_spec
 from perdure.activities.support.step import (
-    heartbeating,
     now,
     origin,
     summarize_all,
@@ -71,8 +70,7 @@ class CondenseActivities(Activities):
 
         If nothing can be removed, an event says so, unless only the view's size asked for it.
         """
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
             self.resources.model_queues.admit(task.step, spec)
             work = _CondenseStep(self.resources, log, task, spec)

@@ -8,7 +8,7 @@ from temporalio import activity
 
 from perdure.activities.support.inbox_events import answer_fields
 from perdure.activities.support.resources import Activities, load_event, load_spec
-from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.support.step import now, origin, summarize_all
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import Delegation, Start
@@ -32,8 +32,7 @@ class DelegateActivities(Activities):
         A child that a lost workflow had started goes on from its log. If its turn is over, the
         start has its `state`.
         """
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             action = await load_event(log, task.step.action_seq, ActionEvent)
             if (answered := await log.find_answer(action.id, task.base)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
@@ -43,8 +42,7 @@ class DelegateActivities(Activities):
     @activity.defn(name="agent.report")
     async def report(self, task: Task[Report]) -> list[EventSummary]:
         """Answer the action with the outcome of the child conversation and its cost."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             action = await load_event(log, task.step.action_seq, ActionEvent)
             child = self.resources.log_of(task.user_id, task.step.child)
             state = await read_state(child)

@@ -11,7 +11,6 @@ from perdure.activities.support.resources import Activities, load_event, load_sp
 from perdure.activities.support.step import (
     StepProgress,
     ensure_not_given_up,
-    heartbeating,
     ignore_cancellation,
     now,
     was_cancel_requested,
@@ -41,8 +40,7 @@ class ModelActivities(Activities):
     @activity.defn(name="llm.chat")
     async def chat(self, task: Task[Think]) -> list[EventSummary]:
         """Send the model the conversation, and record its answer and the events of it."""
-        async with heartbeating(self.resources.secrets) as progress:
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, progress):
             try:
                 spec = await load_spec(log, task.step.spec_seq)
                 self.resources.model_queues.admit(task.step, spec)

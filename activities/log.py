@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
@@ -19,7 +18,7 @@ from perdure.activities.support.resources import (
     load_spec,
 )
 from perdure.activities.support.save_state import save_closed, save_state
-from perdure.activities.support.step import heartbeating, now, origin
+from perdure.activities.support.step import final_failure, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.recall import record_recall
 from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
@@ -55,8 +54,7 @@ class LogActivities(Activities):
     @activity.defn(name="log.open")
     async def open(self, task: Task[Open]) -> State:
         """Fold the log and take it over: older runs are fenced from here on."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             await check_integrity(log)
             for _ in range(MAX_OPEN_TRIES - 1):
                 try:
@@ -69,8 +67,8 @@ class LogActivities(Activities):
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[EventSummary]:
         """Record the items that waited in the inbox."""
-        async with heartbeating():
-            step, log = task.step, self.resources.log(task)
+        step = task.step
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, step.spec_seq) if step.spec_seq else PLACEHOLDER_SPEC
             writer = Writer(log, task.base)
             await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
@@ -79,8 +77,7 @@ class LogActivities(Activities):
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
         """Record the system prompt; a missing tool ends the turn with an error."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
             event: Event
             try:
@@ -92,14 +89,13 @@ class LogActivities(Activities):
     @activity.defn(name="conversation.save")
     async def save(self, task: Task[SaveState]) -> None:
         """Save the state beside the log."""
-        async with heartbeating():
-            await save_state(self.resources.log(task), task.step.state)
+        async with self.begin(task) as (log, _):
+            await save_state(log, task.step.state)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Close]) -> None:
         """Save the final state and the messages beside the log."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             await save_closed(self.resources, log, task.step.state)
             self.resources.evict(log, task.step.state.next_seq)
 
@@ -115,11 +111,9 @@ class LogActivities(Activities):
             spec = build_sample_spec(await load_batch(folder), sample)
             step = step.model_copy(update={"spec": spec})
         if new and step.spec is None:
-            raise ApplicationError(
-                f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
-                type="ConversationNotFound",
-                non_retryable=True,
-            )
+            name = log.conversation_id
+            sentence = f"There is no conversation {name}: start one with `perdure run`."
+            raise final_failure("ConversationNotFound", sentence)
         writer = Writer(log, state.next_seq)
         await self._write_opening(writer, step, run, state)
         items = [item for item in step.items if not is_recorded(state, item)]

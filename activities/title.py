@@ -6,7 +6,7 @@ from temporalio import activity
 
 from perdure.activities.support.inbox_events import state_update
 from perdure.activities.support.resources import Activities, load_event, load_spec
-from perdure.activities.support.step import heartbeating, now
+from perdure.activities.support.step import now
 from perdure.activities.support.writer import append_exclusive, request_once
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.steps import GenerateTitle, Task
@@ -26,8 +26,7 @@ class TitleActivities(Activities):
     @activity.defn(name="llm.title")
     async def title(self, task: Task[GenerateTitle]) -> list[EventSummary]:
         """Request a title; if that fails, use the first words of the message."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
             self.resources.model_queues.admit(task.step, spec)
             assert spec.title_model is not None, "the spec has a title model"

@@ -20,7 +20,6 @@ from perdure.activities.support.resources import (
 )
 from perdure.activities.support.step import (
     StepProgress,
-    heartbeating,
     ignore_cancellation,
     is_retry,
     now,
@@ -75,8 +74,7 @@ class ToolActivities(Activities):
     @activity.defn(name="tool.call")
     async def call(self, task: Task[Act]) -> list[EventSummary]:
         """Run the tool of an action, unless the action has an answer already."""
-        async with heartbeating(self.resources.secrets) as progress:
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, progress):
             call = await _await_store(partial(_load_call, self.resources, log, task, progress))
             entries = await _await_store(call.find_answer) or await call.make()
             if entries[-1].origin == origin() and not was_cancel_requested():
@@ -87,8 +85,7 @@ class ToolActivities(Activities):
     @activity.defn(name="tool.settle")
     async def resolve_lost_call(self, task: Task[ResolveLostCall]) -> list[EventSummary]:
         """Adopt the late answer of a lost call, or record that its outcome is unknown."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             action = await load_event(log, task.step.action_seq, ActionEvent)
             unknown = (
                 f"The outcome of this call of {action.tool_name} is unknown: {task.step.detail} "

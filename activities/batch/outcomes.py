@@ -41,7 +41,9 @@ async def read_outcome(log: LogReader, state: State) -> tuple[Outcome, AttemptRe
     if state.next_seq <= MAX_EVENTS_AT_ONCE:  # a read beyond the end would cost a request
         await asyncio.to_thread(reader.take, await log.read(0, state.next_seq))
     else:
-        await _read_pages(log, reader)
+        for error in await read_in_thread(log, reader.take):
+            if error.seq < reader.end:
+                raise error
     if reader.next_seq < state.next_seq:
         await log.get(reader.next_seq)
     outcome = Outcome(
@@ -66,47 +68,34 @@ async def read_outcome(log: LogReader, state: State) -> tuple[Outcome, AttemptRe
     )
 
 
-async def _read_pages(log: LogReader, reader: "_OutcomeReader") -> None:
-    """Read page by page. Raises as `read_outcome` does."""
-    for error in await read_in_thread(log, reader.take):
-        if error.seq < reader.end:
-            raise error
-
-
 def _classify_end(state: State) -> tuple[str | None, AttemptFailure | None]:
     """Return the limit that ended a conversation, or why it cannot be scored."""
-    match state.status:
-        case "finished" | "stuck":
-            return None, None
-        case "idle" if state.response_count and not state.turn_open:
-            return None, None
-        case "error":
-            code, _, detail = (state.reason or "unknown").partition(": ")
-            failure = failure_of_code(code, detail)
-            return (code if failure is None else None), failure
-        case status:
-            reason = f" ({state.reason})" if state.reason else ""
-            detail = f"The conversation was {status}{reason} before its agent was done."
-            return None, AttemptFailure(kind="infrastructure", code=STOPPED_CODE, detail=detail)
+    is_answered = state.status == "idle" and state.response_count and not state.turn_open
+    if is_answered or state.status in ("finished", "stuck"):
+        return None, None
+    if state.status == "error":
+        code, _, detail = (state.reason or "unknown").partition(": ")
+        failure = failure_of_code(code, detail)
+        return (code if failure is None else None), failure
+    reason = f" ({state.reason})" if state.reason else ""
+    detail = f"The conversation was {state.status}{reason} before its agent was done."
+    return None, AttemptFailure(kind="infrastructure", code=STOPPED_CODE, detail=detail)
 
 
 @dataclass
 class _RecentMessages:
     """The last messages, up to MAX_OUTCOME_BYTES."""
 
-    sizes: deque[int] = field(default_factory=deque)
-    messages: deque[dict[str, Any]] = field(default_factory=deque)
+    messages: deque[tuple[dict[str, Any], int]] = field(default_factory=deque)
     size: int = 0
     dropped: int = 0
 
     def add(self, message: dict[str, Any]) -> None:
         size = len(compact_json(message))
-        self.messages.append(message)
-        self.sizes.append(size)
+        self.messages.append((message, size))
         self.size += size
         while self.size > MAX_OUTCOME_BYTES and len(self.messages) > 1:
-            self.messages.popleft()
-            self.size -= self.sizes.popleft()
+            self.size -= self.messages.popleft()[1]
             self.dropped += 1
 
     def with_note(self) -> Iterator[dict[str, Any]]:
@@ -114,7 +103,7 @@ class _RecentMessages:
             limit = f"all have over {MAX_OUTCOME_BYTES} B."
             note = f"({self.dropped} messages before these are left out: {limit})"
             yield {"role": "system", "content": note}
-        yield from self.messages
+        yield from (message for message, _ in self.messages)
 
 
 @dataclass

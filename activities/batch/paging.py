@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.activities.support.resources import Resources, load_sample
+from perdure.activities.support.resources import Activities, Resources, load_sample
 from perdure.activities.support.step import heartbeating
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus
@@ -40,15 +40,15 @@ MAX_FAILURE_CHARS = 500
 """Length limit of the reason why a workflow failed."""
 
 
-class BatchActivities:
+class BatchActivities(Activities):
     def __init__(self, resources: Resources, temporal: temporalio.client.Client) -> None:
-        self.resources = resources
+        super().__init__(resources)
         self.temporal = temporal
 
     @activity.defn(name="batch.page")
     async def load_page(self, request: AttemptPageRequest) -> AttemptPage:
         """List the attempts to make at the samples of one chunk."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             folder = self.resources.batch(request.of.user_id, request.of.name)
             samples = await folder.read_chunk(request.of.samples, request.place.chunk)
             first = [_first_attempt(request, *item) for item in enumerate(samples)]
@@ -61,7 +61,7 @@ class BatchActivities:
     @activity.defn(name="batch.survey")
     async def count_results(self, request: CountRequest) -> Progress:
         """Count the results that are there already."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             whole = request.of
             folder = self.resources.batch(whole.user_id, whole.name)
             progress = Progress(name=whole.name)
@@ -81,7 +81,7 @@ class BatchActivities:
     @activity.defn(name="batch.follow")
     async def await_conversations(self, conversation_ids: list[str]) -> list[AwaitedConversation]:
         """Wait until one of the conversations has ended; return the ends."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             ends = [asyncio.ensure_future(self._await_end(name)) for name in conversation_ids]
             try:
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -94,7 +94,7 @@ class BatchActivities:
     @activity.defn(name="batch.lost")
     async def record_lost_attempt(self, lost: LostAttempt) -> AttemptSummary:
         """Record that an attempt has failed, unless it has a result after all."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             attempt = lost.attempt
             folder = self.resources.batch(lost.user_id, attempt.batch)
             # Results are not in the log, which masks what it records.

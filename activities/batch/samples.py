@@ -38,8 +38,7 @@ class SampleActivities(Activities):
     @activity.defn(name="sample.set_up")
     async def set_up(self, task: Task[SetUp]) -> list[EventSummary]:
         """Set up the workspace of a sample; a retry sets it up anew."""
-        async with heartbeating(self.resources.secrets) as progress:
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, progress):
             spec = await load_spec(log, task.step.spec_seq)
             sample = await self._load_sample(task)
             recorded = await log.find(task.base) if is_retry() else None
@@ -65,8 +64,8 @@ class SampleActivities(Activities):
     @activity.defn(name="sample.say")
     async def say(self, task: Task[Say]) -> list[EventSummary]:
         """Write the messages of the sample's turn."""
-        async with heartbeating():
-            step, log = task.step, self.resources.log(task)
+        step = task.step
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, step.spec_seq)
             sample = await self._load_sample(task)
             writer = Writer(log, task.base)
@@ -76,8 +75,8 @@ class SampleActivities(Activities):
     @activity.defn(name="sample.finish")
     async def finish(self, task: Task[FinishAttempt]) -> AttemptSummary:
         """Save the state, score the attempt, and record the result."""
-        async with heartbeating():
-            attempt, state, log = task.step.attempt, task.step.state, self.resources.log(task)
+        attempt, state = task.step.attempt, task.step.state
+        async with self.begin(task) as (log, _):
             folder = self.resources.batch(task.user_id, attempt.batch)
             await save_closed(self.resources, log, state)
             # Nothing may change while it is scored.
@@ -95,7 +94,7 @@ class SampleActivities(Activities):
     @activity.defn(name="sample.rescore")
     async def rescore(self, request: RescoreRequest) -> AttemptSummary:
         """Score an attempt again from its log."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             attempt = request.attempt
             name = attempt_conversation_id(request.user_id, attempt)
             log = self.resources.log_of(request.user_id, name)

@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -71,7 +71,8 @@ def _explain_failure(sample: Sample, result: CommandResult, seconds: float) -> s
 def _write_files(folder: Path, sample: Sample) -> None:
     root = folder.resolve(strict=True)
     _empty_folder(root)
-    for name, body in _file_bodies(sample.files).items():
+    bodies = {name: _file_body(file) for name, file in sample.files.items()}
+    for name, body in bodies.items():
         try:
             _write_file(root, PurePosixPath(name), body)
         except OSError as error:
@@ -81,10 +82,6 @@ def _write_files(folder: Path, sample: Sample) -> None:
                 f"The file {name!r} of the sample {sample.id!r} cannot be written "
                 f"({os.strerror(error.errno)}): give it another name in the dataset."
             ) from error
-
-
-def _file_bodies(files: Mapping[str, File]) -> dict[str, bytes]:
-    return {name: _file_body(file) for name, file in files.items()}
 
 
 def _file_body(file: File) -> bytes:

@@ -1,14 +1,14 @@
 """The resources that activities share on a worker: store, models, sandbox, caches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from temporalio.exceptions import ApplicationError
-
 from perdure.activities.support.model_queues import RateLimitedQueues
+from perdure.activities.support.step import StepProgress, final_failure, heartbeating
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.steps import Task
@@ -73,10 +73,9 @@ class Resources:
     def log_of(self, user_id: str, conversation_id: str) -> EventLog:
         """Return the log of a conversation. Raises ApplicationError if an id is invalid."""
         try:
-            key = (user_id, conversation_id, self.entries)
-            return MaskedLog(self.store, *key, self.secrets)
+            return MaskedLog(self.store, user_id, conversation_id, self.entries, self.secrets)
         except ValueError as error:
-            raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+            raise final_failure("BadId", str(error)) from error
 
     def evict(self, log: EventLog, before: int) -> None:
         """Evict a conversation that has ended, up to slot `before`."""
@@ -89,7 +88,7 @@ class Resources:
         try:
             return self._open_batch(user_id, name)
         except ValueError as error:
-            raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+            raise final_failure("BadId", str(error)) from error
 
     @cached_property
     def _open_batch(self) -> Callable[[str, str], BatchFolder]:
@@ -152,6 +151,12 @@ class Activities:
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
 
+    @asynccontextmanager
+    async def begin(self, task: Task[Any]) -> AsyncIterator[tuple[EventLog, StepProgress]]:
+        """Heartbeat while the body runs; yield the log and the progress of its step."""
+        async with heartbeating(self.resources.secrets) as progress:
+            yield self.resources.log(task), progress
+
 
 async def load_event(log: EventLog, seq: int, kind: type[AnEvent]) -> AnEvent:
     event = (await log.get(seq)).event
@@ -169,12 +174,11 @@ async def load_batch(folder: BatchFolder) -> BatchSpec:
     """Load a batch as it is now. Raises ApplicationError if there is none."""
     record = await folder.load()
     if record is None:
-        raise ApplicationError(
+        sentence = (
             f"There is no batch {folder.name!r} in the store of this worker: start it with "
-            "`perdure batch run`, with the same store and user as the worker.",
-            type="BatchNotFound",
-            non_retryable=True,
+            "`perdure batch run`, with the same store and user as the worker."
         )
+        raise final_failure("BatchNotFound", sentence)
     return record.spec
 
 

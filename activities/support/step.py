@@ -31,9 +31,6 @@ from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 MAX_HEARTBEAT_CHARS = 2000
 """Length limit of the text in a heartbeat; its end is kept."""
 
-NO_SECRETS = Secrets()
-"""The secrets of steps whose text nobody watches."""
-
 T = TypeVar("T")
 
 
@@ -74,7 +71,7 @@ class StepProgress:
 
 
 @contextlib.asynccontextmanager
-async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgress]:
+async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
     beating = asyncio.create_task(_beat(progress))
@@ -132,14 +129,18 @@ async def ignore_cancellation(work: Coroutine[Any, Any, T]) -> T:
 
 def non_retryable(error: Exception) -> ApplicationError:
     """Build the failure of a step that must not be retried."""
-    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+    return final_failure(type(error).__name__, str(error))
+
+
+def final_failure(kind: str, sentence: str) -> ApplicationError:
+    """Build the failure of a step that must not be retried, for a reason of our own."""
+    return ApplicationError(sentence, type=kind, non_retryable=True)
 
 
 def _read_only_failure(error: Damaged | Missing) -> ApplicationError:
     """Build the failure of a step that met a damaged or missing slot."""
     conversation = conversation_id_of(activity.info().workflow_id or "")
-    text = explain_read_only(conversation, error)
-    return ApplicationError(text, type=type(error).__name__, non_retryable=True)
+    return final_failure(type(error).__name__, explain_read_only(conversation, error))
 
 
 def _retry_later(error: ModelUnavailable) -> ApplicationError:

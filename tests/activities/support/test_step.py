@@ -10,6 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from perdure.activities.support.step import ensure_not_given_up, heartbeating
 from perdure.models.model import ModelUnavailable
+from perdure.secrets.registry import Secrets
 
 
 def activity_environment(timeout: float) -> ActivityEnvironment:
@@ -21,7 +22,7 @@ def activity_environment(timeout: float) -> ActivityEnvironment:
 
 
 async def stall(seconds: float) -> str:
-    async with heartbeating() as progress:
+    async with heartbeating(Secrets()) as progress:
         time.sleep(seconds)  # the loop stands still, as on a machine that swaps
         ensure_not_given_up(progress)
         return "asked"
@@ -39,7 +40,7 @@ async def test_an_attempt_that_stalled_within_its_timeout_goes_on() -> None:
 
 async def test_an_unavailable_model_is_asked_again_when_the_provider_says() -> None:
     with pytest.raises(ApplicationError, match=r"Busy.") as raised:
-        async with heartbeating():
+        async with heartbeating(Secrets()):
             raise ModelUnavailable("rate_limit", "Busy.", retry_after=7)
     assert raised.value.next_retry_delay == timedelta(seconds=7)
     assert not raised.value.non_retryable
