@@ -59,10 +59,6 @@ CONDENSER_GROUP = "perdure.condensers"
 """The entry points of the planning functions of other packages."""
 
 
-class CondenserFailed(Exception):
-    """A custom condenser raised an error, or returned no plan."""
-
-
 class CondenseActivities(Activities):
     @activity.defn(name="llm.condense")
     async def condense(self, task: Task[Condense]) -> list[EventSummary]:
@@ -80,7 +76,7 @@ class CondenseActivities(Activities):
                 await work.give_up()
             except Superseded:  # by a late step of this run: the workflow decides again
                 work.entries += await log.read(task.base + len(work.entries), MAX_ADOPTED_ENTRIES)
-            except (BadPlan, BadReference, CondenserFailed) as error:
+            except (BadPlan, BadReference) as error:
                 detail = f"The condenser cannot be used: {error}. Configure another, and resume."
                 await work.write(error_event(now(), "condenser_failed", detail))
             except ModelRefused as error:
@@ -200,9 +196,9 @@ def _load_planner(condenser: CustomCondenser) -> Planner:
         except Exception as error:
             # Another's code may raise anything; the person gets one sentence.
             sentence = f"{condenser.function!r} raised {type(error).__name__}: {error}"
-            raise CondenserFailed(sentence) from error
+            raise BadPlan(sentence) from error
         if not isinstance(found, CondensationPlan | None):
-            raise CondenserFailed(f"{condenser.function!r} returned a {type(found).__name__}")
+            raise BadPlan(f"{condenser.function!r} returned a {type(found).__name__}")
         return found
 
     return plan

@@ -37,14 +37,14 @@ class DelegateActivities(Activities):
             if (answered := await log.find_answer(action.id, task.base)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
             child = child_id(task.conversation_id, task.step.action_seq)
-            return Delegation(start=await self._start(task, action, child))
+            return Delegation(start=await self._start(log, task, action, child))
 
     @activity.defn(name="agent.report")
     async def report(self, task: Task[Report]) -> list[EventSummary]:
         """Answer the action with the outcome of the child conversation and its cost."""
         async with self.begin(task) as (log, _):
             action = await load_event(log, task.step.action_seq, ActionEvent)
-            child = self.resources.log_of(task.user_id, task.step.child)
+            child = self.resources.log(task.user_id, task.step.child)
             state = await read_state(child)
             text = await _report_text(child, state, task.step)
             usage = state.usage.model_copy(update={"purpose": DELEGATE_TOOL})
@@ -62,9 +62,11 @@ class DelegateActivities(Activities):
             )
             return summarize_all(entries)
 
-    async def _start(self, task: Task[Delegate], action: ActionEvent, child: str) -> Start:
-        state = await read_state(self.resources.log_of(task.user_id, child))
-        spec = await load_spec(self.resources.log(task), task.step.spec_seq)
+    async def _start(
+        self, log: EventLog, task: Task[Delegate], action: ActionEvent, child: str
+    ) -> Start:
+        state = await read_state(self.resources.log(task.user_id, child))
+        spec = await load_spec(log, task.step.spec_seq)
         workspace = self.resources.workspace(spec, task.conversation_id)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
         arguments = action.action.data

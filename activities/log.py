@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from temporalio import activity
@@ -195,13 +196,9 @@ async def _find_delegations(log: EventLog, state: State) -> list[int]:
 
     A fork has none of the conversations that were delegated before it.
     """
-    calls = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
-    children = [child_id(log.conversation_id, seq) for seq in calls]
-    return [
-        seq
-        for seq, child in zip(calls, children, strict=True)
-        if await conversation_exists(log.store, log.user_id, child)
-    ]
+    exists = partial(conversation_exists, log.store, log.user_id)
+    seqs = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
+    return [seq for seq in seqs if await exists(child_id(log.conversation_id, seq))]
 
 
 async def _was_taken_over(log: EventLog) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import reduce
 from itertools import chain
 
 import temporalio.client
@@ -22,7 +23,7 @@ from perdure.evaluation.messages import (
     SamplePosition,
 )
 from perdure.evaluation.progress import Progress, add_spending, count_attempt, summarize_attempt
-from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
+from perdure.evaluation.result import AttemptFailure, AttemptResult
 from perdure.evaluation.sample import Sample, attempt_conversation_id
 from perdure.storage.batches import PARALLEL_REQUESTS, BatchFolder
 from perdure.temporal.names import conversation_workflow_id
@@ -32,9 +33,6 @@ GATHER_INTERVAL = 0.5
 
 MAX_PAGE_BYTES = 64 * 1024
 """Size limit of the attempts of a page."""
-
-LOST_CODE = "workflow_failed"
-"""Failure code of an attempt whose conversation's workflow failed."""
 
 MAX_FAILURE_CHARS = 500
 """Length limit of the reason why a workflow failed."""
@@ -72,10 +70,10 @@ class BatchActivities(Activities):
                 progress = progress.model_copy(update={"expected": expected})
                 if whole.fresh:
                     continue
-                for attempts in await asyncio.gather(
+                for results in await asyncio.gather(
                     *(_load_results(folder, sample, room) for sample in samples)
                 ):
-                    progress = _count_attempts(progress, attempts, whole.epochs)
+                    progress = _count_attempts(progress, results, whole.epochs)
             return progress
 
     @activity.defn(name="batch.follow")
@@ -104,7 +102,9 @@ class BatchActivities(Activities):
                 epoch=attempt.epoch,
                 number=attempt.number,
                 status="failed",
-                failure=AttemptFailure(kind="infrastructure", code=LOST_CODE, detail=detail),
+                failure=AttemptFailure(
+                    kind="infrastructure", code="workflow_failed", detail=detail
+                ),
             )
             sample = await load_sample(folder, attempt)
             return summarize_attempt(await folder.record_attempt(sample, result))
@@ -180,23 +180,19 @@ async def _list_attempts(
 
 async def _load_results(
     folder: BatchFolder, sample: Sample, room: asyncio.Semaphore
-) -> list[SampleResult]:
+) -> list[AttemptResult]:
+    """Load the results of all attempts at a sample, in order."""
     async with room:
-        results = [
-            await folder.read_result(sample.id, epoch, number)
-            for epoch, number in await folder.list_attempts(sample.id)
-        ]
-        return [result for result in results if result is not None]
+        places = await folder.list_attempts(sample.id)
+        results = [await folder.read_result(sample.id, *place) for place in places]
+        return [attempt for result in results if result for attempt in result.attempts]
 
 
-def _count_attempts(progress: Progress, results: Iterable[SampleResult], epochs: int) -> Progress:
+def _count_attempts(progress: Progress, attempts: Iterable[AttemptResult], epochs: int) -> Progress:
     newest: dict[int, AttemptSummary] = {}
-    for result in results:
-        for attempt in result.attempts:
-            scored = summarize_attempt(attempt)
-            progress = add_spending(progress, scored)
-            if attempt.epoch < epochs:
-                newest[attempt.epoch] = scored
-    for scored in newest.values():
-        progress = count_attempt(progress, scored)
-    return progress
+    for attempt in attempts:
+        summary = summarize_attempt(attempt)
+        progress = add_spending(progress, summary)
+        if attempt.epoch < epochs:
+            newest[attempt.epoch] = summary
+    return reduce(count_attempt, newest.values(), progress)

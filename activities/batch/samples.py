@@ -97,7 +97,7 @@ class SampleActivities(Activities):
         async with heartbeating(self.resources.secrets):
             attempt = request.attempt
             name = attempt_conversation_id(request.user_id, attempt)
-            log = self.resources.log_of(request.user_id, name)
+            log = self.resources.log(request.user_id, name)
             folder = self.resources.batch(request.user_id, attempt.batch)
             sample, state = await load_sample(folder, attempt), await read_state(log)
             result = await self._score(folder, attempt, sample, log, state)

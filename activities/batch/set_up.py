@@ -1,10 +1,9 @@
 """Setting up the workspace of a sample before its agent sees it."""
 
-import errno
 import os
-import re
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR
 from pathlib import Path, PurePosixPath
 
 from perdure.activities.batch.command import CommandContext, CommandResult, run_command
@@ -19,14 +18,7 @@ MAX_RECORDED_CHARS = 4_000
 MAX_ERROR_CHARS = 2_000
 """Length limit of the output in an error."""
 
-UNUSABLE_NAME_ERRNOS = (
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
-)
+UNUSABLE_NAME_ERRNOS = (ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG, EINVAL)
 """Errors that only another file name mends."""
 
 SHEBANG = b"#!"
@@ -132,10 +124,6 @@ def _mounts_in(root: Path) -> set[Path]:
         lines = MOUNTINFO.read_bytes().splitlines()
     except FileNotFoundError:  # no Linux
         return set()
-    names = (re.sub(rb"\\([0-7]{3})", _unescape_octal, line.split(b" ")[4]) for line in lines)
-    mounts = {Path(os.fsdecode(name)) for name in names}
+    names = (line.split(b" ")[4].decode("unicode_escape") for line in lines)  # \040 is a blank
+    mounts = {Path(os.fsdecode(name.encode("latin-1"))) for name in names}
     return {path for path in mounts if path.is_relative_to(root) and path != root}
-
-
-def _unescape_octal(octal: re.Match[bytes]) -> bytes:
-    return bytes([int(octal[1], 8)])

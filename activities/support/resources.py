@@ -66,11 +66,7 @@ class Resources:
     save_llm_messages: bool = True
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
 
-    def log(self, task: Task[Any]) -> EventLog:
-        """Return the log of a task. Raises ApplicationError if an id is invalid."""
-        return self.log_of(task.user_id, task.conversation_id)
-
-    def log_of(self, user_id: str, conversation_id: str) -> EventLog:
+    def log(self, user_id: str, conversation_id: str) -> EventLog:
         """Return the log of a conversation. Raises ApplicationError if an id is invalid."""
         try:
             return MaskedLog(self.store, user_id, conversation_id, self.entries, self.secrets)
@@ -155,7 +151,7 @@ class Activities:
     async def begin(self, task: Task[Any]) -> AsyncIterator[tuple[EventLog, StepProgress]]:
         """Heartbeat while the body runs; yield the log and the progress of its step."""
         async with heartbeating(self.resources.secrets) as progress:
-            yield self.resources.log(task), progress
+            yield self.resources.log(task.user_id, task.conversation_id), progress
 
 
 async def load_event(log: EventLog, seq: int, kind: type[AnEvent]) -> AnEvent:

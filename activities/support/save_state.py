@@ -8,7 +8,6 @@ from perdure.agent.loop.state import State
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.exports.format import ExportMetadata, Part
 from perdure.exports.results import RESULTS
-from perdure.storage.errors import StoreError
 from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.exporting import export
@@ -21,10 +20,6 @@ MAX_EXPORT_BYTES = 64 * 1024 * 1024
 
 SAVE_TIMEOUT = 20.0
 """Seconds after which a conversation closes without it, well below the step's timeout."""
-
-
-class TooLong(StoreError):
-    """The messages exceed MAX_EXPORT_BYTES."""
 
 
 async def save_state(log: EventLog, state: State, closing: bool = False) -> None:
@@ -63,7 +58,7 @@ async def _write(log: EventLog) -> None:
     def take(part: Part) -> None:
         body.extend(part.body)
         if len(body) > MAX_EXPORT_BYTES:
-            raise TooLong(f"it has more than {MAX_EXPORT_BYTES:,} bytes")
+            raise ValueError(f"it has more than {MAX_EXPORT_BYTES:,} bytes")
 
     await export(log, RESULTS, ExportMetadata(log.conversation_id), take)
     key = conversation_prefix(log.user_id, log.conversation_id) + LLM_MESSAGES
@@ -73,8 +68,6 @@ async def _write(log: EventLog) -> None:
 async def _is_delegate(log: EventLog) -> bool:
     """Tell whether the first opening names a parent; a fork has none."""
     first = (await log.get((await log.lineage())[0].first)).event
-    match first:
-        case ConversationStateUpdateEvent(key="opened", value={"parent": _}):
-            return True
-        case _:
-            return False
+    if not isinstance(first, ConversationStateUpdateEvent) or first.key != "opened":
+        return False
+    return "parent" in first.value

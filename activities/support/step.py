@@ -21,7 +21,6 @@ from perdure.storage.errors import (
     Damaged,
     Fenced,
     Missing,
-    StoreError,
     Superseded,
     explain_read_only,
 )
@@ -83,8 +82,6 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
         raise non_retryable(error) from error
     except ModelUnavailable as error:
         raise _retry_later(error) from error
-    except StoreError as error:
-        raise ApplicationError(str(error), type=type(error).__name__) from error
     finally:
         beating.cancel()
 

@@ -66,7 +66,11 @@ def collect_facts(workspace: Path, day: str) -> WorkspaceFacts | None:
         return None
     if not entries:
         return None
-    names = [_display_name(entry) for entry in entries if not entry.name.startswith(".")]
+    names = [
+        printable(entry.name) + "/" * entry.is_dir(follow_symlinks=False)
+        for entry in entries
+        if not entry.name.startswith(".")
+    ]
     return WorkspaceFacts(
         directory=printable(workspace),
         system=f"{platform.system()} {platform.machine()}",
@@ -75,10 +79,6 @@ def collect_facts(workspace: Path, day: str) -> WorkspaceFacts | None:
         more_entries=max(0, len(names) - MAX_LISTED_ENTRIES),
         git=_git_summary(workspace),
     )
-
-
-def _display_name(entry: "os.DirEntry[str]") -> str:
-    return printable(entry.name) + ("/" if entry.is_dir(follow_symlinks=False) else "")
 
 
 def _git_summary(workspace: Path) -> str | None:

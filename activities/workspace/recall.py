@@ -51,11 +51,10 @@ async def recall_for_message(
 
     `activated` names the skills of earlier recalls. Unreadable files are left out.
     """
-    if first:
-        recalled = await asyncio.to_thread(_first_recall, text, spec.skills, workspace, now()[:10])
-        return _recall_event("WORKSPACE_CONTEXT", text, recalled)
-    recalled = await asyncio.to_thread(_later_recall, text, spec.skills, workspace, activated)
-    return _recall_event("KNOWLEDGE", text, recalled)
+    recalled = await asyncio.to_thread(
+        _recall_triggered, first, text, spec.skills, workspace, activated
+    )
+    return _recall_event("WORKSPACE_CONTEXT" if first else "KNOWLEDGE", text, recalled)
 
 
 async def recall_for_files(
@@ -85,23 +84,17 @@ def _recall_event(
     )
 
 
-def _first_recall(text: str, settings: Skills, workspace: Path, day: str) -> RecalledContext:
+def _recall_triggered(
+    first: bool, text: str, settings: Skills, workspace: Path, activated: Collection[str]
+) -> RecalledContext:
     workspace = workspace.resolve()
     skills, problems = find_skills(settings, workspace)
-    return recall_workspace(
-        collect_facts(workspace, day),
-        read_instructions(workspace, workspace, settings.instructions),
-        skills,
-        skills_for_message(text, skills, ()),
-        problems,
-    )
-
-
-def _later_recall(
-    text: str, settings: Skills, workspace: Path, activated: Collection[str]
-) -> RecalledContext:
-    skills, _ = find_skills(settings, workspace.resolve())
-    return recall_skills(skills_for_message(text, skills, activated))
+    triggered = skills_for_message(text, skills, activated)
+    if not first:
+        return recall_skills(triggered)
+    facts = collect_facts(workspace, now()[:10])
+    instructions = read_instructions(workspace, workspace, settings.instructions)
+    return recall_workspace(facts, instructions, skills, triggered, problems)
 
 
 def _recall_touched(
