@@ -9,12 +9,7 @@ from temporalio import activity
 
 from perdure.activities.support.inbox_events import error_event, state_update
 from perdure.activities.support.resources import Activities, Resources, load_spec
-from perdure.activities.support.step import (
-    now,
-    origin,
-    summarize_all,
-    was_cancel_requested,
-)
+from perdure.activities.support.step import now, origin, summarize_all, was_cancel_requested
 from perdure.activities.support.transcript_cache import read_unforgotten
 from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES, request_once
 from perdure.agent.calls.completion import Completion

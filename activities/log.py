@@ -11,13 +11,7 @@ from temporalio import activity
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
 from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
-from perdure.activities.support.resources import (
-    Activities,
-    load_batch,
-    load_event,
-    load_sample,
-    load_spec,
-)
+from perdure.activities.support.resources import Activities, load_batch, load_event, load_spec
 from perdure.activities.support.save_state import save_closed, save_state
 from perdure.activities.support.step import final_failure, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
@@ -108,7 +102,7 @@ class LogActivities(Activities):
         sample = None
         if new and step.attempt is not None:
             folder = self.resources.batch(log.user_id, step.attempt.batch)
-            sample = await load_sample(folder, step.attempt)
+            sample = await self.resources.load_sample(log.user_id, step.attempt)
             spec = build_sample_spec(await load_batch(folder), sample)
             step = step.model_copy(update={"spec": spec})
         if new and step.spec is None:

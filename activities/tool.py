@@ -154,29 +154,30 @@ class _Call:
 
     async def recall(self, base: int) -> list[Entry]:
         """Record the skills and instructions that the files of the action recall."""
-        recalled = await recall_for_files(
-            _touched_resources(self.action),
-            self.spec,
-            self._workspace,
-            self.task.step.shown_skills or (),
-        )
+        touched, shown = _touched_resources(self.action), self.task.step.shown_skills or ()
+        recalled = await recall_for_files(touched, self.spec, self.workspace, shown)
         if recalled is None:
             return []
         return await self.log.append([recalled], base=base, origin=origin("recall"), shared=True)
 
     async def relist(self, base: int) -> list[Entry]:
         """Record the prompt again if the call of a server's tool has changed its tools."""
-        if not self.spec.mcp or self.action.tool_name in cached_tools(self.spec.tools):
+        if not self.spec.mcp:
             return []
-        conversation_id = self.task.conversation_id
+        own_tools = cached_tools(self.spec.tools)
+        if self.action.tool_name in own_tools:
+            return []
+        others = [tool for tool in self.prompt.tools if tool.name not in own_tools]
+        place = (self.task.conversation_id, self.spec.mcp, self.workspace)
         try:
             async with asyncio.timeout(RELIST_TIMEOUT):
-                tools = await self.resources.relist_tools(self.spec, self.prompt, conversation_id)
+                changes = await self.resources.mcp.find_changes(*place, others)
         except (CatalogError, TimeoutError) as error:
             logger.info("what the servers offer now is not known: %s", error)
             return []
-        if tools is None:
+        if changes is None:
             return []
+        tools = (*(tool for tool in self.prompt.tools if tool.name in own_tools), *changes)
         update = {"id": UNASSIGNED_ID, "timestamp": now(), "tools": tools}
         changed = self.prompt.model_copy(update=update)
         return await self.log.append([changed], base=base, origin=origin("tools"), shared=True)
@@ -195,9 +196,10 @@ class _Call:
             await _await_store(partial(restore_files, self.resources, self.log, spec, slot))
         except (Altered, StoreRefused, Unrestorable, SandboxUnusable, OSError) as error:
             return fail(f"{name} was not called: its files are not here. {error}")
+        context = self._context()
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
-                observation = await tool.run(action.action, self._context())
+                observation = await tool.run(action.action, context)
             return ObservationEvent(**answer_fields(action, now()), observation=observation)
         except OutcomeUnknown as error:
             return _error(action, "outcome_unknown", str(error))
@@ -215,7 +217,7 @@ class _Call:
             conversation_id=self.task.conversation_id,
             action_id=self.action.id,
             seq=self.task.step.action_seq,
-            workspace=self._workspace,
+            workspace=self.workspace,
             log=LogReader(log.store, log.user_id, log.conversation_id, log.cache),
             progress=self.progress.report,
             keep=log.store_blob,
@@ -225,7 +227,7 @@ class _Call:
         )
 
     @property
-    def _workspace(self) -> Path:
+    def workspace(self) -> Path:
         return self.resources.workspace(self.spec, self.task.conversation_id)
 
 

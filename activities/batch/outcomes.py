@@ -13,7 +13,6 @@ from perdure.evaluation.result import AttemptFailure, AttemptResult, failure_of_
 from perdure.evaluation.score import Outcome
 from perdure.events.agent_text import agent_text
 from perdure.events.entry import Entry
-from perdure.events.event import AnyEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from perdure.exports.json_text import compact_json
 from perdure.exports.notes import utc_timestamp
@@ -48,7 +47,7 @@ async def read_outcome(log: LogReader, state: State) -> tuple[Outcome, AttemptRe
         await log.get(reader.next_seq)
     outcome = Outcome(
         text=reader.last_text,
-        messages=tuple(reader.recent.with_note()),
+        messages=tuple(reader.messages()),
         status=state.status,
         conversation_id=log.conversation_id,
     )
@@ -83,32 +82,11 @@ def _classify_end(state: State) -> tuple[str | None, AttemptFailure | None]:
 
 
 @dataclass
-class _RecentMessages:
-    """The last messages, up to MAX_OUTCOME_BYTES."""
-
-    messages: deque[tuple[dict[str, Any], int]] = field(default_factory=deque)
-    size: int = 0
-    dropped: int = 0
-
-    def add(self, message: dict[str, Any]) -> None:
-        size = len(compact_json(message))
-        self.messages.append((message, size))
-        self.size += size
-        while self.size > MAX_OUTCOME_BYTES and len(self.messages) > 1:
-            self.size -= self.messages.popleft()[1]
-            self.dropped += 1
-
-    def with_note(self) -> Iterator[dict[str, Any]]:
-        if self.dropped:
-            limit = f"all have over {MAX_OUTCOME_BYTES} B."
-            note = f"({self.dropped} messages before these are left out: {limit})"
-            yield {"role": "system", "content": note}
-        yield from (message for message, _ in self.messages)
-
-
-@dataclass
 class _OutcomeReader:
-    """Statistics of the log up to slot `end`; its own events begin at slot `first`."""
+    """Statistics of the log up to slot `end`; its own events begin at slot `first`.
+
+    `recent` has the last messages with their sizes, up to MAX_OUTCOME_BYTES.
+    """
 
     first: int
     end: int
@@ -116,7 +94,9 @@ class _OutcomeReader:
     last_text: str = ""
     calls: int = 0
     errors: int = 0
-    recent: _RecentMessages = field(default_factory=_RecentMessages)
+    recent: deque[tuple[dict[str, Any], int]] = field(default_factory=deque)
+    size: int = 0
+    dropped: int = 0
     started_at: str = ""
     ended_at: str = ""
 
@@ -127,23 +107,30 @@ class _OutcomeReader:
         took = datetime.fromisoformat(self.ended_at) - datetime.fromisoformat(self.started_at)
         return max(0.0, took.total_seconds())
 
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Yield the last messages, after a note if there were others."""
+        if self.dropped:
+            limit = f"all have over {MAX_OUTCOME_BYTES} B."
+            note = f"({self.dropped} messages before these are left out: {limit})"
+            yield {"role": "system", "content": note}
+        yield from (message for message, _ in self.recent)
+
     def take(self, entries: Iterable[Entry]) -> None:
         own = takewhile(lambda entry: entry.seq < self.end, entries)
         for message in messages(map(self._observe, own)):
-            self.recent.add(message)
+            self.recent.append((message, len(compact_json(message))))
+            self.size += self.recent[-1][1]
+            while self.size > MAX_OUTCOME_BYTES and len(self.recent) > 1:
+                self.size -= self.recent.popleft()[1]
+                self.dropped += 1
 
     def _observe(self, entry: Entry) -> Entry:
         event, self.next_seq = entry.event, entry.seq + 1
         self.last_text = agent_text(event) or self.last_text
         self.calls += isinstance(event, ActionEvent)
-        self.errors += _is_error(event)
+        is_error = isinstance(event, ObservationEvent) and event.observation.is_error
+        self.errors += is_error or isinstance(event, AgentErrorEvent)
         if entry.seq >= self.first and (time := utc_timestamp(event)):
             self.started_at = self.started_at or time
             self.ended_at = time
         return entry
-
-
-def _is_error(event: AnyEvent) -> bool:
-    if isinstance(event, ObservationEvent):
-        return event.observation.is_error
-    return isinstance(event, AgentErrorEvent)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 
@@ -10,7 +11,7 @@ from temporalio import activity
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.activities.support.resources import Activities, Resources, load_sample
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import heartbeating
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus
@@ -38,10 +39,9 @@ MAX_FAILURE_CHARS = 500
 """Length limit of the reason why a workflow failed."""
 
 
+@dataclass
 class BatchActivities(Activities):
-    def __init__(self, resources: Resources, temporal: temporalio.client.Client) -> None:
-        super().__init__(resources)
-        self.temporal = temporal
+    temporal: temporalio.client.Client
 
     @activity.defn(name="batch.page")
     async def load_page(self, request: AttemptPageRequest) -> AttemptPage:
@@ -106,7 +106,7 @@ class BatchActivities(Activities):
                     kind="infrastructure", code="workflow_failed", detail=detail
                 ),
             )
-            sample = await load_sample(folder, attempt)
+            sample = await self.resources.load_sample(lost.user_id, attempt)
             return summarize_attempt(await folder.record_attempt(sample, result))
 
     async def _await_end(self, conversation_id: str) -> AwaitedConversation:

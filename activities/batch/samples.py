@@ -10,7 +10,7 @@ from perdure.activities.batch.sample_messages import write_turn
 from perdure.activities.batch.scoring import score_attempt
 from perdure.activities.batch.set_up import SetUpFailed, set_up
 from perdure.activities.support.inbox_events import error_event, state_update
-from perdure.activities.support.resources import Activities, load_batch, load_sample, load_spec
+from perdure.activities.support.resources import Activities, load_batch, load_spec
 from perdure.activities.support.save_state import save_closed
 from perdure.activities.support.step import heartbeating, is_retry, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
@@ -40,7 +40,7 @@ class SampleActivities(Activities):
         """Set up the workspace of a sample; a retry sets it up anew."""
         async with self.begin(task) as (log, progress):
             spec = await load_spec(log, task.step.spec_seq)
-            sample = await self._load_sample(task)
+            sample = await self.resources.load_sample(task.user_id, task.step.attempt)
             recorded = await log.find(task.base) if is_retry() else None
             if recorded is not None:  # maybe on another worker
                 await restore_files(self.resources, log, spec, recorded.seq)
@@ -67,7 +67,7 @@ class SampleActivities(Activities):
         step = task.step
         async with self.begin(task) as (log, _):
             spec = await load_spec(log, step.spec_seq)
-            sample = await self._load_sample(task)
+            sample = await self.resources.load_sample(task.user_id, task.step.attempt)
             writer = Writer(log, task.base)
             await write_turn(self.resources, writer, sample, step.turn, spec, step.shown_skills)
             return await writer.summaries()
@@ -85,7 +85,7 @@ class SampleActivities(Activities):
             place = (attempt.sample, attempt.epoch, attempt.number)
             if is_retry() and (recorded := await folder.read_result(*place)):
                 return summarize_attempt(recorded.attempts[0])
-            sample = await load_sample(folder, attempt)
+            sample = await self.resources.load_sample(task.user_id, attempt)
             result = await self._score(folder, attempt, sample, log, state)
             result = await folder.record_attempt(sample, result)
             self.resources.evict(log, state.next_seq)
@@ -99,15 +99,12 @@ class SampleActivities(Activities):
             name = attempt_conversation_id(request.user_id, attempt)
             log = self.resources.log(request.user_id, name)
             folder = self.resources.batch(request.user_id, attempt.batch)
-            sample, state = await load_sample(folder, attempt), await read_state(log)
+            sample = await self.resources.load_sample(request.user_id, attempt)
+            state = await read_state(log)
             result = await self._score(folder, attempt, sample, log, state)
             await folder.replace_attempt(sample, result)
             self.resources.evict(log, state.next_seq)
             return summarize_attempt(result)
-
-    async def _load_sample(self, task: Task[SetUp] | Task[Say]) -> Sample:
-        attempt = task.step.attempt
-        return await load_sample(self.resources.batch(task.user_id, attempt.batch), attempt)
 
     async def _write_first_turn(
         self, log: EventLog, sample: Sample, last: Entry, spec: Agent

@@ -172,7 +172,12 @@ class _Scoring:
         try:
             return await self.resources.model.complete(request, lambda _: None)
         except (ModelRefused, ContextOverflow) as error:
-            raise GradingFailed(_failure_kind(error.code), error.code, str(error)) from error
+            failure = failure_of_code(error.code)
+            # Who must act is never the agent, which asked nothing.
+            kind: FailureKind = "scorer"
+            if failure is not None and failure.kind != "agent":
+                kind = failure.kind
+            raise GradingFailed(kind, error.code, str(error)) from error
 
 
 async def _run_guarded(work: Awaitable[T], seconds: float) -> T:
@@ -210,9 +215,3 @@ def _failure(scorer: AnyScorer, error: ScoringError | GradingFailed) -> AttemptF
     if isinstance(error, GradingFailed):
         return AttemptFailure(kind=error.kind, code=error.code, detail=detail)
     return AttemptFailure(kind="scorer", code="unscorable", detail=detail)
-
-
-def _failure_kind(code: str) -> FailureKind:
-    """Return who must act if the grading model refused, which is never the agent."""
-    failure = failure_of_code(code)
-    return "scorer" if failure is None or failure.kind == "agent" else failure.kind

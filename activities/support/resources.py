@@ -16,7 +16,6 @@ from perdure.agent.spec import Agent
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec
 from perdure.events.base import EventBase
-from perdure.events.content import ToolDefinition
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.messages import SystemPromptEvent
 from perdure.models.model import Model
@@ -86,6 +85,10 @@ class Resources:
         except ValueError as error:
             raise final_failure("BadId", str(error)) from error
 
+    async def load_sample(self, user_id: str, attempt: Attempt) -> Sample:
+        folder = self.batch(user_id, attempt.batch)
+        return await folder.read_sample(attempt.sample_set, attempt.chunk, attempt.line)
+
     @cached_property
     def _open_batch(self) -> Callable[[str, str], BatchFolder]:
         """The batches used last, each of which keeps samples in memory."""
@@ -118,20 +121,6 @@ class Resources:
         others = {tool.name: make(tool) for tool in prompt.tools if tool.name not in own}
         return {**own, **others}
 
-    async def relist_tools(
-        self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
-    ) -> tuple[ToolDefinition, ...] | None:
-        """List the tools again; return None if they are those of the prompt.
-
-        Raises CatalogError.
-        """
-        own = cached_tools(spec.tools)
-        own_tools = tuple(tool for tool in prompt.tools if tool.name in own)
-        others = [tool for tool in prompt.tools if tool.name not in own]
-        workspace = self.workspace(spec, conversation_id)
-        server_tools = await self.mcp.find_changes(conversation_id, spec.mcp, workspace, others)
-        return None if server_tools is None else (*own_tools, *server_tools)
-
     def workspace(self, spec: Agent, conversation_id: str) -> Path:
         """Return the working directory of a conversation, created if need be."""
         own = self.workspaces / conversation_id
@@ -141,11 +130,11 @@ class Resources:
         return folder
 
 
+@dataclass
 class Activities:
     """Activities, and the resources of their worker."""
 
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
+    resources: Resources
 
     @asynccontextmanager
     async def begin(self, task: Task[Any]) -> AsyncIterator[tuple[EventLog, StepProgress]]:
@@ -176,10 +165,6 @@ async def load_batch(folder: BatchFolder) -> BatchSpec:
         )
         raise final_failure("BatchNotFound", sentence)
     return record.spec
-
-
-async def load_sample(folder: BatchFolder, attempt: Attempt) -> Sample:
-    return await folder.read_sample(attempt.sample_set, attempt.chunk, attempt.line)
 
 
 @lru_cache(maxsize=256)

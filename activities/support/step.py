@@ -16,14 +16,7 @@ from perdure.events.projection import summarize
 from perdure.events.summary import EventSummary
 from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
-from perdure.storage.errors import (
-    Altered,
-    Damaged,
-    Fenced,
-    Missing,
-    Superseded,
-    explain_read_only,
-)
+from perdure.storage.errors import Altered, Damaged, Fenced, Missing, Superseded, explain_read_only
 from perdure.temporal.names import conversation_id_of
 from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 

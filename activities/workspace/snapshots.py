@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -79,32 +79,28 @@ async def record_with_files(
     if not keeps_files(resources, spec) or (slot is None and not changed):
         return await append()
     folder = resources.workspace(spec, log.conversation_id)
-    async with AsyncExitStack() as stack:
-        try:
-            descriptor = await stack.enter_async_context(_lock_folder(folder))
-        except WorkspaceBusy as error:
-            logger.warning("%s", error)
-            return await append()
-        newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
-        before = (await log.get(newest)).files if newest != NO_SLOT else None
-        files = await _snapshot_files(resources, log, folder, before, changed)
-        entries = await append(files=None if files == before else files)
-        if entries[-1].files == files:
-            _write_slot(descriptor, entries[-1].seq)
-        return entries
+    try:
+        async with _lock_folder(folder) as descriptor:
+            newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
+            before = (await log.get(newest)).files if newest != NO_SLOT else None
+            files = await _snapshot_files(resources, log, folder, before, changed)
+            entries = await append(files=None if files == before else files)
+            if entries[-1].files == files:
+                _write_slot(descriptor, entries[-1].seq)
+            return entries
+    except WorkspaceBusy as error:
+        logger.warning("%s", error)
+        return await append()
 
 
 async def _snapshot_files(
     resources: Resources, log: EventLog, folder: Path, before: Files | None, changed: bool
 ) -> Files:
     assert resources.home is not None, "files without a home are not kept"
-    files = (
-        before.model_copy(update={"home": resources.home}) if before else Files(home=resources.home)
-    )
+    files = (before or Files(home="")).model_copy(update={"home": resources.home})
     if not changed:
         return files
-    prefix = conversation_prefix(log.user_id, log.conversation_id)
-    last = files.snapshot
+    prefix, last = conversation_prefix(log.user_id, log.conversation_id), files.snapshot
     try:
         options = (resources.snapshots, resources.secrets.names_in)
         key = await take(resources.store, prefix, folder, last, *options) or last
