@@ -1,25 +1,21 @@
 """The activity that asks the agent a question beside its task."""
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
-from perdure.activities.support.resources import Resources, load_spec
-from perdure.activities.support.step import heartbeating, non_retryable, retry_later
+from perdure.activities.support.resources import Activities, load_spec
+from perdure.activities.support.step import final_failure, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.ask import QUESTION_PROMPT, Ask, AskResponse
 from perdure.agent.loop.steps import Task
 from perdure.events.content import join_text
-from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state_at
 
 EMPTY_ANSWER = "The model answered with tool calls and no words: put the question another way."
 
 
-class AskActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class AskActivities(Activities):
     @activity.defn(name="llm.ask")
     async def ask(self, task: Task[Ask]) -> AskResponse:
         """Send the model the conversation as it would see it next, followed by the question.
@@ -27,24 +23,23 @@ class AskActivities:
         Nothing is written. The tools are sent, as some providers want those that were called, but
         calls in the answer are not made.
         """
-        async with heartbeating(self.resources.secrets) as progress:
-            request = await self._request(self.resources.log(task), task)
+        async with self.begin(task) as (log, progress):
+            request = await self._request(log, task)
             try:
                 answer = await self.resources.model.complete(request, progress.report)
-            except ModelUnavailable as error:
-                raise retry_later(error) from error
             except (ModelRefused, ContextOverflow) as error:
                 raise non_retryable(error) from error
             text = join_text(answer.message.content)
             if not text.strip():
-                raise ApplicationError(EMPTY_ANSWER, type="NoWords", non_retryable=True)
+                raise final_failure("NoWords", EMPTY_ANSWER)
+            # Neither question nor answer are in the log, which masks what it records.
             return AskResponse(text=self.resources.secrets.mask(text), usage=answer.usage)
 
     async def _request(self, log: EventLog, task: Task[Ask]) -> Request:
         state = await read_state_at(log, task.base)
         if state.spec is None:
             reason = f"The conversation {log.conversation_id} has no agent yet: ask again later."
-            raise ApplicationError(reason, type="NoAgent", non_retryable=True)
+            raise final_failure("NoAgent", reason)
         spec = await load_spec(log, state.spec_seq)
         # Not the worker's cache: the conversation's own step may extend its transcript right now.
         transcript = await TranscriptCache(0).load(

@@ -2,21 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from temporalio import activity
 
-from perdure.activities.support.resources import Resources, load_spec
-from perdure.activities.support.step import (
-    heartbeating,
-    is_retry,
-    now,
-    origin,
-    retry_later,
-    summarize_all,
-    was_cancel_requested,
-)
+from perdure.activities.support.inbox_events import error_event, state_update
+from perdure.activities.support.resources import Activities, Resources, load_spec
+from perdure.activities.support.step import now, origin, summarize_all, was_cancel_requested
 from perdure.activities.support.transcript_cache import read_unforgotten
-from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES
+from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES, request_once
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.steps import Condense, Task
 from perdure.agent.spec import Agent, CustomCondenser, ModelSpec, NoCondenser, SummaryCondenser
@@ -34,12 +29,11 @@ from perdure.agent.view.condense.prompt import build_summary_prompt, plan_first_
 from perdure.agent.view.condense.thresholds import CondenseReason
 from perdure.agent.view.view import View
 from perdure.events.content import join_text
-from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
 from perdure.events.entry import Entry
 from perdure.events.event import Event
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
-from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.references import BadReference, load_named
 from perdure.storage.errors import Superseded
 from perdure.storage.log.event_log import EventLog
@@ -56,27 +50,18 @@ DEFAULT_CONTEXT_TOKENS = 128_000
 CHARS_PER_TOKEN = 3
 """Characters per token of the window: about four, less room for the answer."""
 
-
 CONDENSER_GROUP = "perdure.condensers"
 """The entry points of the planning functions of other packages."""
 
 
-class CondenserFailed(Exception):
-    """A custom condenser raised an error, or returned no plan."""
-
-
-class CondenseActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class CondenseActivities(Activities):
     @activity.defn(name="llm.condense")
     async def condense(self, task: Task[Condense]) -> list[EventSummary]:
         """Condense the view as the agent's condenser plans, and record the condensation.
 
         If nothing can be removed, an event says so, unless only the view's size asked for it.
         """
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
             self.resources.model_queues.admit(task.step, spec)
             work = _CondenseStep(self.resources, log, task, spec)
@@ -86,32 +71,26 @@ class CondenseActivities:
                 await work.give_up()
             except Superseded:  # by a late step of this run: the workflow decides again
                 work.entries += await log.read(task.base + len(work.entries), MAX_ADOPTED_ENTRIES)
-            except (BadPlan, BadReference, CondenserFailed) as error:
+            except (BadPlan, BadReference) as error:
                 detail = f"The condenser cannot be used: {error}. Configure another, and resume."
-                await work.write(
-                    ConversationErrorEvent(timestamp=now(), code="condenser_failed", detail=detail)
-                )
+                await work.write(error_event(now(), "condenser_failed", detail))
             except ModelRefused as error:
-                await work.write(
-                    ConversationErrorEvent(timestamp=now(), code=error.code, detail=str(error))
-                )
+                await work.write(error_event(now(), error.code, str(error)))
             except asyncio.CancelledError:
                 if not (was_cancel_requested() and work.entries):
                     raise
             return summarize_all(work.entries)
 
 
+@dataclass
 class _CondenseStep:
     """A running condensation, with the entries that it has written so far."""
 
-    def __init__(
-        self, resources: Resources, log: EventLog, task: Task[Condense], spec: Agent
-    ) -> None:
-        self.resources = resources
-        self.log = log
-        self.task = task
-        self.spec = spec
-        self.entries: list[Entry] = []
+    resources: Resources
+    log: EventLog
+    task: Task[Condense]
+    spec: Agent
+    entries: list[Entry] = field(default_factory=list)
 
     async def condense(self) -> None:
         step = self.task.step
@@ -151,75 +130,48 @@ class _CondenseStep:
         while rest is not None:
             part = plan_first_part(material.view, rest, room)
             texts = [render_event(event) for event in material.select_forgotten(part)]
-            answer = await self.recorded_summary(
-                texts, room, model, alone=condenser.model is not None
-            )
-            condensation = material.make_condensation(
-                part, answer.received, summary_text(answer), answer.id
-            )
+            fallbacks = self.spec.fallbacks if condenser.model is None else ()
+            request = partial(self.request_summary, texts, room, model, fallbacks)
+            seq = self.task.base + len(self.entries)
+            answer = await request_once(self.log, seq, request, self.part_name)
+            text = join_text(answer.message.content)
+            condensation = material.make_condensation(part, answer.received, text, answer.id)
             entry = await self.write(condensation, answer.usage)
             material = CondensationInput((*material.entries, entry))
             rest = plan_remainder(material.view, plan, behind)
 
-    async def recorded_summary(
-        self, texts: Sequence[str], room: int, model: ModelSpec, *, alone: bool
-    ) -> Completion:
-        """Return the summary of these texts, requested once however often the step is retried."""
-        seq = self.task.base + len(self.entries)
-        recorded = await self.log.read_response(seq) if is_retry() else None
-        if recorded is not None:
-            return recorded
-        try:
-            answer = await self.request_summary(texts, room, model, alone=alone)
-        except ModelUnavailable as error:
-            raise retry_later(error) from error
-        if not summary_text(answer).strip():
-            reason = f"{answer.model} gave an empty summary: have another model make it."
-            raise ModelRefused("content", reason)
-        return await self.log.record_response(seq, answer, origin(self.part_name))
-
     async def request_summary(
-        self, texts: Sequence[str], room: int, model: ModelSpec, *, alone: bool
+        self, texts: Sequence[str], room: int, model: ModelSpec, fallbacks: tuple[ModelSpec, ...]
     ) -> Completion:
+        """Request a summary, of less and less text. Raises ModelRefused for an empty one."""
         room = min(room, sum(map(len, texts)))
         for _ in range(MAX_SHORTENINGS):
-            request = Request(
-                model,
-                [{"role": "user", "content": build_summary_prompt(texts, room)}],
-                fallbacks=() if alone else self.spec.fallbacks,
-                purpose="condense",
-            )
+            messages = [{"role": "user", "content": build_summary_prompt(texts, room)}]
+            request = Request(model, messages, fallbacks=fallbacks, purpose="condense")
             try:
-                return await self.resources.model.complete(request, _ignore_text)
+                answer = await self.resources.model.complete(request, _ignore_text)
             except ContextOverflow:
                 room //= 2
+                continue
+            if not join_text(answer.message.content).strip():
+                reason = f"{answer.model} gave an empty summary: have another model make it."
+                raise ModelRefused("content", reason)
+            return answer
         raise ContextOverflow(f"{model.name} has no room for what is to be summarised.")
 
     async def give_up(self) -> None:
         """Record that nothing can be condensed, unless the step has written something."""
-        if self.entries:
-            return
-        match self.task.step.reason:
-            case "user":
-                await self.write(
-                    ConversationStateUpdateEvent(
-                        timestamp=now(), key="not_condensed", value=_not_condensed_reason(self.spec)
-                    )
-                )
-            case "overflow":
-                await self.write(
-                    ConversationErrorEvent(
-                        timestamp=now(), code="context_overflow", detail=_overflow_detail(self.spec)
-                    )
-                )
-            case "size":
-                pass
+        reason = None if self.entries else self.task.step.reason
+        if reason == "user":
+            value = _not_condensed_reason(self.spec)
+            await self.write(state_update(now(), "not_condensed", value))
+        if reason == "overflow":
+            detail = _overflow_detail(self.spec)
+            await self.write(error_event(now(), "context_overflow", detail))
 
     async def write(self, event: Event, usage: Usage | None = None) -> Entry:
-        base = self.task.base + len(self.entries)
-        [entry] = await self.log.append(
-            [event], base=base, origin=origin(self.part_name), usage=usage
-        )
+        base, name = self.task.base + len(self.entries), origin(self.part_name)
+        [entry] = await self.log.append([event], base=base, origin=name, usage=usage)
         self.entries.append(entry)
         return entry
 
@@ -239,16 +191,12 @@ def _load_planner(condenser: CustomCondenser) -> Planner:
         except Exception as error:
             # Another's code may raise anything; the person gets one sentence.
             sentence = f"{condenser.function!r} raised {type(error).__name__}: {error}"
-            raise CondenserFailed(sentence) from error
+            raise BadPlan(sentence) from error
         if not isinstance(found, CondensationPlan | None):
-            raise CondenserFailed(f"{condenser.function!r} returned a {type(found).__name__}")
+            raise BadPlan(f"{condenser.function!r} returned a {type(found).__name__}")
         return found
 
     return plan
-
-
-def summary_text(answer: Completion) -> str:
-    return join_text(answer.message.content)
 
 
 def _ignore_text(text: str) -> None:

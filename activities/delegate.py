@@ -1,12 +1,14 @@
 """The activities by which one conversation delegates a task to another."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid5
 
 from temporalio import activity
 
-from perdure.activities.support.resources import Resources, load_action, load_spec
-from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.support.inbox_events import answer_fields
+from perdure.activities.support.resources import Activities, load_event, load_spec
+from perdure.activities.support.step import now, origin, summarize_all
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import Delegation, Start
@@ -15,7 +17,6 @@ from perdure.agent.loop.steps import Delegate, Parent, Report, Task
 from perdure.agent.spec import Agent
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import TextContent
-from perdure.events.entry import Entry, Files
 from perdure.events.observations import MCPToolObservation
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, ObservationEvent
@@ -23,10 +24,7 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import last_agent_text, read_state
 
 
-class DelegateActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class DelegateActivities(Activities):
     @activity.defn(name="agent.delegate")
     async def delegate(self, task: Task[Delegate]) -> Delegation:
         """Build the start of the child conversation; it depends on the action only.
@@ -34,40 +32,41 @@ class DelegateActivities:
         A child that a lost workflow had started goes on from its log. If its turn is over, the
         start has its `state`.
         """
-        async with heartbeating():
-            log = self.resources.log(task)
-            action = await load_action(log, task.step.action_seq)
+        async with self.begin(task) as (log, _):
+            action = await load_event(log, task.step.action_seq, ActionEvent)
             if (answered := await log.find_answer(action.id, task.base)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
             child = child_id(task.conversation_id, task.step.action_seq)
-            return Delegation(start=await self._start(task, action, child))
+            return Delegation(start=await self._start(log, task, action, child))
 
     @activity.defn(name="agent.report")
     async def report(self, task: Task[Report]) -> list[EventSummary]:
         """Answer the action with the outcome of the child conversation and its cost."""
-        async with heartbeating():
-            log = self.resources.log(task)
-            action = await load_action(log, task.step.action_seq)
-            child = self._log_of(task, task.step.child)
+        async with self.begin(task) as (log, _):
+            action = await load_event(log, task.step.action_seq, ActionEvent)
+            child = self.resources.log(task.user_id, task.step.child)
             state = await read_state(child)
             text = await _report_text(child, state, task.step)
             usage = state.usage.model_copy(update={"purpose": DELEGATE_TOOL})
-            answer = _observation(action, text, failed=state.status != "finished")
-
-            async def append(files: Files | None) -> list[Entry]:
-                return await log.append(
-                    [answer], base=task.base, origin=origin(), shared=True, usage=usage, files=files
-                )
-
+            failed = state.status != "finished"
+            observation = MCPToolObservation(
+                tool_name=DELEGATE_TOOL, content=(TextContent(text=text),), is_error=failed
+            )
+            answer = ObservationEvent(**answer_fields(action, now()), observation=observation)
+            append = partial(
+                log.append, [answer], base=task.base, origin=origin(), shared=True, usage=usage
+            )
             spec = await load_spec(log, task.step.spec_seq)
             entries = await record_with_files(
                 self.resources, log, spec, task.step.files_seq, append, changed=True
             )
             return summarize_all(entries)
 
-    async def _start(self, task: Task[Delegate], action: ActionEvent, child: str) -> Start:
-        state = await read_state(self._log_of(task, child))
-        spec = await load_spec(self.resources.log(task), task.step.spec_seq)
+    async def _start(
+        self, log: EventLog, task: Task[Delegate], action: ActionEvent, child: str
+    ) -> Start:
+        state = await read_state(self.resources.log(task.user_id, child))
+        spec = await load_spec(log, task.step.spec_seq)
         workspace = self.resources.workspace(spec, task.conversation_id)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
         arguments = action.action.data
@@ -86,9 +85,6 @@ class DelegateActivities:
             state=state if _is_turn_over(state) else None,
             inbox=() if state.turn else (message,),
         )
-
-    def _log_of(self, task: Task[Any], conversation_id: str) -> EventLog:
-        return EventLog(self.resources.store, task.user_id, conversation_id, self.resources.entries)
 
 
 def child_id(conversation_id: str, action: int) -> str:
@@ -126,15 +122,3 @@ async def _report_text(log: EventLog, state: State, step: Report) -> str:
     status = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
     head = f"Conversation {step.child}: {step.failure or status}, ${state.usage.cost:.4f}."
     return f"{head}\n{await last_agent_text(log, state.next_seq)}".rstrip()
-
-
-def _observation(action: ActionEvent, text: str, *, failed: bool) -> ObservationEvent:
-    return ObservationEvent(
-        timestamp=now(),
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        observation=MCPToolObservation(
-            tool_name=DELEGATE_TOOL, content=(TextContent(text=text),), is_error=failed
-        ),
-    )

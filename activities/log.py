@@ -3,21 +3,19 @@
 import contextlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
-from perdure.activities.support.batch_cache import load_batch_and_sample
-from perdure.activities.support.inbox_events import rejection, state_update, to_event
-from perdure.activities.support.llm_messages import save_messages
-from perdure.activities.support.resources import Resources, load_action, load_spec
-from perdure.activities.support.save_state import save_state
-from perdure.activities.support.step import heartbeating, now, origin, summarize_all
+from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
+from perdure.activities.support.resources import Activities, load_batch, load_event, load_spec
+from perdure.activities.support.save_state import save_closed, save_state
+from perdure.activities.support.step import final_failure, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
-from perdure.activities.workspace.recall import recall_for_message
+from perdure.activities.workspace.recall import record_recall
 from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
 from perdure.agent.loop.decide import refuse_pending
 from perdure.agent.loop.evolve import fold
@@ -26,10 +24,11 @@ from perdure.agent.loop.state import DELEGATE_TOOL, State, is_recorded
 from perdure.agent.loop.steps import Close, Open, Prepare, Record, Refusal, SaveState, Task
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.content import TextContent
-from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
+from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.event import Event
 from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
+from perdure.events.tools import ActionEvent
 from perdure.sandbox.sandbox import describe
 from perdure.secrets.masking import mask_value
 from perdure.storage.conversations import conversation_exists
@@ -46,15 +45,11 @@ MAX_OPEN_TRIES = 5
 PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
 
 
-class LogActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class LogActivities(Activities):
     @activity.defn(name="log.open")
     async def open(self, task: Task[Open]) -> State:
         """Fold the log and take it over: older runs are fenced from here on."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
             await check_integrity(log)
             for _ in range(MAX_OPEN_TRIES - 1):
                 try:
@@ -67,43 +62,36 @@ class LogActivities:
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[EventSummary]:
         """Record the items that waited in the inbox."""
-        async with heartbeating():
-            step, log = task.step, self.resources.log(task)
+        step = task.step
+        async with self.begin(task) as (log, _):
             spec = await load_spec(log, step.spec_seq) if step.spec_seq else PLACEHOLDER_SPEC
             writer = Writer(log, task.base)
             await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
-            return summarize_all(await writer.entries())
+            return await writer.summaries()
 
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
         """Record the system prompt; a missing tool ends the turn with an error."""
-        async with heartbeating():
-            log = self.resources.log(task)
+        async with self.begin(task) as (log, _):
+            spec = await load_spec(log, task.step.spec_seq)
             event: Event
             try:
-                event = await self._system_prompt(
-                    log, await load_spec(log, task.step.spec_seq), now()
-                )
+                event = await self._system_prompt(log, spec)
             except CatalogError as error:
-                event = ConversationErrorEvent(
-                    timestamp=now(), code="tool_not_found", detail=str(error)
-                )
-            return summarize_all(await append_exclusive(log, [event], task.base))
+                event = error_event(now(), "tool_not_found", str(error))
+            return await append_exclusive(log, [event], task.base)
 
     @activity.defn(name="conversation.save")
     async def save(self, task: Task[SaveState]) -> None:
         """Save the state beside the log."""
-        async with heartbeating():
-            await save_state(self.resources.log(task), task.step.state)
+        async with self.begin(task) as (log, _):
+            await save_state(log, task.step.state)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Close]) -> None:
         """Save the final state and the messages beside the log."""
-        async with heartbeating():
-            log = self.resources.log(task)
-            await save_state(log, task.step.state, closing=True)
-            if self.resources.save_llm_messages:
-                await save_messages(log, task.step.state)
+        async with self.begin(task) as (log, _):
+            await save_closed(self.resources, log, task.step.state)
             self.resources.evict(log, task.step.state.next_seq)
 
     async def _open(self, log: EventLog, step: Open) -> State:
@@ -114,14 +102,13 @@ class LogActivities:
         sample = None
         if new and step.attempt is not None:
             folder = self.resources.batch(log.user_id, step.attempt.batch)
-            batch, sample = await load_batch_and_sample(folder, step.attempt)
-            step = step.model_copy(update={"spec": build_sample_spec(batch, sample)})
+            sample = await self.resources.load_sample(log.user_id, step.attempt)
+            spec = build_sample_spec(await load_batch(folder), sample)
+            step = step.model_copy(update={"spec": spec})
         if new and step.spec is None:
-            raise ApplicationError(
-                f"There is no conversation {log.conversation_id}: start one with `perdure run`.",
-                type="ConversationNotFound",
-                non_retryable=True,
-            )
+            name = log.conversation_id
+            sentence = f"There is no conversation {name}: start one with `perdure run`."
+            raise final_failure("ConversationNotFound", sentence)
         writer = Writer(log, state.next_seq)
         await self._write_opening(writer, step, run, state)
         items = [item for item in step.items if not is_recorded(state, item)]
@@ -130,7 +117,7 @@ class LogActivities:
         await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
         if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
             await write_turn(self.resources, writer, sample, 0, spec, skills)
-        return fold(state, summarize_all(await writer.entries()))
+        return fold(state, await writer.summaries())
 
     async def _write_opening(self, writer: Writer, step: Open, run: str, before: State) -> None:
         value: dict[str, Any] = {"run_id": run, "sandbox": describe(self.resources.sandbox)}
@@ -149,13 +136,13 @@ class LogActivities:
         if step.spec.mcp:  # servers are slow: `agent.prepare` lists their tools
             return
         with contextlib.suppress(CatalogError):  # `agent.prepare` records the error
-            await writer.write("prompt", await self._system_prompt(writer.log, step.spec, now()))
+            await writer.write("prompt", await self._system_prompt(writer.log, step.spec))
 
-    async def _system_prompt(self, log: EventLog, spec: Agent, at: str) -> SystemPromptEvent:
+    async def _system_prompt(self, log: EventLog, spec: Agent) -> SystemPromptEvent:
         context = build_dynamic_context(spec)
         tools = await self.resources.tools(spec, log.conversation_id)
         return SystemPromptEvent(
-            timestamp=at,
+            timestamp=now(),
             system_prompt=TextContent(text=build_static_prompt(spec)),
             tools=tuple(tool.definition for tool in tools),
             dynamic_context=TextContent(text=context) if context else None,
@@ -180,25 +167,21 @@ class LogActivities:
             if isinstance(item, SpecChange) and "secrets" in item.changes:
                 changed = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
                 with contextlib.suppress(CatalogError):  # then the old prompt stays in force
-                    prompt = await self._system_prompt(writer.log, changed, now())
+                    prompt = await self._system_prompt(writer.log, changed)
                     await writer.write(f"prompt {nth}", prompt)
             if isinstance(item, StateNote) and item.key == "state":
+                # Shared values are no part of a log, which would mask them.
                 value = mask_value(item.value, self.resources.secrets.mask)
                 await save_shared_values(writer.log.store, writer.log.user_id, value)
             if isinstance(item, UserMessage):
-                workspace = self.resources.workspace(spec, writer.log.conversation_id)
-                recalled = await recall_for_message(
-                    skills is None, item.text, spec, workspace, skills or ()
-                )
-                skills = (*(skills or ()), *(recalled.skills if recalled else ()))
-                if recalled is not None:
-                    await writer.write(f"recall {nth}", recalled)
+                part = f"recall {nth}"
+                skills = await record_recall(self.resources, writer, part, item.text, spec, skills)
 
 
 async def _reject(writer: Writer, refused: Refusal) -> None:
     """Answer rejected actions; an action that was answered meanwhile stays as it is."""
     for seq in refused.action_seqs:
-        action = await load_action(writer.log, seq)
+        action = await load_event(writer.log, seq, ActionEvent)
         await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
 
 
@@ -207,13 +190,9 @@ async def _find_delegations(log: EventLog, state: State) -> list[int]:
 
     A fork has none of the conversations that were delegated before it.
     """
-    calls = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
-    children = [child_id(log.conversation_id, seq) for seq in calls]
-    return [
-        seq
-        for seq, child in zip(calls, children, strict=True)
-        if await conversation_exists(log.store, log.user_id, child)
-    ]
+    exists = partial(conversation_exists, log.store, log.user_id)
+    seqs = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
+    return [seq for seq in seqs if await exists(child_id(log.conversation_id, seq))]
 
 
 async def _was_taken_over(log: EventLog) -> bool:

@@ -30,13 +30,8 @@ def model_activities(resources: Resources) -> list[Activity]:
 
 def workspace_activities(resources: Resources) -> list[Activity]:
     """List the steps that need workspaces on this machine."""
-    delegate = DelegateActivities(resources)
-    return [
-        ToolActivities(resources).call,
-        delegate.delegate,
-        delegate.report,
-        SampleActivities(resources).finish,
-    ]
+    tool, delegate = ToolActivities(resources), DelegateActivities(resources)
+    return [tool.call, delegate.delegate, delegate.report, SampleActivities(resources).finish]
 
 
 def all_activities(resources: Resources, temporal: temporalio.client.Client) -> list[Activity]:
@@ -46,18 +41,10 @@ def all_activities(resources: Resources, temporal: temporalio.client.Client) -> 
     return [
         *model_activities(resources),
         *workspace_activities(resources),
-        log.open,
-        log.append,
-        log.prepare,
-        log.save,
-        log.close,
+        *(log.open, log.append, log.prepare, log.save, log.close),
         AskActivities(resources).ask,
         ToolActivities(resources).resolve_lost_call,
-        sample.set_up,
-        sample.say,
-        sample.rescore,
-        batch.load_page,
-        batch.count_results,
-        batch.await_conversations,
-        batch.record_lost_attempt,
+        *(sample.set_up, sample.say, sample.rescore),
+        *(batch.load_page, batch.count_results),
+        *(batch.await_conversations, batch.record_lost_attempt),
     ]

@@ -3,22 +3,23 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from temporalio import activity
 
+from perdure.activities.support.inbox_events import answer_fields
 from perdure.activities.support.resources import (
+    Activities,
     Resources,
     cached_tools,
-    load_action,
-    load_prompt,
+    load_event,
     load_spec,
-    read_only_tools,
 )
 from perdure.activities.support.step import (
     StepProgress,
-    heartbeating,
     ignore_cancellation,
     is_retry,
     now,
@@ -34,14 +35,19 @@ from perdure.agent.loop.steps import Act, ResolveLostCall, Task
 from perdure.agent.spec import Agent
 from perdure.events.actions import FileEditorAction
 from perdure.events.base import UNASSIGNED_ID
-from perdure.events.custom import AnyObservation
-from perdure.events.entry import Entry, Files
+from perdure.events.entry import Entry
 from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from perdure.sandbox.sandbox import SandboxUnusable
-from perdure.secrets.masking import mask_value
-from perdure.storage.errors import Altered, Fenced, StoreRefused, StoreUnavailable, Unrestorable
+from perdure.storage.errors import (
+    Altered,
+    Fenced,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    Unrestorable,
+)
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import LogReader
 from perdure.tools.catalog import CatalogError
@@ -64,162 +70,165 @@ STORE_RETRY_INTERVAL = 1.0
 """Seconds between two tries while the store is unavailable."""
 
 
-class Call(NamedTuple):
-    """A tool call, with the spec in force and the prompt that offered its tool."""
-
-    action: ActionEvent
-    spec: Agent
-    prompt: SystemPromptEvent
-
-
-class ToolActivities:
-    def __init__(self, resources: Resources) -> None:
-        self.resources = resources
-
+class ToolActivities(Activities):
     @activity.defn(name="tool.call")
     async def call(self, task: Task[Act]) -> list[EventSummary]:
         """Run the tool of an action, unless the action has an answer already."""
-        async with heartbeating(self.resources.secrets) as progress:
-            log = self.resources.log(task)
-            call, answered = await _await_store(partial(_load_call, log, task))
-            action, spec, prompt = call
-            entries = answered or await self._make_call(call, task, log, progress)
+        async with self.begin(task) as (log, progress):
+            call = await _await_store(partial(_load_call, self.resources, log, task, progress))
+            entries = await _await_store(call.find_answer) or await call.make()
             if entries[-1].origin == origin() and not was_cancel_requested():
-                entries += await self._recall(log, entries[-1].seq + 1, action, task, spec)
-                if spec.mcp and action.tool_name not in cached_tools(spec.tools):
-                    base = entries[-1].seq + 1
-                    entries += await self._relist(log, base, prompt, spec)
+                entries += await call.recall(entries[-1].seq + 1)
+                entries += await call.relist(entries[-1].seq + 1)
             return summarize_all(entries)
 
     @activity.defn(name="tool.settle")
     async def resolve_lost_call(self, task: Task[ResolveLostCall]) -> list[EventSummary]:
         """Adopt the late answer of a lost call, or record that its outcome is unknown."""
-        async with heartbeating():
-            log = self.resources.log(task)
-            action = await load_action(log, task.step.action_seq)
+        async with self.begin(task) as (log, _):
+            action = await load_event(log, task.step.action_seq, ActionEvent)
             unknown = (
                 f"The outcome of this call of {action.tool_name} is unknown: {task.step.detail} "
                 f"It was called with {action.tool_call.arguments}. It may have taken effect, in "
                 "whole or in part: check before repeating it."
             )
-            answer = _error_event(action, "outcome_unknown", unknown)
-            entries = await _append_answer(log, task.base, answer)
+            answer = _error(action, "outcome_unknown", unknown)
+            entries = await log.append([answer], base=task.base, origin=origin(), shared=True)
             # What the lost call wrote behind its answer belongs to this step, not to the next.
             return summarize_all(entries + await log.read(entries[-1].seq + 1, MAX_ADOPTED_ENTRIES))
 
-    async def _make_call(
-        self, call: Call, task: Task[Act], log: EventLog, progress: StepProgress
-    ) -> list[Entry]:
+
+@dataclass(frozen=True)
+class _Call:
+    """A tool call, with the spec in force and the prompt that offered its tool."""
+
+    resources: Resources
+    log: EventLog
+    task: Task[Act]
+    progress: StepProgress
+    action: ActionEvent
+    spec: Agent
+    prompt: SystemPromptEvent
+
+    async def find_answer(self) -> list[Entry] | None:
+        """Find the answer of a call that must not or need not be made again.
+
+        Raises Fenced if another run holds the slot of the answer, as it may have made the call.
+        """
+        if self.task.step.repeatable and not is_retry():
+            return None
+        entry = await self.log.find(self.task.base)
+        if entry is not None and entry.origin.run != origin().run:
+            raise Fenced(f"slot {entry.seq}", entry.origin.run)
+        return await self.log.find_answer(self.action.id, self.task.base)
+
+    async def make(self) -> list[Entry]:
         """Make the call, and record its answer."""
-        action = call.action
         try:
-            answer = await self._run_tool(call, task, log, progress)
+            answer = await self._run_tool()
         except asyncio.CancelledError:
             # Another worker may repeat a repeatable call; any other is recorded as interrupted.
-            if task.step.repeatable and not was_cancel_requested():
+            if self.task.step.repeatable and not was_cancel_requested():
                 raise
-            answer = _error_event(action, "interrupted", _describe_interruption(action, progress))
-        answer = mask_value(answer, self.resources.secrets.mask)
-        return await ignore_cancellation(self._record(log, task, call, answer))
+            reason = _describe_interruption(self.action, self.progress)
+            answer = _error(self.action, "interrupted", reason)
+        return await ignore_cancellation(self._record(answer))
 
-    async def _record(
-        self, log: EventLog, task: Task[Act], call: Call, answer: Answer
-    ) -> list[Entry]:
+    async def _record(self, answer: Answer) -> list[Entry]:
         """Append the answer, however long the store is unavailable.
 
         If the action was answered meanwhile, the late result is stored as a blob instead.
         """
-        changing = answer.tool_name not in (*HARMLESS_TOOLS, *read_only_tools(call.prompt))
-
-        async def append(files: Files | None) -> list[Entry]:
-            return await _append_answer(log, task.base, answer, files)
-
-        while True:
-            try:
-                entries = await record_with_files(
-                    self.resources, log, call.spec, task.step.files_seq, append, changed=changing
-                )
-                break
-            except (StoreUnavailable, StoreRefused) as error:
-                logger.warning("a result waits for the store: %s", error)
-                await asyncio.sleep(STORE_RETRY_INTERVAL)
+        read_only = {tool.name for tool in self.prompt.tools if tool.annotations.readOnlyHint}
+        changed = answer.tool_name not in read_only.union(HARMLESS_TOOLS)
+        log, slot = self.log, self.task.step.files_seq
+        append = partial(log.append, [answer], base=self.task.base, origin=origin(), shared=True)
+        record = partial(
+            record_with_files, self.resources, log, self.spec, slot, append, changed=changed
+        )
+        entries = await _await_store(record, (StoreUnavailable, StoreRefused))
         if entries[-1].origin.activity != origin().activity:
             key = await log.store_blob(answer.model_dump_json(exclude_none=True).encode())
             logger.warning("a late result of %s is kept as %s", answer.action_id, key)
         return entries
 
-    async def _recall(
-        self, log: EventLog, base: int, action: ActionEvent, task: Task[Act], spec: Agent
-    ) -> list[Entry]:
+    async def recall(self, base: int) -> list[Entry]:
         """Record the skills and instructions that the files of the action recall."""
-        workspace = self.resources.workspace(spec, task.conversation_id)
-        recalled = await recall_for_files(
-            _touched_resources(action), spec, workspace, task.step.shown_skills or ()
-        )
+        touched, shown = _touched_resources(self.action), self.task.step.shown_skills or ()
+        recalled = await recall_for_files(touched, self.spec, self.workspace, shown)
         if recalled is None:
             return []
-        return await log.append([recalled], base=base, origin=origin("recall"), shared=True)
+        return await self.log.append([recalled], base=base, origin=origin("recall"), shared=True)
 
-    async def _relist(
-        self, log: EventLog, base: int, prompt: SystemPromptEvent, spec: Agent
-    ) -> list[Entry]:
-        """Record the prompt again if the call has changed the tools of a server."""
+    async def relist(self, base: int) -> list[Entry]:
+        """Record the prompt again if the call of a server's tool has changed its tools."""
+        if not self.spec.mcp:
+            return []
+        own_tools = cached_tools(self.spec.tools)
+        if self.action.tool_name in own_tools:
+            return []
+        others = [tool for tool in self.prompt.tools if tool.name not in own_tools]
+        place = (self.task.conversation_id, self.spec.mcp, self.workspace)
         try:
             async with asyncio.timeout(RELIST_TIMEOUT):
-                tools = await self.resources.relist_tools(spec, prompt, log.conversation_id)
+                changes = await self.resources.mcp.find_changes(*place, others)
         except (CatalogError, TimeoutError) as error:
             logger.info("what the servers offer now is not known: %s", error)
             return []
-        if tools is None:
+        if changes is None:
             return []
-        changed = prompt.model_copy(
-            update={"id": UNASSIGNED_ID, "timestamp": now(), "tools": tools}
-        )
-        return await log.append([changed], base=base, origin=origin("tools"), shared=True)
+        tools = (*(tool for tool in self.prompt.tools if tool.name in own_tools), *changes)
+        update = {"id": UNASSIGNED_ID, "timestamp": now(), "tools": tools}
+        changed = self.prompt.model_copy(update=update)
+        return await self.log.append([changed], base=base, origin=origin("tools"), shared=True)
 
-    async def _run_tool(
-        self, call: Call, task: Task[Act], log: EventLog, progress: StepProgress
-    ) -> Answer:
-        action, spec, prompt = call
+    async def _run_tool(self) -> Answer:
+        action, spec, name = self.action, self.spec, self.action.tool_name
+        fail = partial(_error, action, "tool_raised")
         try:
-            tool = self.resources.offered_tools(spec, prompt, task.conversation_id)[
-                action.tool_name
-            ]
+            tools = self.resources.offered_tools(spec, self.prompt, self.task.conversation_id)
+            tool = tools[name]
         except (CatalogError, KeyError) as error:
-            message = f"{action.tool_name} was not called: this worker does not have it ({error})."
-            return _error_event(action, "unknown_tool", message)
+            message = f"{name} was not called: this worker does not have it ({error})."
+            return _error(action, "unknown_tool", message)
+        slot = self.task.step.files_seq
         try:
-            await _await_store(
-                partial(restore_files, self.resources, log, spec, task.step.files_seq)
-            )
+            await _await_store(partial(restore_files, self.resources, self.log, spec, slot))
         except (Altered, StoreRefused, Unrestorable, SandboxUnusable, OSError) as error:
-            message = f"{action.tool_name} was not called: its files are not here. {error}"
-            return _error_event(action, "tool_raised", message)
-        context = Context(
-            conversation_id=task.conversation_id,
-            action_id=action.id,
-            seq=task.step.action_seq,
-            workspace=self.resources.workspace(spec, task.conversation_id),
-            log=LogReader(log.store, log.user_id, log.conversation_id, log.cache),
-            progress=progress.report,
-            keep=log.store_blob,
-            secrets=self.resources.secrets.lend(spec.secrets),
-            sandbox=self.resources.sandbox,
-            network=spec.network,
-        )
+            return fail(f"{name} was not called: its files are not here. {error}")
+        context = self._context()
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
-                return _observation(action, await tool.run(action.action, context))
+                observation = await tool.run(action.action, context)
+            return ObservationEvent(**answer_fields(action, now()), observation=observation)
         except OutcomeUnknown as error:
-            return _error_event(action, "outcome_unknown", str(error))
+            return _error(action, "outcome_unknown", str(error))
         except ToolFailed as error:
-            return _error_event(action, "tool_raised", str(error))
+            return fail(str(error))
         except Exception as error:
-            logger.info("tool %s raised", tool.name, exc_info=error)
-            message = f"{tool.name} failed: {str(error) or type(error).__name__}"
+            logger.info("tool %s raised", name, exc_info=error)
             if limit.expired():
-                message = f"{tool.name} was stopped: it took over {spec.tool_timeout:g} s."
-            return _error_event(action, "tool_raised", message)
+                return fail(f"{name} was stopped: it took over {spec.tool_timeout:g} s.")
+            return fail(f"{name} failed: {str(error) or type(error).__name__}")
+
+    def _context(self) -> Context:
+        log = self.log
+        return Context(
+            conversation_id=self.task.conversation_id,
+            action_id=self.action.id,
+            seq=self.task.step.action_seq,
+            workspace=self.workspace,
+            log=LogReader(log.store, log.user_id, log.conversation_id, log.cache),
+            progress=self.progress.report,
+            keep=log.store_blob,
+            secrets=self.resources.secrets.lend(self.spec.secrets),
+            sandbox=self.resources.sandbox,
+            network=self.spec.network,
+        )
+
+    @property
+    def workspace(self) -> Path:
+        return self.resources.workspace(self.spec, self.task.conversation_id)
 
 
 def _touched_resources(action: ActionEvent) -> tuple[str, ...]:
@@ -243,59 +252,26 @@ def _describe_interruption(action: ActionEvent, progress: StepProgress) -> str:
     return f"{sentence} Its output so far:\n{progress.text[-MAX_PARTIAL_CHARS:].strip()}"
 
 
-async def _await_store(work: Callable[[], Awaitable[T]]) -> T:
+async def _await_store(
+    work: Callable[[], Awaitable[T]], errors: tuple[type[StoreError], ...] = (StoreUnavailable,)
+) -> T:
     """Retry while the store is unavailable, as the step itself may not be retried."""
     while True:
         try:
             return await work()
-        except StoreUnavailable as error:
+        except errors as error:
             logger.warning("a call waits for the store: %s", error)
             await asyncio.sleep(STORE_RETRY_INTERVAL)
 
 
-async def _load_call(log: EventLog, task: Task[Act]) -> tuple[Call, list[Entry] | None]:
-    """Load the call, and its answer if there is one already."""
-    action = await load_action(log, task.step.action_seq)
+async def _load_call(
+    resources: Resources, log: EventLog, task: Task[Act], progress: StepProgress
+) -> _Call:
+    action = await load_event(log, task.step.action_seq, ActionEvent)
     spec = await load_spec(log, task.step.spec_seq)
-    prompt = await load_prompt(log, task.step.prompt_seq)
-    return Call(action, spec, prompt), await _find_answer(log, task, action)
+    prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
+    return _Call(resources, log, task, progress, action, spec, prompt)
 
 
-async def _find_answer(log: EventLog, task: Task[Act], action: ActionEvent) -> list[Entry] | None:
-    """Find the answer of a call that must not or need not be made again.
-
-    Raises Fenced if another run holds the slot of the answer, as it may have made the call.
-    """
-    if task.step.repeatable and not is_retry():
-        return None
-    entry = await log.find(task.base)
-    if entry is not None and entry.origin.run != origin().run:
-        raise Fenced(f"slot {entry.seq}", entry.origin.run)
-    return await log.find_answer(action.id, task.base)
-
-
-async def _append_answer(
-    log: EventLog, base: int, answer: Answer, files: Files | None = None
-) -> list[Entry]:
-    return await log.append([answer], base=base, origin=origin(), shared=True, files=files)
-
-
-def _observation(action: ActionEvent, observation: AnyObservation) -> ObservationEvent:
-    return ObservationEvent(
-        timestamp=now(),
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        observation=observation,
-    )
-
-
-def _error_event(action: ActionEvent, kind: ToolErrorKind, error: str) -> AgentErrorEvent:
-    return AgentErrorEvent(
-        timestamp=now(),
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        error=error,
-        classification=kind,
-    )
+def _error(action: ActionEvent, kind: ToolErrorKind, text: str) -> AgentErrorEvent:
+    return AgentErrorEvent(**answer_fields(action, now()), error=text, classification=kind)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
@@ -29,7 +28,6 @@ CANNOT_RUN = 126
 """Exit code of a shell that cannot run a command."""
 
 KILLED = -9
-
 SIGNAL_EXIT_CODES = range(129, 193)
 """Exit codes of a shell for a program that a signal ended."""
 
@@ -47,7 +45,7 @@ class CommandContext:
     sandbox: Sandbox = UNCONFINED
     network: bool = False
     masker: Callable[[], Masker] = NO_LENT_SECRETS.masker
-    variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    variables: Mapping[str, str] = field(default_factory=dict)
     answer: str | None = None
 
 
@@ -78,9 +76,16 @@ async def run_command(
         return CommandResult(CANNOT_RUN, "The command has a NUL in it, which no shell can read.")
     # In a sandbox, a command has a temporary folder of its own in place of this one.
     with TemporaryDirectory(prefix="perdure-", ignore_cleanup_errors=True) as own:
-        environment = {**_environment(context), "TMPDIR": own}
-        settings = (context.folder, environment, context.masker(), context.sandbox, context.network)
-        session = ShellSession(*settings)
+        environment = {
+            **inherited_environment(),
+            **dict.fromkeys(PAGERS, "cat"),
+            "TERM": "dumb",
+            "PWD": str(context.folder),
+            **context.variables,
+            "TMPDIR": own,
+        }
+        confinement = (context.sandbox, context.network)
+        session = ShellSession(context.folder, environment, context.masker(), *confinement)
         try:
             session.console.unthrottled = True
             call = session.start(_script(command, context.answer))
@@ -99,11 +104,6 @@ async def delay_cancellation(work: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait({task})
         raise
-
-
-def _environment(context: CommandContext) -> dict[str, str]:
-    fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.folder)}
-    return {**inherited_environment(), **fixed, **context.variables}
 
 
 def _script(command: str, answer: str | None) -> str:

@@ -1,16 +1,19 @@
-"""The activities of a batch: listing its jobs, counting results, awaiting conversations."""
+"""The activities of a batch: listing its attempts, counting results, awaiting conversations."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
 
 import temporalio.client
 from temporalio import activity
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.activities.support.resources import Resources
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import heartbeating
-from perdure.agent.loop.attempt import AttemptSummary
+from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus
 from perdure.evaluation.messages import (
     AttemptPage,
@@ -18,12 +21,11 @@ from perdure.evaluation.messages import (
     AwaitedConversation,
     CountRequest,
     LostAttempt,
-    PlannedAttempt,
     SamplePosition,
 )
 from perdure.evaluation.progress import Progress, add_spending, count_attempt, summarize_attempt
-from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
-from perdure.evaluation.sample import Sample, conversation_id
+from perdure.evaluation.result import AttemptFailure, AttemptResult
+from perdure.evaluation.sample import Sample, attempt_conversation_id
 from perdure.storage.batches import PARALLEL_REQUESTS, BatchFolder
 from perdure.temporal.names import conversation_workflow_id
 
@@ -31,36 +33,33 @@ GATHER_INTERVAL = 0.5
 """Seconds after the first end in which further ends are reported with it."""
 
 MAX_PAGE_BYTES = 64 * 1024
-"""Size limit of the jobs of a page."""
+"""Size limit of the attempts of a page."""
 
 MAX_FAILURE_CHARS = 500
 """Length limit of the reason why a workflow failed."""
 
 
-class BatchActivities:
-    def __init__(self, resources: Resources, temporal: temporalio.client.Client) -> None:
-        self.resources = resources
-        self.temporal = temporal
+@dataclass
+class BatchActivities(Activities):
+    temporal: temporalio.client.Client
 
     @activity.defn(name="batch.page")
     async def load_page(self, request: AttemptPageRequest) -> AttemptPage:
         """List the attempts to make at the samples of one chunk."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             folder = self.resources.batch(request.of.user_id, request.of.name)
             samples = await folder.read_chunk(request.of.samples, request.place.chunk)
-            if request.of.fresh:
-                jobs = [_first_jobs(sample, request.of.epochs) for sample in samples]
-            else:
-                room = asyncio.Semaphore(PARALLEL_REQUESTS)
-                jobs = await asyncio.gather(
-                    *(_remaining_jobs(folder, sample, request, room) for sample in samples)
-                )
-            return _build_page(jobs, request.place)
+            first = [_first_attempt(request, *item) for item in enumerate(samples)]
+            room = asyncio.Semaphore(PARALLEL_REQUESTS)
+            lists = await asyncio.gather(
+                *(_list_attempts(folder, request, attempt, room) for attempt in first)
+            )
+            return _build_page(chain.from_iterable(lists), request.place)
 
     @activity.defn(name="batch.survey")
     async def count_results(self, request: CountRequest) -> Progress:
         """Count the results that are there already."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             whole = request.of
             folder = self.resources.batch(whole.user_id, whole.name)
             progress = Progress(name=whole.name)
@@ -71,16 +70,16 @@ class BatchActivities:
                 progress = progress.model_copy(update={"expected": expected})
                 if whole.fresh:
                     continue
-                for attempts in await asyncio.gather(
+                for results in await asyncio.gather(
                     *(_load_results(folder, sample, room) for sample in samples)
                 ):
-                    progress = _count_attempts(progress, attempts, whole.epochs)
+                    progress = _count_attempts(progress, results, whole.epochs)
             return progress
 
     @activity.defn(name="batch.follow")
     async def await_conversations(self, conversation_ids: list[str]) -> list[AwaitedConversation]:
         """Wait until one of the conversations has ended; return the ends."""
-        async with heartbeating():
+        async with heartbeating(self.resources.secrets):
             ends = [asyncio.ensure_future(self._await_end(name)) for name in conversation_ids]
             try:
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -93,23 +92,22 @@ class BatchActivities:
     @activity.defn(name="batch.lost")
     async def record_lost_attempt(self, lost: LostAttempt) -> AttemptSummary:
         """Record that an attempt has failed, unless it has a result after all."""
-        async with heartbeating():
-            trial, folder = lost.trial, self.resources.batch(lost.user_id, lost.trial.batch)
-            sample = await folder.read_sample(trial.sample_set, trial.chunk, trial.line)
-            attempt = AttemptResult(
-                conversation_id=conversation_id(
-                    f"{lost.user_id}/{trial.batch}", sample.id, trial.epoch, trial.number
-                ),
-                epoch=trial.epoch,
-                number=trial.number,
+        async with heartbeating(self.resources.secrets):
+            attempt = lost.attempt
+            folder = self.resources.batch(lost.user_id, attempt.batch)
+            # Results are not in the log, which masks what it records.
+            detail = self.resources.secrets.mask(lost.detail)
+            result = AttemptResult(
+                conversation_id=attempt_conversation_id(lost.user_id, attempt),
+                epoch=attempt.epoch,
+                number=attempt.number,
                 status="failed",
                 failure=AttemptFailure(
-                    kind="infrastructure",
-                    code=lost.code,
-                    detail=self.resources.secrets.mask(lost.detail),
+                    kind="infrastructure", code="workflow_failed", detail=detail
                 ),
             )
-            return summarize_attempt(await folder.record_attempt(sample, attempt))
+            sample = await self.resources.load_sample(lost.user_id, attempt)
+            return summarize_attempt(await folder.record_attempt(sample, result))
 
     async def _await_end(self, conversation_id: str) -> AwaitedConversation:
         handle = self.temporal.get_workflow_handle(
@@ -127,86 +125,74 @@ class BatchActivities:
             return AwaitedConversation(conversation_id=conversation_id)
 
 
-def _build_page(
-    jobs_by_line: Sequence[Sequence[PlannedAttempt]], place: SamplePosition
-) -> AttemptPage:
-    """Build a page of jobs from this place on, up to MAX_PAGE_BYTES."""
-    jobs: list[PlannedAttempt] = []
+def _build_page(attempts: Iterable[Attempt], place: SamplePosition) -> AttemptPage:
+    """Build a page of the attempts from this place on, up to MAX_PAGE_BYTES."""
+    jobs: list[Attempt] = []
     left = MAX_PAGE_BYTES
-    for line, of_sample in enumerate(jobs_by_line):
-        for job in of_sample:
-            if (line, job.epoch) < (place.line, place.epoch):
-                continue
-            job = job.model_copy(update={"chunk": place.chunk, "line": line})
-            left -= len(job.model_dump_json())
-            if left < 0 and jobs:
-                then = SamplePosition(chunk=place.chunk, line=line, epoch=job.epoch)
-                return AttemptPage(jobs=tuple(jobs), then=then)
-            jobs.append(job)
+    for attempt in attempts:
+        if (attempt.line, attempt.epoch) < (place.line, place.epoch):
+            continue
+        left -= len(attempt.model_dump_json())
+        if left < 0 and jobs:
+            then = SamplePosition(chunk=place.chunk, line=attempt.line, epoch=attempt.epoch)
+            return AttemptPage(jobs=tuple(jobs), then=then)
+        jobs.append(attempt)
     return AttemptPage(jobs=tuple(jobs), then=SamplePosition(chunk=place.chunk + 1))
 
 
-def _first_jobs(sample: Sample, epochs: int) -> list[PlannedAttempt]:
-    return [_job(sample, epoch) for epoch in range(epochs)]
-
-
-def _job(
-    sample: Sample, epoch: int, number: int = 0, before: AttemptSummary | None = None
-) -> PlannedAttempt:
-    return PlannedAttempt(
+def _first_attempt(request: AttemptPageRequest, line: int, sample: Sample) -> Attempt:
+    return Attempt(
+        batch=request.of.name,
         sample=sample.id,
-        chunk=0,
-        line=0,
-        setup=bool(sample.files or sample.setup),
-        turns=len(sample.turns),
-        epoch=epoch,
-        number=number,
-        counted=before,
+        sample_set=request.of.samples,
+        chunk=request.place.chunk,
+        line=line,
+        needs_setup=bool(sample.files or sample.setup),
+        later_turns=len(sample.turns),
     )
 
 
-async def _remaining_jobs(
-    folder: BatchFolder, sample: Sample, request: AttemptPageRequest, room: asyncio.Semaphore
-) -> list[PlannedAttempt]:
-    """List the jobs of a sample that may have results: by epoch, after its newest attempt."""
+async def _list_attempts(
+    folder: BatchFolder, request: AttemptPageRequest, first: Attempt, room: asyncio.Semaphore
+) -> list[Attempt]:
+    """List the attempts to make at a sample: one for each epoch, after its newest."""
     async with room:
-        newest = dict(await folder.list_attempts(sample.id))  # sorted: the last of each epoch stays
-        jobs = []
+        newest = {} if request.of.fresh else dict(await folder.list_attempts(first.sample))
+        attempts = []
         for epoch in range(request.of.epochs):
-            if epoch not in newest:
+            number = newest.get(epoch)  # the last of each epoch, as they are sorted
+            if number is None:
                 if request.mode != "rescore":
-                    jobs.append(_job(sample, epoch))
+                    attempts.append(first.model_copy(update={"epoch": epoch}))
                 continue
             if request.mode == "missing":
                 continue
-            result = await folder.read_result(sample.id, epoch, newest[epoch])
+            result = await folder.read_result(first.sample, epoch, number)
             before = summarize_attempt(result.attempts[0]) if result else None
-            if request.mode == "rescore":
-                jobs.append(_job(sample, epoch, newest[epoch], before))
-            elif before is None or before.status == "failed":
-                jobs.append(_job(sample, epoch, newest[epoch] + 1, before))
-        return jobs
+            if request.mode == "failed":
+                if before is not None and before.status != "failed":
+                    continue
+                number += 1
+            update = {"epoch": epoch, "number": number, "counted": before}
+            attempts.append(first.model_copy(update=update))
+        return attempts
 
 
 async def _load_results(
     folder: BatchFolder, sample: Sample, room: asyncio.Semaphore
-) -> list[SampleResult]:
+) -> list[AttemptResult]:
+    """Load the results of all attempts at a sample, in order."""
     async with room:
-        results = [
-            await folder.read_result(sample.id, epoch, number)
-            for epoch, number in await folder.list_attempts(sample.id)
-        ]
-        return [result for result in results if result is not None]
+        places = await folder.list_attempts(sample.id)
+        results = [await folder.read_result(sample.id, *place) for place in places]
+        return [attempt for result in results if result for attempt in result.attempts]
 
 
-def _count_attempts(progress: Progress, results: Iterable[SampleResult], epochs: int) -> Progress:
+def _count_attempts(progress: Progress, attempts: Iterable[AttemptResult], epochs: int) -> Progress:
     newest: dict[int, AttemptSummary] = {}
-    for result in results:
-        for attempt in result.attempts:
-            scored = summarize_attempt(attempt)
-            progress = add_spending(progress, scored)
-            if attempt.epoch < epochs:
-                newest[attempt.epoch] = scored
-    for scored in newest.values():
-        progress = count_attempt(progress, scored)
-    return progress
+    for attempt in attempts:
+        summary = summarize_attempt(attempt)
+        progress = add_spending(progress, summary)
+        if attempt.epoch < epochs:
+            newest[attempt.epoch] = summary
+    return reduce(count_attempt, newest.values(), progress)

@@ -1,12 +1,12 @@
 """Writing the messages of a sample into its conversation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from perdure.activities.support.resources import Resources
 from perdure.activities.support.step import now
 from perdure.activities.support.writer import Writer
-from perdure.activities.workspace.recall import recall_for_message
+from perdure.activities.workspace.recall import record_recall
 from perdure.agent.loop.sample_steps import TURN_ID_PREFIX
 from perdure.agent.spec import Agent
 from perdure.evaluation.sample import Sample
@@ -42,31 +42,18 @@ async def write_turn(
     skills: Sequence[str] | None,
 ) -> None:
     """Write the messages of the sample's turn, each followed by what it recalls."""
-    workspace = resources.workspace(spec, writer.log.conversation_id)
-    for nth, event in enumerate(_turn_events(sample, turn)):
-        await writer.write(f"turn {turn} {nth}", event)
-        if event.source == "user":
-            text = join_text(event.llm_message.content)
-            recalled = await recall_for_message(skills is None, text, spec, workspace, skills or ())
-            skills = (*(skills or ()), *(recalled.skills if recalled else ()))
-            if recalled is not None:
-                await writer.write(f"turn {turn} recall {nth}", recalled)
-
-
-def _turn_events(sample: Sample, turn: int) -> Iterator[MessageEvent]:
-    """Yield the messages of a turn; the last is the user's, and names the turn."""
-    messages = _turn_messages(sample, turn)
+    messages = [message for message in sample.input if message.role != "system"]
+    if turn > 0:
+        messages = [Message(role="user", content=(TextContent(text=sample.turns[turn - 1]),))]
     for nth, message in enumerate(messages):
-        last = nth == len(messages) - 1
-        yield MessageEvent(
+        is_last = nth == len(messages) - 1  # the user's, which names the turn
+        event = MessageEvent(
             timestamp=now(),
             source="user" if message.role == "user" else "agent",
             llm_message=message,
-            message_id=f"{TURN_ID_PREFIX}{turn}" if last else None,
+            message_id=f"{TURN_ID_PREFIX}{turn}" if is_last else None,
         )
-
-
-def _turn_messages(sample: Sample, turn: int) -> list[Message]:
-    if turn == 0:
-        return [message for message in sample.input if message.role != "system"]
-    return [Message(role="user", content=(TextContent(text=sample.turns[turn - 1]),))]
+        await writer.write(f"turn {turn} {nth}", event)
+        if message.role == "user":
+            text, part = join_text(message.content), f"turn {turn} recall {nth}"
+            skills = await record_recall(resources, writer, part, text, spec, skills)

@@ -1,20 +1,20 @@
 """Scoring an attempt by every scorer of its batch."""
 
+import hashlib
 import inspect
 from asyncio import timeout as time_limit
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from perdure.activities.batch.command import CommandContext, delay_cancellation, run_command
 from perdure.activities.support.resources import Resources
-from perdure.activities.support.step import retry_later
 from perdure.agent.calls.completion import Completion
-from perdure.evaluation.result import AttemptFailure, FailureKind, failure_of_code
+from perdure.evaluation.result import AttemptFailure, AttemptResult, FailureKind, failure_of_code
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.score import Outcome, Score, ScoringError, parse_score
 from perdure.evaluation.scorers.command import CommandScorer
@@ -24,9 +24,10 @@ from perdure.evaluation.scorers.scorers import AnyScorer
 from perdure.evaluation.spec import BatchSpec
 from perdure.events.content import join_text
 from perdure.events.usage import Usage
-from perdure.models.model import ContextOverflow, ModelRefused, ModelUnavailable, Request
+from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.references import BadReference, import_reference
 from perdure.secrets.masking import mask_value
+from perdure.storage.batches import BatchFolder
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import ToolFailed
 
@@ -34,23 +35,6 @@ MAX_VARIABLE_BYTES = 128 * 1024 - 64
 """Size limit of a variable's value; with its name, Linux takes 128 KiB."""
 
 T = TypeVar("T")
-
-
-class GradingReplies(Protocol):
-    """Stored replies of grading models, paid for once; `keep` returns the stored reply."""
-
-    async def read(self, scorer: str) -> bytes | None: ...
-
-    async def keep(self, scorer: str, body: bytes) -> bytes: ...
-
-
-@dataclass(frozen=True)
-class ScoringResult:
-    """The scores of all scorers or the failure of one, and the usage of grading models."""
-
-    scores: dict[str, Score] = field(default_factory=dict)
-    failure: AttemptFailure | None = None
-    usage: Usage = field(default_factory=Usage)
 
 
 class GradingFailed(Exception):
@@ -64,45 +48,41 @@ class GradingFailed(Exception):
 
 async def score_attempt(
     resources: Resources,
+    folder: BatchFolder,
     batch: BatchSpec,
     sample: Sample,
     outcome: Outcome,
-    folder: Path | None,
-    replies: GradingReplies,
-) -> ScoringResult:
-    """Score an outcome by the scorers of the batch; `folder` is the agent's workspace.
+    result: AttemptResult,
+) -> AttemptResult:
+    """Add the scores of all scorers of the batch to a result, or the failure of one.
 
-    Raises ApplicationError if a grading model must be asked again later, OSError, and what
-    `replies` raises.
+    Raises ModelUnavailable, OSError, and StoreError.
     """
-    scoring = _Scoring(resources, batch, sample, outcome, folder, replies)
-    scores: dict[str, Score] = {}
+    scoring = _Scoring(resources, folder, batch, sample, outcome, result)
+    changes: dict[str, Any] = {"scores": {}}
     for scorer in batch.scorers:
         try:
-            score = await scoring.score(scorer)
-        except ScoringError as error:
-            failure = scoring.failure_of(scorer, "scorer", "unscorable", error)
-        except GradingFailed as error:
-            failure = scoring.failure_of(scorer, error.kind, error.code, error)
-        else:
-            scores[scorer.score_name] = mask_value(score, resources.secrets.mask)
-            continue
-        return ScoringResult(failure=failure, usage=scoring.usage)
-    return ScoringResult(scores=scores, usage=scoring.usage)
+            changes["scores"][scorer.score_name] = await scoring.score(scorer)
+        except (ScoringError, GradingFailed) as error:
+            changes = {"status": "failed", "failure": _failure(scorer, error)}
+            break
+    # Results are not in the log, which masks what it records.
+    masked = mask_value(changes, resources.secrets.mask)
+    return result.model_copy(update={**masked, "grading": scoring.usage})
 
 
 @dataclass
 class _Scoring:
     resources: Resources
+    folder: BatchFolder
     batch: BatchSpec
     sample: Sample
     outcome: Outcome
-    folder: Path | None
-    replies: GradingReplies
+    result: AttemptResult
     usage: Usage = field(default_factory=Usage)
 
     async def score(self, scorer: AnyScorer) -> Score:
-        """Score by one scorer. Raises Unscorable and GradingFailed."""
+        """Score by one scorer. Raises ScoringError and GradingFailed."""
         seconds = scorer.time_limit(self.batch.agent.model)
         match scorer:
             case CommandScorer():
@@ -115,20 +95,14 @@ class _Scoring:
                 score = partial(scorer.score, self.sample, self.outcome.text)
                 return await _run_guarded(run_in_thread(score), seconds)
 
-    def failure_of(
-        self, scorer: AnyScorer, kind: FailureKind, code: str, error: Exception
-    ) -> AttemptFailure:
-        detail = self.resources.secrets.mask(f"{scorer.score_name}: {error}")
-        return AttemptFailure(kind=kind, code=code, detail=detail)
-
     async def _score_by_command(self, scorer: CommandScorer) -> Score:
-        if self.folder is None:
+        if self.outcome.workspace is None:
             raise ScoringError(
                 "the workspace is not here any more, and the command has to look at it: run the "
                 "sample again."
             )
         context = CommandContext(
-            self.folder,
+            Path(self.outcome.workspace),
             self.resources.sandbox,
             self.batch.agent.network,
             self.resources.secrets.masker,
@@ -167,41 +141,46 @@ class _Scoring:
         raise last
 
     async def _reply(self, scorer: ModelGraded, prompt: str, number: int) -> Completion:
+        """Return a model's reply, paid for once: the stored one, unless the scorers changed."""
         name = _reply_name(scorer.score_name, number)
-        body = await self.replies.read(name)
+        scorers = "".join(each.model_dump_json() for each in self.batch.scorers)
+        digest = hashlib.sha256(scorers.encode()).hexdigest()[:8]
+        key = (self.sample.id, self.result.epoch, self.result.number, f"{name}.{digest}")
+        body = await self.folder.read_grading(*key)
         if body is None:
-            answer = mask_value(
-                await self._ask_model(scorer, prompt, number), self.resources.secrets.mask
-            )
-            encoded = answer.model_dump_json(exclude_none=True).encode()
-            body = await delay_cancellation(self.replies.keep(name, encoded))
+            answer = await self._ask_model(scorer, prompt, number, name)
+            # Masked as text: as JSON, a secret such as a number would be cut out of its syntax.
+            masked = mask_value(answer, self.resources.secrets.mask)
+            encoded = masked.model_dump_json(exclude_none=True).encode()
+            body = await delay_cancellation(self.folder.record_grading(*key, encoded))
         try:
             return Completion.model_validate_json(body)
         except ValidationError as error:
             raise ScoringError(f"what is kept as {name!r} is no reply of a model.") from error
 
-    async def _ask_model(self, scorer: ModelGraded, prompt: str, number: int) -> Completion:
-        model = scorer.model or self.batch.agent.model
-        conversation = self.outcome.conversation_id
+    async def _ask_model(
+        self, scorer: ModelGraded, prompt: str, number: int, name: str
+    ) -> Completion:
         request = Request(
-            model,
+            scorer.model or self.batch.agent.model,
             [{"role": "user", "content": prompt}],
             purpose="grade",
             number=number,
-            key=f"{conversation}/{_reply_name(scorer.score_name, number)}"
-            if conversation
-            else None,
+            key=f"{self.result.conversation_id}/{name}",
         )
         try:
             return await self.resources.model.complete(request, lambda _: None)
-        except ModelUnavailable as error:
-            raise retry_later(error) from error
         except (ModelRefused, ContextOverflow) as error:
-            raise GradingFailed(_failure_kind(error.code), error.code, str(error)) from error
+            failure = failure_of_code(error.code)
+            # Who must act is never the agent, which asked nothing.
+            kind: FailureKind = "scorer"
+            if failure is not None and failure.kind != "agent":
+                kind = failure.kind
+            raise GradingFailed(kind, error.code, str(error)) from error
 
 
 async def _run_guarded(work: Awaitable[T], seconds: float) -> T:
-    """Await code that may be anybody's. Raises Unscorable for any error in it."""
+    """Await code that may be anybody's. Raises ScoringError for any error in it."""
     try:
         async with time_limit(seconds) as limit:
             return await work
@@ -214,7 +193,7 @@ async def _run_guarded(work: Awaitable[T], seconds: float) -> T:
 
 
 def _command_variables(sample: Sample) -> dict[str, str]:
-    """Return a command's variables. Raises Unscorable if the target cannot be one."""
+    """Return a command's variables. Raises ScoringError if the target cannot be one."""
     target = sample.target[0] if sample.target else ""
     if "\0" in target or len(target.encode()) > MAX_VARIABLE_BYTES:
         raise ScoringError(
@@ -230,7 +209,8 @@ def _reply_name(scorer: str, number: int) -> str:
     return f"{name}~{number}" if number else name
 
 
-def _failure_kind(code: str) -> FailureKind:
-    """Return who must act if the grading model refused, which is never the agent."""
-    failure = failure_of_code(code)
-    return "scorer" if failure is None or failure.kind == "agent" else failure.kind
+def _failure(scorer: AnyScorer, error: ScoringError | GradingFailed) -> AttemptFailure:
+    detail = f"{scorer.score_name}: {error}"
+    if isinstance(error, GradingFailed):
+        return AttemptFailure(kind=error.kind, code=error.code, detail=detail)
+    return AttemptFailure(kind="scorer", code="unscorable", detail=detail)

@@ -1,17 +1,15 @@
 """Setting up the workspace of a sample before its agent sees it."""
 
-import errno
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
+from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENAMETOOLONG, ENOTDIR
 from pathlib import Path, PurePosixPath
 
 from perdure.activities.batch.command import CommandContext, CommandResult, run_command
 from perdure.evaluation.sample import File, Sample, SourceFile
 from perdure.sandbox.openat2 import open_beneath
 from perdure.sandbox.safe_path import SafePath
-from perdure.sandbox.sandbox import Sandbox
 from perdure.storage.snapshots.folders import make_writable, remove_tree, to_thread_shielded
 
 MAX_RECORDED_CHARS = 4_000
@@ -20,14 +18,7 @@ MAX_RECORDED_CHARS = 4_000
 MAX_ERROR_CHARS = 2_000
 """Length limit of the output in an error."""
 
-UNUSABLE_NAME_ERRNOS = (
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
-)
+UNUSABLE_NAME_ERRNOS = (ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG, EINVAL)
 """Errors that only another file name mends."""
 
 SHEBANG = b"#!"
@@ -40,34 +31,26 @@ class SetUpFailed(Exception):
 
 
 async def set_up(
-    sample: Sample,
-    folder: Path,
-    sandbox: Sandbox,
-    report: Callable[[str], None],
-    *,
-    network: bool,
-    timeout: float = 600.0,  # noqa: ASYNC109 - the command's, which is ended by then
+    sample: Sample, context: CommandContext, report: Callable[[str], None], seconds: float
 ) -> str:
     """Replace the content of the folder by the sample's files, and run its setup command.
 
-    Returns the end of the output; `report` gets it meanwhile. `timeout` is in seconds. Raises
-    SetUpFailed; and ToolFailed, Unusable and OSError if the machine is at fault.
+    Returns the end of the output; `report` gets it meanwhile. The command is ended after `seconds`.
+    Raises SetUpFailed; and ToolFailed, SandboxUnusable and OSError if the machine is at fault.
     """
-    await to_thread_shielded(_write_files, folder, sample)
-    await to_thread_shielded(sandbox.prepare, folder)
+    await to_thread_shielded(_write_files, context.folder, sample)
+    await to_thread_shielded(context.sandbox.prepare, context.folder)
     if not sample.setup or not sample.setup.strip():
         return ""
-    result = await run_command(
-        sample.setup, CommandContext(folder, sandbox, network), timeout, report
-    )
+    result = await run_command(sample.setup, context, seconds, report)
     if result.exit_code != 0:
-        raise SetUpFailed(_explain_failure(sample, result, timeout))
+        raise SetUpFailed(_explain_failure(sample, result, seconds))
     return result.output[-MAX_RECORDED_CHARS:]
 
 
-def _explain_failure(sample: Sample, result: CommandResult, timeout: float) -> str:
+def _explain_failure(sample: Sample, result: CommandResult, seconds: float) -> str:
     if result.exit_code is None:
-        reason = f"took over {timeout:g} seconds"
+        reason = f"took over {seconds:g} seconds"
     elif result.exit_code < 0:
         reason = f"was ended by signal {-result.exit_code}"
     else:
@@ -80,7 +63,8 @@ def _explain_failure(sample: Sample, result: CommandResult, timeout: float) -> s
 def _write_files(folder: Path, sample: Sample) -> None:
     root = folder.resolve(strict=True)
     _empty_folder(root)
-    for name, body in _file_bodies(sample.files).items():
+    bodies = {name: _file_body(file) for name, file in sample.files.items()}
+    for name, body in bodies.items():
         try:
             _write_file(root, PurePosixPath(name), body)
         except OSError as error:
@@ -90,10 +74,6 @@ def _write_files(folder: Path, sample: Sample) -> None:
                 f"The file {name!r} of the sample {sample.id!r} cannot be written "
                 f"({os.strerror(error.errno)}): give it another name in the dataset."
             ) from error
-
-
-def _file_bodies(files: Mapping[str, File]) -> dict[str, bytes]:
-    return {name: _file_body(file) for name, file in files.items()}
 
 
 def _file_body(file: File) -> bytes:
@@ -144,10 +124,6 @@ def _mounts_in(root: Path) -> set[Path]:
         lines = MOUNTINFO.read_bytes().splitlines()
     except FileNotFoundError:  # no Linux
         return set()
-    names = (re.sub(rb"\\([0-7]{3})", _unescape_octal, line.split(b" ")[4]) for line in lines)
-    mounts = {Path(os.fsdecode(name)) for name in names}
+    names = (line.split(b" ")[4].decode("unicode_escape") for line in lines)  # \040 is a blank
+    mounts = {Path(os.fsdecode(name.encode("latin-1"))) for name in names}
     return {path for path in mounts if path.is_relative_to(root) and path != root}
-
-
-def _unescape_octal(octal: re.Match[bytes]) -> bytes:
-    return bytes([int(octal[1], 8)])

@@ -1,23 +1,8 @@
-"""Translation of inbox items into events."""
+"""Building the events of steps, which for an inbox item follow from the item."""
 
-from perdure.agent.loop.inbox import (
-    AgentWarning,
-    Approval,
-    CloseRequest,
-    CondenseRequest,
-    ConfirmationRequest,
-    InboxItem,
-    InterruptRequest,
-    PauseRequest,
-    RefusedInput,
-    Rejection,
-    ResumeRequest,
-    SpecChange,
-    StateNote,
-    StuckFinding,
-    TurnFailure,
-    UserMessage,
-)
+from typing import Any
+
+from perdure.agent.loop import inbox
 from perdure.agent.spec import Agent
 from perdure.events.base import Source
 from perdure.events.condensation import CondensationRequest
@@ -34,71 +19,66 @@ from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, UserRejectObservation
 
 
-def to_event(item: InboxItem, at: str, spec: Agent) -> Event:
-    """Translate an item into its event; `spec` is in force. See `rejection` for `Rejected`."""
+def to_event(item: inbox.InboxItem, at: str, spec: Agent) -> Event:
+    """Translate an item into its event; `spec` is in force."""
     match item:
-        case UserMessage():
+        case inbox.UserMessage():
             return _message_event(item, at)
-        case PauseRequest():
+        case inbox.PauseRequest():
             return PauseEvent(timestamp=at)
-        case InterruptRequest():
+        case inbox.InterruptRequest():
             return InterruptEvent(timestamp=at)
-        case ResumeRequest():
+        case inbox.ResumeRequest():
             return state_update(at, "status", "resumed", "user")
-        case CloseRequest():
+        case inbox.CloseRequest():
             return state_update(at, "status", "closed", "user")
-        case CondenseRequest():
+        case inbox.CondenseRequest():
             return CondensationRequest(timestamp=at, source="user")
-        case Approval():
+        case inbox.Approval():
             return state_update(at, "confirmed", list(item.actions), "user")
-        case ConfirmationRequest():
+        case inbox.ConfirmationRequest():
             return state_update(at, "status", "waiting_for_confirmation")
-        case SpecChange():
+        case inbox.SpecChange():
             changed = spec.model_dump(mode="json", exclude_none=True) | item.changes
             return state_update(at, "spec", changed, "user")
-        case StateNote():
+        case inbox.StateNote():
             return state_update(at, item.key, item.value, "user")
-        case TurnFailure():
-            return ConversationErrorEvent(timestamp=at, code=item.code, detail=item.detail)
-        case RefusedInput():
+        case inbox.TurnFailure():
+            return error_event(at, item.code, item.detail)
+        case inbox.RefusedInput():
             return state_update(at, "refused", item.detail)
-        case AgentWarning():
-            return _nudge_event(item, at)
-        case StuckFinding():
-            fields = item.model_dump(exclude={"kind"})
-            return StuckEvent(timestamp=at, **fields)
-        case Rejection():
+        case inbox.AgentWarning():
+            warning = inbox.UserMessage(text=item.text, sender=item.topic)
+            return _message_event(warning, at, "environment")
+        case inbox.StuckFinding():
+            return StuckEvent(timestamp=at, **item.model_dump(exclude={"kind"}))
+        case inbox.Rejection():
             raise AssertionError("a rejection answers actions, each with an event of its own")
 
 
 def rejection(action: ActionEvent, reason: str, at: str) -> UserRejectObservation:
-    return UserRejectObservation(
-        timestamp=at,
-        action_id=action.id,
-        tool_name=action.tool_name,
-        tool_call_id=action.tool_call_id,
-        rejection_reason=reason,
-    )
+    return UserRejectObservation(**answer_fields(action, at), rejection_reason=reason)
 
 
-def _message_event(item: UserMessage, at: str) -> MessageEvent:
+def answer_fields(action: ActionEvent, at: str) -> dict[str, Any]:
+    """Return the fields of the event that answers an action."""
+    return {
+        "timestamp": at,
+        "action_id": action.id,
+        "tool_name": action.tool_name,
+        "tool_call_id": action.tool_call_id,
+    }
+
+
+def _message_event(item: inbox.UserMessage, at: str, source: Source = "user") -> MessageEvent:
     texts = (TextContent(text=item.text),) if item.text else ()
     images = (ImageContent(image_urls=item.images),) if item.images else ()
     return MessageEvent(
         timestamp=at,
-        source="user",
+        source=source,
         llm_message=Message(role="user", content=(*texts, *images)),
         message_id=item.message_id,
         sender=item.sender,
-    )
-
-
-def _nudge_event(item: AgentWarning, at: str) -> MessageEvent:
-    return MessageEvent(
-        timestamp=at,
-        source="environment",
-        llm_message=Message(role="user", content=(TextContent(text=item.text),)),
-        sender=item.topic,
     )
 
 
@@ -106,3 +86,7 @@ def state_update(
     at: str, key: str, value: object, source: Source = "environment"
 ) -> ConversationStateUpdateEvent:
     return ConversationStateUpdateEvent(timestamp=at, source=source, key=key, value=value)
+
+
+def error_event(at: str, code: str, detail: str) -> ConversationErrorEvent:
+    return ConversationErrorEvent(timestamp=at, code=code, detail=detail)

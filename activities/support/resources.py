@@ -1,22 +1,23 @@
 """The resources that activities share on a worker: store, models, sandbox, caches."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from temporalio.exceptions import ApplicationError
-
-from perdure.activities.support.batch_cache import BatchCache
 from perdure.activities.support.model_queues import RateLimitedQueues
+from perdure.activities.support.step import StepProgress, final_failure, heartbeating
 from perdure.activities.support.transcript_cache import TranscriptCache
+from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.steps import Task
 from perdure.agent.spec import Agent
-from perdure.events.content import ToolDefinition
+from perdure.evaluation.sample import Sample
+from perdure.evaluation.spec import BatchSpec
+from perdure.events.base import EventBase
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.messages import SystemPromptEvent
-from perdure.events.tools import ActionEvent
 from perdure.models.model import Model
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masking import MaskedLog
@@ -30,11 +31,17 @@ from perdure.tools.catalog import DuplicateTool, load_tools
 from perdure.tools.mcp.servers import McpSessions
 from perdure.tools.tool import Tool
 
+AnEvent = TypeVar("AnEvent", bound=EventBase)
+
 CACHE_BYTES = 32 * 1024 * 1024
 """Size of the cache of parsed events, and of the cache of transcripts."""
 
 MAX_SNAPSHOT_ENTRIES = 30_000
 """Files, links and folders of recent snapshots in memory: about 18 MB."""
+
+
+MAX_CACHED_BATCHES = 16
+"""Batches whose samples are in memory."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +64,13 @@ class Resources:
     sandbox: Sandbox = UNCONFINED
     save_llm_messages: bool = True
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
-    batches: BatchCache = field(default_factory=BatchCache)
 
-    def log(self, task: Task[Any]) -> EventLog:
-        """Return the log of a task. Raises ApplicationError if an id is invalid."""
-        return self.log_of(task.user_id, task.conversation_id)
-
-    def log_of(self, user_id: str, conversation_id: str) -> EventLog:
+    def log(self, user_id: str, conversation_id: str) -> EventLog:
         """Return the log of a conversation. Raises ApplicationError if an id is invalid."""
         try:
-            key = (user_id, conversation_id, self.entries)
-            return MaskedLog(self.store, *key, self.secrets)
+            return MaskedLog(self.store, user_id, conversation_id, self.entries, self.secrets)
         except ValueError as error:
-            raise ApplicationError(str(error), type="BadId", non_retryable=True) from error
+            raise final_failure("BadId", str(error)) from error
 
     def evict(self, log: EventLog, before: int) -> None:
         """Evict a conversation that has ended, up to slot `before`."""
@@ -79,7 +80,19 @@ class Resources:
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
         """Return a batch's folder. Raises ApplicationError if its name is invalid."""
-        return self.batches.folder(self.store, user_id, name)
+        try:
+            return self._open_batch(user_id, name)
+        except ValueError as error:
+            raise final_failure("BadId", str(error)) from error
+
+    async def load_sample(self, user_id: str, attempt: Attempt) -> Sample:
+        folder = self.batch(user_id, attempt.batch)
+        return await folder.read_sample(attempt.sample_set, attempt.chunk, attempt.line)
+
+    @cached_property
+    def _open_batch(self) -> Callable[[str, str], BatchFolder]:
+        """The batches used last, each of which keeps samples in memory."""
+        return lru_cache(MAX_CACHED_BATCHES)(partial(BatchFolder, self.store))
 
     async def tools(self, spec: Agent, conversation_id: str) -> list[Tool]:
         """Return an agent's tools, with those that its servers offer now. Raises CatalogError."""
@@ -102,29 +115,11 @@ class Resources:
         own = cached_tools(spec.tools)
         if not spec.mcp:
             return own
-        workspace = self.workspace(spec, conversation_id)
-        others = (tool for tool in prompt.tools if tool.name not in own)
-        return {
-            **own,
-            **{
-                tool.name: self.mcp.make_tool(conversation_id, spec.mcp, workspace, tool)
-                for tool in others
-            },
-        }
-
-    async def relist_tools(
-        self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
-    ) -> tuple[ToolDefinition, ...] | None:
-        """List the tools again; return None if they are those of the prompt.
-
-        Raises CatalogError.
-        """
-        own = cached_tools(spec.tools)
-        own_tools = tuple(tool for tool in prompt.tools if tool.name in own)
-        others = [tool for tool in prompt.tools if tool.name not in own]
-        workspace = self.workspace(spec, conversation_id)
-        server_tools = await self.mcp.find_changes(conversation_id, spec.mcp, workspace, others)
-        return None if server_tools is None else (*own_tools, *server_tools)
+        make = partial(
+            self.mcp.make_tool, conversation_id, spec.mcp, self.workspace(spec, conversation_id)
+        )
+        others = {tool.name: make(tool) for tool in prompt.tools if tool.name not in own}
+        return {**own, **others}
 
     def workspace(self, spec: Agent, conversation_id: str) -> Path:
         """Return the working directory of a conversation, created if need be."""
@@ -135,28 +130,41 @@ class Resources:
         return folder
 
 
-async def load_action(log: EventLog, seq: int) -> ActionEvent:
+@dataclass
+class Activities:
+    """Activities, and the resources of their worker."""
+
+    resources: Resources
+
+    @asynccontextmanager
+    async def begin(self, task: Task[Any]) -> AsyncIterator[tuple[EventLog, StepProgress]]:
+        """Heartbeat while the body runs; yield the log and the progress of its step."""
+        async with heartbeating(self.resources.secrets) as progress:
+            yield self.resources.log(task.user_id, task.conversation_id), progress
+
+
+async def load_event(log: EventLog, seq: int, kind: type[AnEvent]) -> AnEvent:
     event = (await log.get(seq)).event
-    assert isinstance(event, ActionEvent), f"slot {seq} holds no action"
+    assert isinstance(event, kind), f"slot {seq} holds no {kind.__name__}"
     return event
-
-
-async def load_prompt(log: EventLog, seq: int) -> SystemPromptEvent:
-    event = (await log.get(seq)).event
-    assert isinstance(event, SystemPromptEvent), f"slot {seq} holds no prompt"
-    return event
-
-
-def read_only_tools(prompt: SystemPromptEvent) -> tuple[str, ...]:
-    """Return the names of the tools that change nothing."""
-    return tuple(tool.name for tool in prompt.tools if tool.annotations.readOnlyHint)
 
 
 async def load_spec(log: EventLog, seq: int) -> Agent:
     """Load the spec that the event in slot `seq` put in force."""
-    event = (await log.get(seq)).event
-    assert isinstance(event, ConversationStateUpdateEvent), f"slot {seq} holds no spec"
+    event = await load_event(log, seq, ConversationStateUpdateEvent)
     return Agent.model_validate(event.value)
+
+
+async def load_batch(folder: BatchFolder) -> BatchSpec:
+    """Load a batch as it is now. Raises ApplicationError if there is none."""
+    record = await folder.load()
+    if record is None:
+        sentence = (
+            f"There is no batch {folder.name!r} in the store of this worker: start it with "
+            "`perdure batch run`, with the same store and user as the worker."
+        )
+        raise final_failure("BatchNotFound", sentence)
+    return record.spec
 
 
 @lru_cache(maxsize=256)

@@ -16,29 +16,21 @@ from perdure.events.projection import summarize
 from perdure.events.summary import EventSummary
 from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
-from perdure.storage.errors import (
-    Altered,
-    Damaged,
-    Fenced,
-    Missing,
-    StoreError,
-    Superseded,
-    explain_read_only,
-)
+from perdure.storage.errors import Altered, Damaged, Fenced, Missing, Superseded, explain_read_only
 from perdure.temporal.names import conversation_id_of
 from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 
 MAX_HEARTBEAT_CHARS = 2000
 """Length limit of the text in a heartbeat; its end is kept."""
 
-NO_SECRETS = Secrets()
-"""The secrets of steps whose text nobody watches."""
-
 T = TypeVar("T")
 
 
 class StepProgress:
-    """The text of a running step for its watchers; `changed_at` is when it last grew."""
+    """The text of a running step for its watchers; `changed_at` is when it last grew.
+
+    It is masked here, as its readers cut it, and nobody would recognise a part of a secret.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self.started_at = self.changed_at = now()
@@ -71,8 +63,8 @@ class StepProgress:
 
 
 @contextlib.asynccontextmanager
-async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgress]:
-    """Heartbeat while the body runs; turn errors that no retry can mend into final failures."""
+async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
+    """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
     beating = asyncio.create_task(_beat(progress))
     try:
@@ -81,8 +73,8 @@ async def heartbeating(secrets: Secrets = NO_SECRETS) -> AsyncIterator[StepProgr
         raise _read_only_failure(error) from error
     except (Fenced, Superseded, Altered) as error:
         raise non_retryable(error) from error
-    except StoreError as error:
-        raise ApplicationError(str(error), type=type(error).__name__) from error
+    except ModelUnavailable as error:
+        raise _retry_later(error) from error
     finally:
         beating.cancel()
 
@@ -127,17 +119,21 @@ async def ignore_cancellation(work: Coroutine[Any, Any, T]) -> T:
 
 def non_retryable(error: Exception) -> ApplicationError:
     """Build the failure of a step that must not be retried."""
-    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+    return final_failure(type(error).__name__, str(error))
+
+
+def final_failure(kind: str, sentence: str) -> ApplicationError:
+    """Build the failure of a step that must not be retried, for a reason of our own."""
+    return ApplicationError(sentence, type=kind, non_retryable=True)
 
 
 def _read_only_failure(error: Damaged | Missing) -> ApplicationError:
     """Build the failure of a step that met a damaged or missing slot."""
     conversation = conversation_id_of(activity.info().workflow_id or "")
-    text = explain_read_only(conversation, error)
-    return ApplicationError(text, type=type(error).__name__, non_retryable=True)
+    return final_failure(type(error).__name__, explain_read_only(conversation, error))
 
 
-def retry_later(error: ModelUnavailable) -> ApplicationError:
+def _retry_later(error: ModelUnavailable) -> ApplicationError:
     """Build a failure that Temporal retries, after the provider's delay if it names one."""
     delay = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
     return ApplicationError(str(error), error.code, type="ModelUnavailable", next_retry_delay=delay)

@@ -47,17 +47,14 @@ class TranscriptCache:
         cached.read = upto
         cached.size += sum(map(memory_size, entries))
         self._cached[log.conversation_id] = cached
-        self._shrink()
+        size = sum(each.size for each in self._cached.values())
+        while size > self.limit and len(self._cached) > 1:
+            size -= self._cached.popitem(last=False)[1].size
         return cached.transcript
 
     def evict(self, conversation_id: str) -> None:
         """Evict a conversation whose next step is far off."""
         self._cached.pop(conversation_id, None)
-
-    def _shrink(self) -> None:
-        size = sum(cached.size for cached in self._cached.values())
-        while size > self.limit and len(self._cached) > 1:
-            size -= self._cached.popitem(last=False)[1].size
 
 
 async def read_unforgotten(

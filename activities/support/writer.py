@@ -1,10 +1,12 @@
 """Writing the events of a step: all at once, or one after another under names of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from perdure.activities.support.step import is_retry, origin
+from perdure.activities.support.step import is_retry, origin, summarize_all
+from perdure.agent.calls.completion import Completion
 from perdure.events.entry import Entry
 from perdure.events.event import Event
+from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, Superseded
 from perdure.storage.log.event_log import EventLog
@@ -15,21 +17,29 @@ MAX_ADOPTED_ENTRIES = 64
 
 async def append_exclusive(
     log: EventLog, events: Sequence[Event], base: int, part: str = "", usage: Usage | None = None
-) -> list[Entry]:
-    """Append events that follow only from the log before `base`.
+) -> list[EventSummary]:
+    """Append events that follow only from the log before `base`; return their summaries.
 
-    If a late step of this run came first, return its entries instead: the workflow folds them, and
+    If a late step of this run came first, return its events instead: the workflow folds them, and
     decides again. Raises Fenced if another run has written there.
     """
     mine = origin(part)
     try:
-        return await log.append(events, base=base, origin=mine, usage=usage)
+        entries = await log.append(events, base=base, origin=mine, usage=usage)
     except Superseded:
         entries = await log.read(base, MAX_ADOPTED_ENTRIES)
         for entry in entries:
             if entry.origin.run != mine.run:
                 raise Fenced(f"slot {entry.seq}", entry.origin.run) from None
-        return entries
+    return summarize_all(entries)
+
+
+async def request_once(
+    log: EventLog, seq: int, request: Callable[[], Awaitable[Completion]], part: str = ""
+) -> Completion:
+    """Return a model's response for this slot, requested once however often a step is retried."""
+    recorded = await log.read_response(seq) if is_retry() else None
+    return recorded or await log.record_response(seq, await request(), origin(part))
 
 
 class Writer:
@@ -49,8 +59,8 @@ class Writer:
         written = await self.log.append([event], base=base, origin=origin(part), shared=True)
         self._entries += written
 
-    async def entries(self) -> list[Entry]:
-        """Return the entries of this step, further ones of an earlier attempt included.
+    async def summaries(self) -> list[EventSummary]:
+        """Summarize the events of this step, further ones of an earlier attempt included.
 
         Without these, the workflow would go on from a slot before them, and repeat steps.
         """
@@ -63,4 +73,4 @@ class Writer:
             if entry.origin.activity.partition(" ")[0] != mine.activity:
                 break
             self._entries.append(entry)
-        return self._entries
+        return summarize_all(self._entries)

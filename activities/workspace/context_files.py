@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from perdure.agent.knowledge.recall import MAX_PART_BYTES, InstructionFile, WorkspaceFacts
+from perdure.sandbox.openat2 import open_beneath
 from perdure.tools.workspace import printable
 
 MAX_LISTED_ENTRIES = 40
@@ -27,10 +28,10 @@ def read_inside(root: Path, path: Path, limit: int, *, tail: bool = False) -> by
     Symlinks are followed only within `root`, even if somebody replaces a directory on the way
     meanwhile. Raises OSError.
     """
-    real = path.resolve(strict=True)
-    if not real.is_relative_to(root.resolve()):
+    root, real = root.resolve(), path.resolve(strict=True)
+    if not real.is_relative_to(root):
         raise UnreadableFile("it leads out of the workspace")
-    file = open_inside(root.resolve(), real)
+    file = open_beneath(root, real, os.O_RDONLY | os.O_NONBLOCK)  # a pipe does not wait
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
@@ -38,22 +39,6 @@ def read_inside(root: Path, path: Path, limit: int, *, tail: bool = False) -> by
         return os.pread(file, limit, max(0, status.st_size - limit) if tail else 0)
     finally:
         os.close(file)
-
-
-def open_inside(root: Path, real: Path) -> int:
-    """Open `real` name by name from `root`, following no symlink; return the descriptor.
-
-    Opening a pipe does not wait for its other end. Raises OSError.
-    """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    here = os.open(root, flags | os.O_DIRECTORY)
-    for name in real.relative_to(root).parts:
-        try:
-            there = os.open(name, flags, dir_fd=here)
-        finally:
-            os.close(here)
-        here = there
-    return here
 
 
 def read_instructions(root: Path, folder: Path, names: Sequence[str]) -> list[InstructionFile]:
@@ -81,7 +66,11 @@ def collect_facts(workspace: Path, day: str) -> WorkspaceFacts | None:
         return None
     if not entries:
         return None
-    names = [_display_name(entry) for entry in entries if not entry.name.startswith(".")]
+    names = [
+        printable(entry.name) + "/" * entry.is_dir(follow_symlinks=False)
+        for entry in entries
+        if not entry.name.startswith(".")
+    ]
     return WorkspaceFacts(
         directory=printable(workspace),
         system=f"{platform.system()} {platform.machine()}",
@@ -90,10 +79,6 @@ def collect_facts(workspace: Path, day: str) -> WorkspaceFacts | None:
         more_entries=max(0, len(names) - MAX_LISTED_ENTRIES),
         git=_git_summary(workspace),
     )
-
-
-def _display_name(entry: "os.DirEntry[str]") -> str:
-    return printable(entry.name) + ("/" if entry.is_dir(follow_symlinks=False) else "")
 
 
 def _git_summary(workspace: Path) -> str | None:

@@ -2,11 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
+from perdure.activities.support.resources import Resources
 from perdure.activities.support.step import now
+from perdure.activities.support.writer import Writer
 from perdure.activities.workspace.context_files import collect_facts, read_instructions
 from perdure.activities.workspace.skill_files import find_skills
 from perdure.agent.knowledge.recall import RecalledContext, recall_skills, recall_workspace
@@ -20,6 +23,27 @@ MAX_QUERY_CHARS = 1000
 FILE_PREFIX = "file:"
 
 
+async def record_recall(
+    resources: Resources,
+    writer: Writer,
+    part: str,
+    text: str,
+    spec: Agent,
+    shown_skills: Sequence[str] | None,
+) -> tuple[str, ...]:
+    """Record under the name `part` what a user's message recalls; return the skills shown by now.
+
+    `shown_skills` is None before the first message.
+    """
+    workspace = resources.workspace(spec, writer.log.conversation_id)
+    shown = tuple(shown_skills or ())
+    recalled = await recall_for_message(shown_skills is None, text, spec, workspace, shown)
+    if recalled is None:
+        return shown
+    await writer.write(part, recalled)
+    return (*shown, *recalled.skills)
+
+
 async def recall_for_message(
     first: bool, text: str, spec: Agent, workspace: Path, activated: Collection[str]
 ) -> RecallEvent | None:
@@ -27,20 +51,10 @@ async def recall_for_message(
 
     `activated` names the skills of earlier recalls. Unreadable files are left out.
     """
-    at = now()
-    if first:
-        recalled = await asyncio.to_thread(_first_recall, text, spec.skills, workspace, at[:10])
-    else:
-        recalled = await asyncio.to_thread(_later_recall, text, spec.skills, workspace, activated)
-    if not recalled.content:
-        return None
-    return RecallEvent(
-        timestamp=at,
-        recall_type="WORKSPACE_CONTEXT" if first else "KNOWLEDGE",
-        query=text[:MAX_QUERY_CHARS],
-        skills=recalled.skills,
-        content=recalled.content,
+    recalled = await asyncio.to_thread(
+        _recall_triggered, first, text, spec.skills, workspace, activated
     )
+    return _recall_event("WORKSPACE_CONTEXT" if first else "KNOWLEDGE", text, recalled)
 
 
 async def recall_for_files(
@@ -53,34 +67,34 @@ async def recall_for_files(
     recalled, triggers = await asyncio.to_thread(
         _recall_touched, files, spec.skills, workspace, activated
     )
+    return _recall_event("KNOWLEDGE", ", ".join(triggers), recalled)
+
+
+def _recall_event(
+    kind: Literal["WORKSPACE_CONTEXT", "KNOWLEDGE"], query: str, recalled: RecalledContext
+) -> RecallEvent | None:
     if not recalled.content:
         return None
     return RecallEvent(
         timestamp=now(),
-        recall_type="KNOWLEDGE",
-        query=", ".join(triggers)[:MAX_QUERY_CHARS],
+        recall_type=kind,
+        query=query[:MAX_QUERY_CHARS],
         skills=recalled.skills,
         content=recalled.content,
     )
 
 
-def _first_recall(text: str, settings: Skills, workspace: Path, day: str) -> RecalledContext:
+def _recall_triggered(
+    first: bool, text: str, settings: Skills, workspace: Path, activated: Collection[str]
+) -> RecalledContext:
     workspace = workspace.resolve()
     skills, problems = find_skills(settings, workspace)
-    return recall_workspace(
-        collect_facts(workspace, day),
-        read_instructions(workspace, workspace, settings.instructions),
-        skills,
-        skills_for_message(text, skills, ()),
-        problems,
-    )
-
-
-def _later_recall(
-    text: str, settings: Skills, workspace: Path, activated: Collection[str]
-) -> RecalledContext:
-    skills, _ = find_skills(settings, workspace.resolve())
-    return recall_skills(skills_for_message(text, skills, activated))
+    triggered = skills_for_message(text, skills, activated)
+    if not first:
+        return recall_skills(triggered)
+    facts = collect_facts(workspace, now()[:10])
+    instructions = read_instructions(workspace, workspace, settings.instructions)
+    return recall_workspace(facts, instructions, skills, triggered, problems)
 
 
 def _recall_touched(

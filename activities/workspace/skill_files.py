@@ -31,7 +31,7 @@ MAX_SKILL_BYTES = 64 * 1024
 
 MAX_SKILLS = 200
 MAX_FOLDER_ENTRIES = 5_000
-"""Most entries that are seen_count at in one folder and the folders in it."""
+"""Most entries that are looked at in one folder and the folders in it."""
 
 MAX_FOLDER_DEPTH = 4
 PARSED_CACHE_SIZE = 512
@@ -58,7 +58,8 @@ def find_skills(settings: Skills, workspace: Path) -> tuple[list[Skill], list[st
             try:
                 skill = _load_skill(path, folder, workspace, agent_skill)
             except (OSError, RuntimeError, ValueError) as error:
-                problems.append(f"{_display_path(path, workspace)}: {_reason(error)}")
+                reason = getattr(error, "strerror", None) or error
+                problems.append(f"{_display_path(path, workspace)}: {reason}")
             else:
                 skills.setdefault(skill.name, skill)
     return list(skills.values()), problems
@@ -154,9 +155,3 @@ def _decode(raw: bytes) -> str:
 def _display_path(path: Path, workspace: Path) -> str:
     inside = path.is_relative_to(workspace)
     return printable(path.relative_to(workspace).as_posix() if inside else path)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -64,11 +64,11 @@ async def record_with_files(
     log: EventLog,
     spec: Agent,
     slot: int | None,
-    append: Callable[[Files | None], Awaitable[list[Entry]]],
+    append: Callable[..., Awaitable[list[Entry]]],
     *,
     changed: bool,
 ) -> list[Entry]:
-    """Append an answer together with the snapshot of its files, if they changed.
+    """`append` an event together with the snapshot of its files, if they changed.
 
     The files are in the store before the answer is in the log. Concurrent answers wait for each
     other, so that later slots have later files. `slot` has the last snapshot; `changed` says
@@ -76,39 +76,35 @@ async def record_with_files(
     takes the files along. Raises what `append` raises, and StoreUnavailable.
     """
     if not keeps_files(resources, spec) or (slot is None and not changed):
-        return await append(None)
+        return await append()
     folder = resources.workspace(spec, log.conversation_id)
-    async with AsyncExitStack() as stack:
-        try:
-            descriptor = await stack.enter_async_context(_lock_folder(folder))
-        except WorkspaceBusy as error:
-            logger.warning("%s", error)
-            return await append(None)
-        newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
-        before = (await log.get(newest)).files if newest != NO_SLOT else None
-        files = await _snapshot_files(resources, log, folder, before, changed)
-        entries = await append(None if files == before else files)
-        if entries[-1].files == files:
-            _write_slot(descriptor, entries[-1].seq)
-        return entries
+    try:
+        async with _lock_folder(folder) as descriptor:
+            newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)
+            before = (await log.get(newest)).files if newest != NO_SLOT else None
+            files = await _snapshot_files(resources, log, folder, before, changed)
+            entries = await append(files=None if files == before else files)
+            if entries[-1].files == files:
+                _write_slot(descriptor, entries[-1].seq)
+            return entries
+    except WorkspaceBusy as error:
+        logger.warning("%s", error)
+        return await append()
 
 
 async def _snapshot_files(
     resources: Resources, log: EventLog, folder: Path, before: Files | None, changed: bool
 ) -> Files:
     assert resources.home is not None, "files without a home are not kept"
-    files = (
-        before.model_copy(update={"home": resources.home}) if before else Files(home=resources.home)
-    )
+    files = (before or Files(home="")).model_copy(update={"home": resources.home})
     if not changed:
         return files
-    prefix = conversation_prefix(log.user_id, log.conversation_id)
-    last = files.snapshot
+    prefix, last = conversation_prefix(log.user_id, log.conversation_id), files.snapshot
     try:
         options = (resources.snapshots, resources.secrets.names_in)
         key = await take(resources.store, prefix, folder, last, *options) or last
     except (Altered, Unrestorable, TooLarge, StoreRefused, OSError) as error:
-        fault = resources.secrets.mask(str(error))
+        fault = resources.secrets.mask(str(error))  # the log masks events, and not their files
         logger.warning("the files of %s are not kept: %s", log.conversation_id, fault)
         return files.model_copy(update={"fault": fault})
     if key == last:

@@ -20,20 +20,6 @@ BatchMode: TypeAlias = Literal["missing", "failed", "rescore"]
 """Run samples without a result, also failed ones, or score existing attempts again."""
 
 
-class PlannedAttempt(Frozen):
-    """An attempt to be made. `sample` is the sample's id; `counted` is the attempt that counts for
-    its epoch so far, if there is one."""
-
-    sample: str
-    chunk: int
-    line: int
-    setup: bool = False
-    turns: int = 0
-    epoch: int = 0
-    number: int = 0
-    counted: AttemptSummary | None = None
-
-
 class SamplePosition(Frozen):
     """A position in a set of samples."""
 
@@ -83,9 +69,9 @@ class BatchStart(Frozen):
     part: int | None = None
     """The index of this shard."""
     place: SamplePosition | None = None
-    again: tuple[PlannedAttempt, ...] = ()
+    again: tuple[Attempt, ...] = ()
     """Attempts to be made again."""
-    running: dict[str, PlannedAttempt] = Field(default_factory=dict)
+    running: dict[str, Attempt] = Field(default_factory=dict)
     """Running attempts by conversation id."""
     ledger: Ledger = Ledger()
     progress: Progress | None = None
@@ -100,7 +86,7 @@ class BatchStart(Frozen):
 class AttemptPage(Frozen):
     """A page of planned attempts, and the position of the next page."""
 
-    jobs: tuple[PlannedAttempt, ...] = ()
+    jobs: tuple[Attempt, ...] = ()
     then: SamplePosition
 
 
@@ -145,17 +131,15 @@ class LostAttempt(Frozen):
     """An attempt whose conversation's workflow failed, so that its batch has to record it."""
 
     user_id: str
-    trial: Attempt
+    attempt: Attempt
     detail: str
-    code: str = "workflow_failed"
 
 
 class RescoreRequest(Frozen):
     """A request to score an attempt again, from its log."""
 
     user_id: str
-    trial: Attempt
-    sample: str
+    attempt: Attempt
 
 
 class LimitsUpdate(Frozen):

@@ -4,6 +4,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
+from perdure.agent.loop.attempt import AttemptStatus
 from perdure.evaluation.reducers import find_reducer
 from perdure.evaluation.score import Score
 from perdure.events.base import Tolerant
@@ -12,8 +13,6 @@ from perdure.events.usage import Usage
 FailureKind: TypeAlias = Literal["infrastructure", "configuration", "agent", "sample", "scorer"]
 """The cause of a failure, and so who has to act: in this order a retry, the operator, nobody, the
 author of the dataset, the author of the scorer."""
-
-AttemptStatus: TypeAlias = Literal["scored", "limited", "failed"]
 
 LIMIT_CODES = ("max_iterations", "max_budget", "max_tokens", "max_events", "deadline")
 """Error codes of the sample's own limits."""
@@ -123,10 +122,3 @@ class SampleResult(Tolerant):
         """
         numbers = self.numbers(scorer, metric)
         return find_reducer(by)(numbers) if numbers else None
-
-
-def replace_scores(attempt: AttemptResult, scores: dict[str, Score]) -> AttemptResult:
-    """Replace the scores of an attempt; a failure of its scorer is removed."""
-    status = "limited" if attempt.limit is not None else "scored"
-    update = {"scores": scores, "failure": None, "status": status}
-    return AttemptResult.model_validate({**dict(attempt), **update})

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError
 
+from perdure.agent.loop.attempt import Attempt
 from perdure.events.base import Frozen
 from perdure.events.content import ImageContent, Message, join_text
 from perdure.events.validation_errors import describe_errors
@@ -185,3 +186,9 @@ def conversation_id(batch: str, sample: str, epoch: int, attempt: int = 0) -> st
     """Derive the id of the conversation of an attempt; the same arguments give the same id."""
     name = json.dumps([batch, sample, epoch, attempt], separators=(",", ":"))
     return str(uuid5(CONVERSATION_NAMESPACE, name))
+
+
+def attempt_conversation_id(user_id: str, attempt: Attempt) -> str:
+    return conversation_id(
+        f"{user_id}/{attempt.batch}", attempt.sample, attempt.epoch, attempt.number
+    )

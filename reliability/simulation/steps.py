@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.activities.log import MAX_OPEN_TRIES
 from perdure.activities.support.inbox_events import rejection, state_update, to_event
-from perdure.activities.support.resources import load_action
+from perdure.activities.support.resources import load_event
 from perdure.activities.support.step import ignore_cancellation, is_retry, non_retryable, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.agent.calls.completion import Completion
@@ -128,16 +128,15 @@ class Steps:
             await writer.write("prompt", PROMPT)
         items = [item for item in step.items if not is_recorded(state, item)]
         await _write(writer, items, refuse_pending(state, items))
-        return fold(state, [summarize(entry) for entry in await writer.entries()])
+        return fold(state, await writer.summaries())
 
     async def append(self, task: Task[Record]) -> list[EventSummary]:
         writer = Writer(self.world.log(task), task.base)
         await _write(writer, task.step.items, task.step.refusal)
-        return [summarize(entry) for entry in await writer.entries()]
+        return await writer.summaries()
 
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
-        written = await append_exclusive(self.world.log(task), [PROMPT], task.base)
-        return [summarize(item) for item in written]
+        return await append_exclusive(self.world.log(task), [PROMPT], task.base)
 
     async def chat(self, task: Task[Think]) -> list[EventSummary]:
         log = self.world.log(task)
@@ -145,12 +144,9 @@ class Steps:
             answer = await self._answer(log, task)
         except ModelRefused as error:
             failed = ConversationErrorEvent(timestamp=NOW, code=error.code, detail=str(error))
-            return [
-                summarize(item)
-                for item in await append_exclusive(log, [failed], task.base, "failure")
-            ]
+            return await append_exclusive(log, [failed], task.base, "failure")
         written = append_exclusive(log, events_of(answer), task.base, usage=answer.usage)
-        return [summarize(item) for item in await ignore_cancellation(written)]
+        return await ignore_cancellation(written)
 
     async def _answer(self, log: EventLog, task: Task[Think]) -> Completion:
         known = is_retry() and self.world.on_record(log, task.base)
@@ -166,7 +162,7 @@ class Steps:
 
     async def call(self, task: Task[Act]) -> list[EventSummary]:
         log = self.world.log(task)
-        action = await load_action(log, task.step.action_seq)
+        action = await load_event(log, task.step.action_seq, ActionEvent)
         if not task.step.repeatable or is_retry():
             held = await log.find(task.base)
             if held is not None and held.origin.run != origin().run:
@@ -188,7 +184,7 @@ class Steps:
 
     async def settle(self, task: Task[ResolveLostCall]) -> list[EventSummary]:
         log = self.world.log(task)
-        action = await load_action(log, task.step.action_seq)
+        action = await load_event(log, task.step.action_seq, ActionEvent)
         unknown = AgentErrorEvent(
             timestamp=NOW,
             action_id=action.id,
@@ -236,7 +232,7 @@ async def _write(writer: Writer, items: Sequence[InboxItem], refused: Refusal | 
 
 async def _reject(writer: Writer, refused: Refusal) -> None:
     for seq in refused.action_seqs:
-        action = await load_action(writer.log, seq)
+        action = await load_event(writer.log, seq, ActionEvent)
         await writer.write(f"rejection {seq}", rejection(action, refused.reason, NOW))
 
 

@@ -8,9 +8,7 @@ from pydantic import ValidationError
 from perdure.evaluation.result import (
     SampleResult,
     failure_of_code,
-    replace_scores,
 )
-from perdure.evaluation.score import Score
 from tests.evaluation.results import attempt, result
 
 
@@ -63,10 +61,3 @@ def test_an_attempt_at_a_limit_is_scored_and_an_outage_is_not() -> None:
 def test_an_attempts_fields_agree_with_its_status(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError, match=sentence):
         attempt(0, **fields)
-
-
-def test_a_rescored_attempt_has_only_the_new_scores() -> None:
-    scores = {"includes": Score(value=True)}
-    again = replace_scores(attempt(None), scores)
-    assert (again.status, again.failure, again.scores) == ("scored", None, scores)
-    assert replace_scores(attempt(0, limit="deadline"), scores).status == "limited"

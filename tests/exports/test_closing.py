@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from perdure.activities.support.llm_messages import save_messages
 from perdure.activities.support.resources import Resources
+from perdure.activities.support.save_state import save_messages
 from perdure.agent.loop.state import State
 from perdure.client.client import Client
 from perdure.embedded.temporal import TemporalServer

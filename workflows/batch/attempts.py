@@ -16,12 +16,11 @@ from perdure.evaluation.messages import (
     AttemptPageRequest,
     BatchStart,
     CountRequest,
-    PlannedAttempt,
     RescoreRequest,
     SampleSet,
 )
 from perdure.evaluation.progress import Progress, count_attempt
-from perdure.evaluation.sample import conversation_id
+from perdure.evaluation.sample import attempt_conversation_id
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
@@ -63,35 +62,41 @@ async def load_jobs(state: BatchState) -> None:
     state.is_loading_jobs = False
 
 
-def take_job(state: BatchState) -> tuple[str, PlannedAttempt, Allowance] | None:
+def take_job(state: BatchState) -> tuple[str, Attempt, Allowance] | None:
     """Take a job from its queue and reserve its allowance; None if too little budget is left."""
     retry_first = len(state.retry_queue) >= MAX_DEFERRED_RETRIES or not state.job_queue
     queue = state.retry_queue if retry_first else state.job_queue
-    job, name = queue[0], conversation_id_of(state.start, queue[0])
+    job, start = queue[0], state.start
+    name = attempt_conversation_id(start.user_id, job)
     allowance: Allowance | None = Allowance()
     if not state.is_rescoring:
-        allowance = state.budget.reserve_allowance(name, state.start.most)
+        allowance = state.budget.reserve_allowance(name, start.most)
     if allowance is None:
         return None
     queue.popleft()
     if job.counted is not None:
         state.progress = count_attempt(state.progress, job.counted, -1)
-    job = state.running[name] = job.model_copy(update={"counted": None})
+    changes = {
+        "counted": None,
+        "scoring_timeout": start.scoring,
+        "scores_workspace": start.look,
+        "allowance": None if allowance == Allowance() else allowance,
+    }
+    job = state.running[name] = job.model_copy(update=changes)
     return name, job, allowance
 
 
 async def start_attempt(
-    start: BatchStart, job: PlannedAttempt, allowance: Allowance
+    start: BatchStart, name: str, attempt: Attempt
 ) -> ChildWorkflowHandle[Any, ConversationStatus] | None:
     """Start the conversation of an attempt; return None if it runs already.
 
     The conversation outlives the workflow run that started it.
     """
-    name = conversation_id_of(start, job)
     child_start = Start(
         conversation_id=name,
         user_id=start.user_id,
-        attempt=attempt_of(start, job, allowance),
+        attempt=attempt,
         searchable=start.searchable,
         model_queues=start.lanes,
     )
@@ -105,41 +110,20 @@ async def start_attempt(
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
             search_attributes=_search_attributes(start),
             priority=priority_of(start),
-            static_summary=f"{start.name} · {job.sample[:60]} · epoch {job.epoch}",
+            static_summary=f"{start.name} · {attempt.sample[:60]} · epoch {attempt.epoch}",
         )
     except WorkflowAlreadyStartedError:
         return None
 
 
-async def rescore_attempt(start: BatchStart, job: PlannedAttempt) -> AttemptSummary:
+async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary:
     """Score an attempt again from its log."""
-    trial = attempt_of(start, job, Allowance())
     return await run_activity(
         "sample.rescore",
-        RescoreRequest(user_id=start.user_id, trial=trial, sample=job.sample),
+        RescoreRequest(user_id=start.user_id, attempt=attempt),
         AttemptSummary,
-        time_limit=timedelta(seconds=60 + trial.scoring_timeout),
+        time_limit=timedelta(seconds=60 + attempt.scoring_timeout),
         priority=priority_of(start),
-    )
-
-
-def conversation_id_of(start: BatchStart, job: PlannedAttempt) -> str:
-    return conversation_id(f"{start.user_id}/{start.name}", job.sample, job.epoch, job.number)
-
-
-def attempt_of(start: BatchStart, job: PlannedAttempt, allowance: Allowance) -> Attempt:
-    return Attempt(
-        batch=start.name,
-        sample_set=start.samples,
-        chunk=job.chunk,
-        line=job.line,
-        epoch=job.epoch,
-        number=job.number,
-        needs_setup=job.setup,
-        later_turns=job.turns,
-        scoring_timeout=start.scoring,
-        scores_workspace=start.look,
-        allowance=None if allowance == Allowance() else allowance,
     )
 
 

@@ -3,18 +3,16 @@
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError
 
-from perdure.agent.loop.attempt import Allowance, AllowanceRequest, AttemptSummary
+from perdure.agent.loop.attempt import Allowance, AllowanceRequest, Attempt, AttemptSummary
 from perdure.evaluation.messages import (
     AwaitedConversation,
     BatchStart,
     LimitsUpdate,
     LostAttempt,
-    PlannedAttempt,
 )
 from perdure.evaluation.progress import Progress
 from perdure.temporal.names import conversation_workflow_id
 from perdure.workflows.batch.attempts import (
-    attempt_of,
     count_results,
     load_jobs,
     rescore_attempt,
@@ -116,14 +114,14 @@ class BatchRun:
                 return
             self.tasks.launch(self.run_attempt(*taken))
 
-    async def run_attempt(self, name: str, job: PlannedAttempt, allowance: Allowance) -> None:
+    async def run_attempt(self, name: str, job: Attempt, allowance: Allowance) -> None:
         """Make an attempt, and count its result."""
         state = self.state
         if state.is_rescoring:
             self.end_attempt(name, await rescore_attempt(self.start, job))
             return
         state.in_flight += 1
-        child = await start_attempt(self.start, job, allowance)
+        child = await start_attempt(self.start, name, job)
         state.in_flight -= 1
         self.tasks.has_changed = True
         if child is None:  # it runs already, started by a lost workflow of this batch
@@ -155,8 +153,11 @@ class BatchRun:
             self.tasks.has_changed = True
             return
         if scored is None:
-            trial = attempt_of(self.start, state.running[name], Allowance())
-            lost = LostAttempt(user_id=self.start.user_id, trial=trial, detail=end.failure or "")
+            lost = LostAttempt(
+                user_id=self.start.user_id,
+                attempt=state.running[name],
+                detail=end.failure or "",
+            )
             state.in_flight += 1
             scored = await run_activity("batch.lost", lost, AttemptSummary)
             state.in_flight -= 1

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from perdure.agent.loop.attempt import AttemptSummary
+from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.evaluation.ledger import Budget, spent_amount
-from perdure.evaluation.messages import BatchStart, PlannedAttempt, SamplePosition
+from perdure.evaluation.messages import BatchStart, SamplePosition
 from perdure.evaluation.progress import BatchStatus, Progress, add_spending, count_attempt
 
 
@@ -23,8 +23,8 @@ class BatchState:
     time: float | None
     next_place: SamplePosition
     """The position from which the next jobs are loaded."""
-    retry_queue: deque[PlannedAttempt]
-    running: dict[str, PlannedAttempt]
+    retry_queue: deque[Attempt]
+    running: dict[str, Attempt]
     """Attempts by conversation id."""
     clock_start: datetime
     """The moment up to which `progress` has counted the seconds at work."""
@@ -32,7 +32,7 @@ class BatchState:
     is_held: bool
     """An operator has paused the batch, and with it its conversations."""
     consecutive_failures: int
-    job_queue: deque[PlannedAttempt] = field(default_factory=deque)
+    job_queue: deque[Attempt] = field(default_factory=deque)
     is_loading_jobs: bool = False
     in_flight: int = 0
     """Conversations that are being started, and lost attempts that are being recorded."""

@@ -17,30 +17,6 @@ class Allowance(Frozen):
     tokens: int | None = None
 
 
-class Attempt(Frozen):
-    """An attempt at a sample. The sample itself, which may be large, is in the store.
-
-    `sample_set` names the stored set, `chunk` and `line` the sample's place in it. Epochs and
-    attempts (`number`) count from 0.
-    """
-
-    batch: str
-    sample_set: str
-    chunk: int
-    line: int
-    epoch: int = 0
-    number: int = 0
-    needs_setup: bool = False
-    """Whether files or a command of the sample come before its first message."""
-    later_turns: int = 0
-    """Number of messages that follow the first one, one a turn."""
-    scoring_timeout: float = 60.0
-    """Seconds that the scorers may take."""
-    scores_workspace: bool = False
-    """Whether the scorers read the workspace."""
-    allowance: Allowance | None = None
-
-
 class AttemptSummary(Frozen):
     """The result of an attempt as its batch counts it; the store has the whole result.
 
@@ -60,6 +36,33 @@ class AttemptSummary(Frozen):
     turns: int = 0
     tool_calls: int = 0
     tool_errors: int = 0
+
+
+class Attempt(Frozen):
+    """An attempt at a sample. The sample itself, which may be large, is in the store.
+
+    `sample` is the sample's id, `sample_set` names the stored set, `chunk` and `line` the sample's
+    place in it. Epochs and attempts (`number`) count from 0.
+    """
+
+    batch: str
+    sample: str
+    sample_set: str
+    chunk: int
+    line: int
+    epoch: int = 0
+    number: int = 0
+    needs_setup: bool = False
+    """Whether files or a command of the sample come before its first message."""
+    later_turns: int = 0
+    """Number of messages that follow the first one, one a turn."""
+    counted: AttemptSummary | None = None
+    """The result that counts for the epoch until this attempt begins."""
+    scoring_timeout: float = 60.0
+    """Seconds that the scorers may take."""
+    scores_workspace: bool = False
+    """Whether the scorers read the workspace."""
+    allowance: Allowance | None = None
 
 
 class AllowanceRequest(Frozen):

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from perdure.activities.batch.scoring import ScoringResult, score_attempt
+from perdure.activities.batch.scoring import score_attempt
 from perdure.activities.support.resources import Resources
 from perdure.agent.calls.completion import Completion
+from perdure.evaluation.result import AttemptResult
 from perdure.evaluation.sample import build_sample
 from perdure.evaluation.score import Outcome
 from perdure.evaluation.spec import BatchSpec, parse_batch
@@ -15,11 +16,13 @@ from perdure.events.usage import Usage
 from perdure.models.model import OnText, Request
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.registry import Secrets
+from perdure.storage.batches import BatchFolder
 from perdure.storage.files import FileStore
 from tests.builders import completion
 
 SCORERS_MODULE = "tests.activities.batch.example_scorers"
 ANSWER = "I think that it is 42."
+CONVERSATION_ID = "3368a426-c9ab-5673-b2bc-036f592b6c08"
 
 
 class Grader:
@@ -38,17 +41,22 @@ class Grader:
         return completion(words=reply, usage=Usage(prompt_tokens=10, cost=0.25, model="m"))
 
 
-class MemoryReplies:
-    """Replies in memory, as a store keeps them."""
+class MemoryFolder(BatchFolder):
+    """A batch folder that keeps the replies to one attempt in memory, by scorer."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(FileStore(folder), "local", "b")
         self.bodies: dict[str, bytes] = {}
 
-    async def read(self, scorer: str) -> bytes | None:
-        return self.bodies.get(scorer)
+    async def read_grading(self, sample: str, epoch: int, number: int, scorer: str) -> bytes | None:
+        assert (sample, epoch, number) == ("one", 0, 0)
+        return self.bodies.get(scorer.rpartition(".")[0])
 
-    async def keep(self, scorer: str, body: bytes) -> bytes:
-        return self.bodies.setdefault(scorer, body)
+    async def record_grading(
+        self, sample: str, epoch: int, number: int, scorer: str, body: bytes
+    ) -> bytes:
+        assert (sample, epoch, number) == ("one", 0, 0)
+        return self.bodies.setdefault(scorer.rpartition(".")[0], body)
 
 
 class Scene:
@@ -56,23 +64,26 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.grader = Grader()
-        self.shelf = MemoryReplies()
+        self.shelf = MemoryFolder(folder / "store")
         self.folder = folder / "workspace"
         self.folder.mkdir()
-        self.store = FileStore(folder / "store")
         self.environment = {"PERDURE_SECRET_DOOR": "open sesame"}
         self.target: Any = "42"
         self.looking = True
         self.sandbox: Sandbox = UNCONFINED
 
-    async def score(self, *scorers: Any, answer: str = ANSWER) -> ScoringResult:
+    async def score(self, *scorers: Any, answer: str = ANSWER) -> AttemptResult:
         secrets = Secrets(environment=self.environment)
-        place = (self.store, self.grader, self.folder.parent)
+        place = (self.shelf.store, self.grader, self.folder.parent)
         world = Resources(*place, secrets=secrets, sandbox=self.sandbox)
         sample = build_sample({"id": "one", "input": "6 * 7?", "target": self.target})
-        outcome = Outcome(text=answer, messages=({"role": "assistant", "content": answer},))
-        folder = self.folder if self.looking else None
-        return await score_attempt(world, batch(*scorers), sample, outcome, folder, self.shelf)
+        outcome = Outcome(
+            text=answer,
+            messages=({"role": "assistant", "content": answer},),
+            workspace=str(self.folder) if self.looking else None,
+        )
+        result = AttemptResult(conversation_id=CONVERSATION_ID, status="scored")
+        return await score_attempt(world, self.shelf, batch(*scorers), sample, outcome, result)
 
     async def failure_detail(self, *scorers: Any, **given: Any) -> str:
         """Why there is no score, with whose fault that is."""

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from perdure.activities.batch.outcomes import AttemptOutcome, read_outcome
+from perdure.activities.batch.outcomes import read_outcome
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.client.ids import new_conversation_id
+from perdure.evaluation.result import AttemptResult
+from perdure.evaluation.score import Outcome
 from perdure.events.control import InterruptEvent, PauseEvent, StuckEvent
 from perdure.events.entry import Origin
 from perdure.events.event import AnyEvent
@@ -60,8 +62,11 @@ class Scene:
         await self.add(action(name, call_id, response=f"response-{call_id}"))
         return (await self.log.get(self.state.next_seq - 1)).event.id
 
-    async def outcome(self) -> AttemptOutcome:
+    async def outcome(self) -> tuple[Outcome, AttemptResult]:
         return await read_outcome(self.log, self.state)
+
+    async def result(self) -> AttemptResult:
+        return (await self.outcome())[1]
 
 
 @pytest.fixture
@@ -78,34 +83,35 @@ async def test_statistics_are_counted_and_the_last_text_is_the_answer(scene: Sce
     late = {"observation": worse, "timestamp": "2026-03-01T09:01:30.500000"}
     await scene.add(bad.model_copy(update=late))
     await scene.add(agent("It is 42.").model_copy(update={"timestamp": late["timestamp"]}))
-    left = await scene.outcome()
-    assert (left.answer, left.outcome.text) == ("It is 42.", "It is 42.")
-    assert (left.tool_calls, left.tool_errors, left.turns) == (3, 2, scene.state.response_count)
-    assert left.seconds == 90.5
-    assert left.outcome.conversation_id == scene.log.conversation_id
-    assert list(left.outcome.messages) == list(messages(await scene.log.read(0, 100)))
-    assert [one["role"] for one in left.outcome.messages][:3] == ["system", "user", "assistant"]
-    assert (left.failure, left.limit, left.stuck) == (None, None, False)
+    outcome, result = await scene.outcome()
+    assert (result.answer, outcome.text) == ("It is 42.", "It is 42.")
+    assert (result.tool_calls, result.tool_errors) == (3, 2)
+    assert result.turns == scene.state.response_count
+    assert result.seconds == 90.5
+    assert outcome.conversation_id == scene.log.conversation_id
+    assert list(outcome.messages) == list(messages(await scene.log.read(0, 100)))
+    assert [one["role"] for one in outcome.messages][:3] == ["system", "user", "assistant"]
+    assert (result.failure, result.limit, result.stuck) == (None, None, False)
 
 
 async def test_finish_is_an_answer(scene: Scene) -> None:
     await scene.add(*OPENING, user("Go."))
     await scene.add(observation(await scene.add_call("finish"), "finish", "All done."))
-    left = await scene.outcome()
-    assert left.answer == "All done."
-    assert left.outcome.status == "finished"
+    outcome, result = await scene.outcome()
+    assert result.answer == "All done."
+    assert outcome.status == "finished"
 
 
 async def test_example_messages_of_the_sample_are_no_answer(scene: Scene) -> None:
     said = agent("Paris.").llm_message
     told = MessageEvent(timestamp=TIMESTAMP, source="agent", llm_message=said)
     await scene.add(*OPENING, user("Capital of France?"), told, user("Of Italy?"), error_event())
-    left = await scene.outcome()
-    assert (left.answer, left.outcome.text) == (None, "")
-    assert any(one["content"] == "Paris." for one in left.outcome.messages)
+    outcome, result = await scene.outcome()
+    assert (result.answer, outcome.text) == (None, "")
+    assert any(one["content"] == "Paris." for one in outcome.messages)
     assert await last_agent_text(scene.log, scene.state.next_seq) == ""
     await scene.add(partial_message("Ro"))
-    assert (await scene.outcome()).answer == "Ro"
+    assert (await scene.result()).answer == "Ro"
     assert await last_agent_text(scene.log, scene.state.next_seq) == "Ro"
 
 
@@ -113,9 +119,9 @@ async def test_events_after_the_state_do_not_count(scene: Scene) -> None:
     await scene.add(*OPENING, user("Go."), agent("First."))
     before = scene.state
     await scene.add(user("Again."), agent("Second.", "response-2"))
-    left = await read_outcome(scene.log, before)
-    assert left.answer == "First."
-    assert len(left.outcome.messages) == 3
+    outcome, result = await read_outcome(scene.log, before)
+    assert result.answer == "First."
+    assert len(outcome.messages) == 3
 
 
 @pytest.mark.parametrize(
@@ -134,21 +140,21 @@ async def test_an_error_is_a_limit_or_a_failure(
     scene: Scene, code: str, limit: str | None, kind: str | None
 ) -> None:
     await scene.add(*OPENING, user("Go."), error_event(code, "It: was so."))
-    left = await scene.outcome()
-    assert left.limit == limit
+    result = await scene.result()
+    assert result.limit == limit
     if kind is None:
-        assert left.failure is None
+        assert result.failure is None
     else:
-        assert left.failure is not None
-        assert (left.failure.kind, left.failure.code) == (kind, code)
-        assert left.failure.detail == "It: was so."
+        assert result.failure is not None
+        assert (result.failure.kind, result.failure.code) == (kind, code)
+        assert result.failure.detail == "It: was so."
 
 
 async def test_a_stuck_agent_is_scored(scene: Scene) -> None:
     circles = StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=1, last_seq=3, count=3)
     await scene.add(*OPENING, user("Go."), circles)
-    left = await scene.outcome()
-    assert (left.stuck, left.failure, left.limit) == (True, None, None)
+    result = await scene.result()
+    assert (result.stuck, result.failure, result.limit) == (True, None, None)
 
 
 @pytest.mark.parametrize(
@@ -157,16 +163,16 @@ async def test_a_stuck_agent_is_scored(scene: Scene) -> None:
 )
 async def test_a_stopped_conversation_is_not_scored(scene: Scene, last: AnyEvent) -> None:
     await scene.add(*OPENING, user("Go."), last)
-    left = await scene.outcome()
-    assert left.failure is not None
-    assert (left.failure.kind, left.failure.code) == ("infrastructure", "stopped")
-    assert f"was {scene.state.status}" in left.failure.detail
+    result = await scene.result()
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.code) == ("infrastructure", "stopped")
+    assert f"was {scene.state.status}" in result.failure.detail
 
 
 async def test_an_idle_conversation_with_an_answer_is_scored(scene: Scene) -> None:
     await scene.add(*OPENING, user("Go."), agent("Done."))
     scene.state = scene.state.model_copy(update={"status": "idle", "response_count": 1})
-    assert (await scene.outcome()).failure is None
+    assert (await scene.result()).failure is None
 
 
 async def test_only_the_last_messages_of_a_long_conversation_are_kept(
@@ -174,7 +180,7 @@ async def test_only_the_last_messages_of_a_long_conversation_are_kept(
 ) -> None:
     monkeypatch.setattr("perdure.activities.batch.outcomes.MAX_OUTCOME_BYTES", 2000)
     await scene.add(*OPENING, *(user(f"{nth} {'x' * 300}") for nth in range(20)), agent("Done."))
-    kept = (await scene.outcome()).outcome.messages
+    kept = (await scene.outcome())[0].messages
     assert "are left out" in str(kept[0]["content"])
     assert len(kept) < 8
     assert [one["content"] for one in kept[-2:]] == [f"19 {'x' * 300}", "Done."]
@@ -200,7 +206,7 @@ async def test_a_long_log_is_read_page_by_page_to_the_same_end(
     whole = await read_outcome(scene.log, after)
     monkeypatch.setattr("perdure.activities.batch.outcomes.MAX_EVENTS_AT_ONCE", 0)
     assert await read_outcome(scene.log, after) == whole
-    assert (whole.answer, whole.tool_calls) == ("Done.", 1)
+    assert (whole[1].answer, whole[1].tool_calls) == ("Done.", 1)
     prefix = conversation_prefix("local", scene.log.conversation_id)
     await scene.log.store.delete(prefix + event_key(scene.log.conversation_id, 5))
     with pytest.raises(Missing):
@@ -226,7 +232,7 @@ async def test_cached_entries_are_not_read_from_the_store(tmp_path: Path) -> Non
     scene.log = EventLog(store, "local", scene.log.conversation_id, EntryCache(1 << 20))
     await scene.add(*OPENING, user("Go."), agent("Done."))
     store.asked = 0
-    assert (await scene.outcome()).answer == "Done."
+    assert (await scene.result()).answer == "Done."
     assert store.asked == 0
 
 

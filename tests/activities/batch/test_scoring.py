@@ -4,18 +4,19 @@ from typing import Any
 
 import pytest
 
-from perdure.activities.batch.scoring import ScoringResult
 from perdure.evaluation.score import TEXT_SCORER_TIMEOUT
 from perdure.evaluation.scorers.custom import CUSTOM_SCORER_TIMEOUT
 from perdure.evaluation.scorers.model_graded import MAX_GRADING_TRIES
 from perdure.evaluation.spec import STORING_TIMEOUT
+from perdure.events.usage import Usage
 from tests.activities.batch.scoring import ANSWER, SCORERS_MODULE, Scene, batch, command, scene
 
 __all__ = ["scene"]
 
 
 async def test_without_scorers_there_are_no_scores(scene: Scene) -> None:
-    assert await scene.score() == ScoringResult()
+    result = await scene.score()
+    assert (result.status, result.scores, result.grading) == ("scored", {}, Usage())
 
 
 async def test_every_scorer_gives_a_score(scene: Scene) -> None:

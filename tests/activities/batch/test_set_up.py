@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from perdure.activities.batch.command import CommandContext
 from perdure.activities.batch.set_up import SetUpFailed, set_up
 from perdure.evaluation.sample import Sample, build_sample
 from perdure.sandbox.sandbox import UNCONFINED
@@ -28,9 +29,8 @@ async def run_set_up(
     tell: Callable[[str], None] = lambda _: None,
     seconds: float = 60.0,
 ) -> str:
-    return await set_up(
-        sample(setup, files), folder, UNCONFINED, tell, network=True, timeout=seconds
-    )
+    context = CommandContext(folder, UNCONFINED, network=True)
+    return await set_up(sample(setup, files), context, tell, seconds)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ async def test_in_a_sandbox_the_command_may_write_there_and_nowhere_else(
     folder.mkdir()
     beside.mkdir()
     one = sample(f"cp in.txt out.txt; echo >in.txt; echo x >{beside}/x || echo no", {"in.txt": "x"})
-    output = await set_up(one, folder, tried.sandbox, lambda _: None, network=False)
+    output = await set_up(one, CommandContext(folder, tried.sandbox), lambda _: None, 60.0)
     assert output.endswith("no\n")
     assert (folder / "out.txt").read_text() == "x"
     assert (folder / "in.txt").read_text() == "\n"

@@ -61,16 +61,18 @@ class Scene:
         assert run is not None
         return Origin(run=run, activity=activity)
 
-    async def set_up(self, machine: str, attempt: int) -> list[EventSummary]:
+    async def set_up(self, machine: str, nth: int) -> list[EventSummary]:
         environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        environment.info = dataclasses.replace(environment.info, attempt=nth)
         world = Resources(self.store, ModelRouter(), self.folder / machine, home=f"queue@{machine}")
-        trial = Attempt(batch=NAME, sample_set=self.samples, chunk=0, line=0, needs_setup=True)
+        attempt = Attempt(
+            batch=NAME, sample="one", sample_set=self.samples, chunk=0, line=0, needs_setup=True
+        )
         task: Task[Any] = Task(
             conversation_id=CONVERSATION,
             user_id="local",
             base=BASE,
-            step=SetUp(attempt=trial, spec_seq=1),
+            step=SetUp(attempt=attempt, spec_seq=1),
         )
         done: list[EventSummary] = await environment.run(SampleActivities(world).set_up, task)
         return done

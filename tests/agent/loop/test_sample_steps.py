@@ -12,7 +12,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.usage import Usage
 
 SPEC = Agent(model=ModelSpec(name="m"))
-TRIAL = Attempt(batch="b", sample_set="s", chunk=0, line=0, later_turns=2)
+TRIAL = Attempt(batch="b", sample="one", sample_set="s", chunk=0, line=0, later_turns=2)
 THINK = Think(spec_seq=1)
 
 

@@ -1,11 +1,15 @@
 """A batch from its first sample to its last, on a real server."""
 
 import asyncio
+import dataclasses
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import perdure.storage.batches as batch_store
 from perdure.models.model import ModelRefused
+from perdure.storage.files import FileStore
 from tests.harness import ConversationHarness
 from tests.workflows.batches import (
     FakeModel,
@@ -47,6 +51,38 @@ async def test_every_sample_is_attempted_scored_and_stored_once(
     assert values == {f"s{n}": n % 2 == 0 for n in range(9)}
     assert found["s2"].attempts[0].answer == "3"
     assert progress.spent.cost == sum(one.attempts[0].usage.cost for one in found.values())
+
+
+class CountingStore(FileStore):
+    """A store that counts how often each object is read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads: Counter[str] = Counter()
+
+    async def read(self, key: str) -> bytes | None:
+        self.reads[key] += 1
+        return await super().read(key)
+
+
+async def test_samples_are_read_once_and_their_batch_to_begin_and_to_score(
+    harness: ConversationHarness, tmp_path: Path
+) -> None:
+    store = CountingStore(tmp_path / "counted")
+    there = with_model(harness, FakeModel(right))
+    there = dataclasses.replace(
+        there, resources=dataclasses.replace(there.resources, store=store), folder=tmp_path
+    )
+    samples = [
+        sample.model_copy(update={"turns": ("1 + 1",), "files": {"one": "1"}})
+        for sample in make_sums(3)
+    ]
+    async with there.worker():
+        progress = await (await start_batch(there, spec(), samples)).result()
+    assert progress.scored == 3
+    counts = {key.rpartition("/")[2]: reads for key, reads in store.reads.items()}
+    assert counts["000000.jsonl"] == 1
+    assert counts["batch.json"] == 2 * 3
 
 
 @pytest.mark.long

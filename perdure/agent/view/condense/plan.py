@@ -45,7 +45,7 @@ NO_PLANNERS: Mapping[str, Planner] = {}
 
 
 class BadPlan(ValueError):
-    """A plan of a custom condenser that would break the view or remove nothing."""
+    """A custom condenser made no plan, or one that would break the view or remove nothing."""
 
 
 def plan_condensation(
