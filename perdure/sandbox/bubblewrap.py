@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from perdure.sandbox.accounts import Account, account_files, open_in_memory
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LAUNCHER, LaunchPlan, landlock_version
 from perdure.sandbox.owner import chown_workspace
-from perdure.sandbox.rlimits import DEFAULT_LIMITS, ResourceLimits
-from perdure.sandbox.sandbox import TOOLS_UID, Access, Launch
+from perdure.sandbox.sandbox import DEFAULT_LIMITS, TOOLS_UID, Access, Launch, ResourceLimits
 from perdure.sandbox.system import build_search_path, existing_roots, find_extra_paths
 
 HOME = Path("/home/agent")
@@ -68,11 +66,10 @@ class Bubblewrap:
         path = build_search_path(environment, readable)
         home_variables = {"HOME": str(HOME), "USER": _USER, "LOGNAME": _USER, "PATH": path}
         inherited = {name: value for name, value in environment.items() if name != "TMPDIR"}
-        user = Account(_USER, *_user_ids(), HOME)
         with ExitStack() as failing:
             cleanup = failing.enter_context(ExitStack())
             accounts = {
-                name: open_in_memory(text, cleanup) for name, text in account_files(user).items()
+                name: _open_in_memory(text, cleanup) for name, text in _account_files().items()
             }
             cgroups = self.cgroups.create(self.limits, cleanup)
             plan = _plan(access, readable, cgroups, self.limits)
@@ -150,5 +147,32 @@ def _bind_options(option: str, path: Path, name: Path) -> Iterator[str]:
     yield from (option, str(path), str(name))
 
 
-def _user_ids() -> tuple[int, int]:
-    return (TOOLS_UID, TOOLS_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+def _account_files() -> Mapping[str, str]:
+    """Return the contents of /etc/passwd and /etc/group by path, with the agent's user added."""
+    is_root = os.geteuid() == 0
+    uid, gid = (TOOLS_UID, TOOLS_UID) if is_root else (os.geteuid(), os.getegid())
+    lines = {
+        "/etc/passwd": f"{_USER}:x:{uid}:{gid}::{HOME}:/bin/bash",
+        "/etc/group": f"{_USER}:x:{gid}:",
+    }
+    return {file: _replace_line(file, line) for file, line in lines.items()}
+
+
+def _replace_line(file: str, line: str) -> str:
+    """Return the file's text with `line` in place of every line of its name or number."""
+    name, _, number, *_ = line.split(":")
+    others = [
+        entry
+        for entry in Path(file).read_text(errors="replace").splitlines()
+        if len(parts := entry.split(":")) > 2 and parts[0] != name and parts[2] != number
+    ]
+    return "\n".join([*others, line, ""])
+
+
+def _open_in_memory(text: str, cleanup: ExitStack) -> int:
+    """Return a descriptor to read `text` from; `cleanup` closes it."""
+    descriptor = os.memfd_create("accounts")
+    cleanup.callback(os.close, descriptor)
+    os.write(descriptor, text.encode())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.sandbox.rlimits import DEFAULT_LIMITS, ResourceLimits
+from perdure.sandbox.sandbox import DEFAULT_LIMITS, ResourceLimits
 
 _PREFIX = "sandbox-of-perdure-"
 _ABANDONED_AFTER = 3600.0

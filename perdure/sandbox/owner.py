@@ -9,16 +9,7 @@ from perdure.sandbox.sandbox import TOOLS_UID, SandboxUnusable
 from perdure.sandbox.system import SYSTEM_ROOTS
 
 _SYSTEM_FOLDERS = (
-    *SYSTEM_ROOTS,
-    "/boot",
-    "/dev",
-    "/proc",
-    "/sys",
-    "/root",
-    "/home",
-    "/var",
-    "/run",
-    "/tmp",
+    *(*SYSTEM_ROOTS, "/boot", "/dev", "/proc", "/sys", "/root", "/home", "/var", "/run", "/tmp"),
 )
 """Folders that must not be a workspace, nor lie in one."""
 

@@ -9,16 +9,7 @@ PYTHON = Path(sys.executable).resolve()
 """The interpreter without its virtual environment, which is the worker's and not for tools."""
 
 SYSTEM_ROOTS = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix",
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"),
 )
 """The folders in which systems keep programs, libraries and their configuration."""
 
