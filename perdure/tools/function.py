@@ -38,8 +38,9 @@ from perdure.tools.tool import Context, Tool, ToolFailed
 Function: TypeAlias = Callable[..., Any]
 Decorated = TypeVar("Decorated", bound=Function)
 
-# The names that OpenAI, Anthropic and Gemini all accept.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""The names that OpenAI, Anthropic and Gemini all accept."""
+
 _OPTIONS_ATTRIBUTE = "__tool__"
 
 
@@ -137,7 +138,7 @@ def _check_name(function: Function, options: _ToolOptions) -> str:
     if not inspect.isroutine(function):
         raise TypeError(f"{function!r} is not a function: wrap it in a `def` with type hints.")
     name = options.name or function.__name__
-    if not _NAME.fullmatch(name):
+    if not TOOL_NAME.fullmatch(name):
         raise TypeError(
             f"{name!r} is no name for a tool: use `@tool(name=...)` with a letter or `_` and then "
             "up to 63 letters, digits, `_` or `-`."

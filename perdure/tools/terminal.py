@@ -80,9 +80,8 @@ async def run(
             return _observation(action, session, _join_lines(note, text), -1, is_error=True)
         try:
             finished = await wait_for_command(command, session, action, timeouts, context)
-            text = command_still_runs(
-                command, _current_time(), action.timeout, timeouts.select(action)
-            )
+            now, silence = asyncio.get_running_loop().time(), timeouts.select(action)
+            text = command_still_runs(command, now, action.timeout, silence)
             notes = (late_note, text if finished is None else command_ended(command, finished))
             return await _render_result(action, session, context, finished, note, *notes)
         except asyncio.CancelledError:
@@ -106,9 +105,8 @@ def _begin_call(
     if session.command is not None:
         session.append_note("")
         newline = "" if session.output.tail(1) in ("", "\n") else "\n"
-        session.append_note(
-            f"{newline}{command_ended_meanwhile(session.command.result.result())}\n"
-        )
+        note = command_ended_meanwhile(session.command.result.result())
+        session.append_note(f"{newline}{note}\n")
     return session.start(action.command, context.secrets.values_named_in(action.command)), ""
 
 
@@ -140,7 +138,7 @@ async def _render_result(
     *after: str,
 ) -> TerminalObservation:
     if finished is not None:
-        session.clear_command()
+        session.command = None
     with session.take_output() as output:
         text, key = await output.render(context)
     has_moved = not session.closed and session.directory != str(context.workspace)
@@ -177,10 +175,6 @@ async def _interrupt(session: ShellSession, context: Context) -> None:
         if session.output.bytes:
             report_progress(session, context)
         session.drop_output()
-
-
-def _current_time() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _join_lines(*parts: str) -> str:

@@ -115,7 +115,7 @@ class Attack:
         with session.take_output() as output:
             printed = output.tail(1 << 20)
         if call.result.done():
-            session.clear_command()
+            session.command = None
         if probe in SURVIVORS or not call.result.done():
             await self.close()
         return printed

@@ -42,6 +42,11 @@ def render_image(path: SafePath, name: str, media_type: str) -> tuple[TextConten
             f"`{printable(name)}` is an image of {size:,} bytes, and at most {MAX_IMAGE_BYTES:,} "
             "can be shown: make a smaller one."
         )
-    url = f"data:{media_type};base64,{base64.b64encode(data).decode()}"
     caption = TextContent(text=f"`{name}` is an image ({media_type}, {size:,} bytes):")
-    return caption, ImageContent(image_urls=(url,))
+    return caption, image_content(media_type, data)
+
+
+def image_content(media_type: str, data: bytes) -> ImageContent:
+    """Return the image as a data URL."""
+    url = f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+    return ImageContent(image_urls=(url,))

@@ -68,23 +68,16 @@ async def _convert_bytes(
     except ValueError:
         return f"[{label}, which cannot be read: it is not base64]"
     if (media_type := image.detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
-        return ImageContent(
-            image_urls=(f"data:{media_type};base64,{base64.b64encode(body).decode()}",)
-        )
+        return image.image_content(media_type, body)
     return f"[{label}, {len(body):,} bytes, kept as {await context.keep(body)}]"
 
 
 def _repeats(texts: list[str], structured: Any) -> bool:
     """Return whether the texts repeat the structured content, as servers do for older clients."""
-    decoded_texts = [_decode(text) for text in texts]
-    whole = structured.get("result") if _is_wrapped(structured) else structured
-    return any(
-        value in (structured, whole) for value in (*decoded_texts, *texts, decoded_texts, texts)
-    )
-
-
-def _is_wrapped(structured: Any) -> bool:
-    return isinstance(structured, dict) and structured.keys() == {"result"}
+    decoded = [_decode(text) for text in texts]
+    is_wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+    whole = structured["result"] if is_wrapped else structured
+    return any(value in (structured, whole) for value in (*decoded, *texts, decoded, texts))
 
 
 def _decode(text: str) -> Any:

@@ -7,10 +7,10 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import anyio
+from anyio.abc import ObjectReceiveStream
 from mcp.client import Client, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
@@ -26,9 +26,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from perdure.tools.mcp.failures import (
+    McpFailure,
     ProtocolViolation,
     RequestUndelivered,
-    ServerError,
     SessionLost,
     SessionNotStarted,
 )
@@ -46,19 +46,24 @@ Result = TypeVar("Result")
 class McpSession:
     """A session in a task of its own, as the MCP client requires.
 
-    It closes after `idle` seconds without a request, and when the server is gone.
+    It closes after `idle` seconds without a request, and when the server is gone. `stderr` gives
+    the server's last words.
     """
 
     def __init__(
-        self, transport: AbstractAsyncContextManager[tuple[Any, Any]], start: float, idle: float
+        self,
+        transport: AbstractAsyncContextManager[tuple[Any, Any]],
+        start: float,
+        idle: float,
+        stderr: object = "",
     ) -> None:
-        self._transport = transport
+        self._transport, self._stderr = transport, stderr
         self._start_timeout, self._idle_timeout = start, idle
         self._activity = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._listing = asyncio.Lock()
         self._tools: list[Tool] = []
-        self._is_list_current = False
+        self._changes, self._listed_changes = 0, -1
         self._open_requests = 0
         self.lost = False
         self._scope = anyio.CancelScope(deadline=anyio.current_time() + start)
@@ -74,8 +79,11 @@ class McpSession:
         try:
             async with asyncio.timeout(self._start_timeout):
                 return await asyncio.shield(self._ready)
-        except TimeoutError:
-            raise SessionNotStarted(f"it did not answer within {self._start_timeout:g} s") from None
+        except (TimeoutError, SessionNotStarted) as error:
+            stderr = " ".join(str(self._stderr).split())
+            note = f"; its last words were: {stderr}" if stderr else ""
+            reason = str(error) or f"it did not answer within {self._start_timeout:g} s"
+            raise SessionNotStarted(f"{reason}{note}") from error
 
     def close(self) -> None:
         """Start closing; `task` is done when the server is gone."""
@@ -85,18 +93,14 @@ class McpSession:
     async def list_tools(self) -> list[Tool]:
         """Return the server's current tools. Raises McpFailure."""
         async with self._listing:
-            if not self._is_list_current:
-                self._is_list_current = True  # a change notification during the request resets it
+            if (changes := self._changes) != self._listed_changes:
                 try:
                     async with asyncio.timeout(self._start_timeout):
                         self._tools = await self._request(_list_all_tools)
-                except BaseException as error:
-                    self._is_list_current = False
-                    if isinstance(error, TimeoutError):
-                        raise ServerError(
-                            f"it lists no tools within {self._start_timeout:g} s"
-                        ) from None
-                    raise
+                except TimeoutError:
+                    message = f"it lists no tools within {self._start_timeout:g} s"
+                    raise McpFailure(message) from None
+                self._listed_changes = changes
             return self._tools
 
     async def call(
@@ -125,16 +129,15 @@ class McpSession:
         except MCPError as error:
             raise self._to_failure(error) from error
         except (RuntimeError, ValidationError) as error:
-            raise ProtocolViolation(
-                f"its answer breaks the protocol: {_first_line(error)}"
-            ) from error
+            message = f"its answer breaks the protocol: {_first_line(error)}"
+            raise ProtocolViolation(message) from error
         finally:
             self._open_requests -= 1
             self._activity.set()
 
     def _to_failure(self, error: MCPError) -> Exception:
         if error.code not in (UNDELIVERED_CODE, CONNECTION_CLOSED):
-            return ServerError(error.message)
+            return McpFailure(error.message)
         self._lose()
         if error.code == UNDELIVERED_CODE:
             return RequestUndelivered(error.message)
@@ -153,7 +156,7 @@ class McpSession:
                     client_info=Implementation(name="perdure", version=version("perdure")),
                     cache=None,
                 ) as client:
-                    self._is_list_current = True
+                    self._listed_changes = 0
                     self._tools = await _list_all_tools(client)
                     self._scope.deadline = math.inf
                     self._ready.set_result(client)
@@ -162,9 +165,9 @@ class McpSession:
             self._fail_start(_explain(error))
         finally:
             self._lose()
-            self._fail_start(f"it did not answer within {self._start_timeout:g} s")
+            self._fail_start()
 
-    def _fail_start(self, reason: str) -> None:
+    def _fail_start(self, reason: str = "") -> None:
         if not self._ready.done():
             self._ready.set_exception(SessionNotStarted(reason))
             self._ready.exception()  # marks it as retrieved: no waiter may be left
@@ -176,7 +179,7 @@ class McpSession:
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._is_list_current = False
+            self._changes += 1
 
     async def _wait_until_idle(self, client: Client) -> None:
         """Wait until the session is lost and no request is open, or until it is idle."""
@@ -199,12 +202,12 @@ class McpSession:
             with contextlib.suppress(MCPError, SubscriptionLost):
                 async with client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
-                        self._is_list_current = False
+                        self._changes += 1
             await asyncio.sleep(RESUBSCRIBE_DELAY)
-            self._is_list_current = False  # changes may have been missed meanwhile
+            self._changes += 1  # there may have been some that were missed meanwhile
 
 
-class _WatchedStream:
+class _WatchedStream(ObjectReceiveStream[Any]):
     """A stream of messages that calls back at its end."""
 
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
@@ -224,26 +227,6 @@ class _WatchedStream:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 async def _list_all_tools(client: Client) -> list[Tool]:
