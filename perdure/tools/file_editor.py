@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import EditorCommand, FileEditorAction
 from perdure.events.content import Content, TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import FileEditorObservation
 from perdure.sandbox.safe_path import SafePath
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.editing import image
 from perdure.tools.editing.edits import (
     Edit,
@@ -51,9 +51,7 @@ _REQUIRED_ARGUMENTS: dict[EditorCommand, tuple[str, ...]] = {
 }
 
 
-class FileEditorArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FileEditorArguments(Arguments):
     command: EditorCommand
     path: str = Field(description="A file or directory, relative to the workspace.")
     file_text: str | None = Field(default=None, description="For `create`: the whole content.")
@@ -96,23 +94,19 @@ async def run(action: FileEditorAction, context: Context) -> FileEditorObservati
         if not exists and action.command != "create":
             raise ToolFailed(f"`{action.path}` does not exist.")
         if action.command == "view":
-            return _observation(action, path, await asyncio.to_thread(_view, action, path))
+            content = await asyncio.to_thread(_view, action, path)
+            return _observation(action, relative_name(path), content)
         if action.command == "undo_edit":
-            return await _apply_edit(action, context, *await _plan_undo(action, context, path))
-        return await _apply_edit(
-            action, context, *await asyncio.to_thread(_plan_edit, action, path)
-        )
+            plan = await _plan_undo(action, context, path)
+        else:
+            plan = await asyncio.to_thread(_plan_edit, action, path)
+        return await _apply_edit(action, context, *plan)
     except ToolFailed as failure:
         reason = str(failure)
     except OSError as error:
         reason = f"`{action.path}`: {error.strerror or error}."
-    return FileEditorObservation(
-        command=action.command,
-        path=action.path,
-        prev_exist=exists,
-        is_error=True,
-        content=(TextContent(text=reason),),
-    )
+    observation = _observation(action, action.path, (TextContent(text=reason),))
+    return observation.model_copy(update={"prev_exist": exists, "is_error": True})
 
 
 def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
@@ -206,22 +200,15 @@ async def _apply_edit(
     old = await encode_content(edit.before, context.keep)
     new = await encode_content(edit.after, context.keep)
     await asyncio.to_thread(apply_edits, (edit,))
-    observation = _observation(action, edit.path, (TextContent(text=summary),))
-    return observation.model_copy(
-        update={
-            "prev_exist": edit.before is not None,
-            "old_content": old,
-            "new_content": new,
-        }
-    )
+    observation = _observation(action, relative_name(edit.path), (TextContent(text=summary),))
+    changes = {"prev_exist": edit.before is not None, "old_content": old, "new_content": new}
+    return observation.model_copy(update=changes)
 
 
 def _observation(
-    action: FileEditorAction, path: SafePath, content: Sequence[Content]
+    action: FileEditorAction, path: str, content: Sequence[Content]
 ) -> FileEditorObservation:
-    return FileEditorObservation(
-        command=action.command, path=relative_name(path), content=tuple(content)
-    )
+    return FileEditorObservation(command=action.command, path=path, content=tuple(content))
 
 
 FILE_EDITOR = Tool(
@@ -229,13 +216,7 @@ FILE_EDITOR = Tool(
         name="file_editor",
         description=DESCRIPTION,
         parameters=json_schema(FileEditorArguments),
-        annotations=ToolAnnotations(
-            title="File editor",
-            readOnlyHint=False,
-            destructiveHint=True,
-            idempotentHint=False,
-            openWorldHint=False,
-        ),
+        annotations=ToolAnnotations(title="File editor", openWorldHint=False),
     ),
     parse=parse,
     run=run,

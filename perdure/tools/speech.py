@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import FinishAction, ThinkAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import FinishObservation, ThinkObservation
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.tool import Context, Tool
 
 THINK_DESCRIPTION = """\
@@ -25,15 +25,11 @@ know from the user, if anything.
 """
 
 
-class ThinkArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ThinkArguments(Arguments):
     thought: str = Field(description="The thought.")
 
 
-class FinishArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FinishArguments(Arguments):
     message: str = Field(description="The report, as the user will read it.")
 
 
@@ -53,19 +49,17 @@ async def finish(action: FinishAction, context: Context) -> FinishObservation:  
     return FinishObservation(content=(TextContent(text=action.message),))
 
 
-def _define(description: str, arguments: type[BaseModel], title: str) -> ToolDefinition:
-    harmless = ToolAnnotations(
-        title=title,
-        readOnlyHint=True,
-        destructiveHint=False,
-        idempotentHint=True,
-        openWorldHint=False,
-    )
+_HARMLESS = ToolAnnotations(
+    readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
+)
+
+
+def _define(description: str, arguments: type[Arguments], title: str) -> ToolDefinition:
     return ToolDefinition(
         name=title.lower(),
         description=description,
         parameters=json_schema(arguments),
-        annotations=harmless,
+        annotations=_HARMLESS.model_copy(update={"title": title}),
     )
 
 

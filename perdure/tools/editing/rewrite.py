@@ -1,6 +1,8 @@
 """The edits of a text by `str_replace` and `insert`."""
 
+import re
 from dataclasses import dataclass
+from itertools import islice
 
 from perdure.tools.editing.text_file import Text, split_lines
 from perdure.tools.tool import ToolFailed
@@ -59,28 +61,19 @@ def _find_unique_match(text: Text, old: str, new: str, name: str) -> int:
         raise ToolFailed("`old_str` is empty: give the text to replace, or use `insert`.")
     if old == new:
         raise ToolFailed("`old_str` and `new_str` are the same: nothing would change.")
-    matches = _find_matches(text.body, old)
+    # Overlapping occurrences too, as they are ambiguous.
+    found = re.finditer(f"(?={re.escape(old)})", text.body)
+    matches = [match.start() for match in islice(found, _MAX_MATCHES)]
     if not matches:
         raise ToolFailed(f"`old_str` does not occur in `{name}`. {_suggest_fix(text, old)}")
     if len(matches) > 1:
         lines = sorted({text.body.count("\n", 0, at) + 1 for at in matches})
         suffix = " and more" if len(matches) == _MAX_MATCHES else ""
         raise ToolFailed(
-            f"`old_str` occurs more than once in `{name}`, at lines "
-            f"{', '.join(map(str, lines))}{suffix}: take more of the lines "
-            "around it into `old_str`."
+            f"`old_str` occurs more than once in `{name}`, at lines {', '.join(map(str, lines))}"
+            f"{suffix}: take more of the lines around it into `old_str`."
         )
     return matches[0]
-
-
-def _find_matches(body: str, old: str) -> list[int]:
-    """Return the positions of `old`, including overlapping ones, which are ambiguous too."""
-    matches: list[int] = []
-    at = body.find(old)
-    while at >= 0 and len(matches) < _MAX_MATCHES:
-        matches.append(at)
-        at = body.find(old, at + 1)
-    return matches
 
 
 def _suggest_fix(text: Text, old: str) -> str:

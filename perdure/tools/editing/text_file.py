@@ -16,9 +16,6 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_LEGACY_ENCODINGS = ("cp1252", "latin-1")
-"""Encodings tried where a file is not UTF-8; the bytes of unedited parts survive either."""
-
 # Control characters, but for tab, newlines and escape, occur in no one-byte encoded text.
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 
@@ -115,9 +112,7 @@ def _decode_legacy(data: bytes, name: str, error: UnicodeDecodeError) -> tuple[s
             f"`{printable(name)}` is a binary file: byte {error.start:,} is not UTF-8, and it "
             "holds control characters."
         ) from error
-    for encoding in _LEGACY_ENCODINGS:
-        try:
-            return data.decode(encoding), encoding
-        except UnicodeDecodeError:
-            continue
-    raise AssertionError("Latin-1 has a character for every byte")
+    try:
+        return data.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "latin-1"  # which has a character for every byte

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import TerminalAction
-from perdure.tools.arguments import validate_arguments
+from perdure.tools.arguments import Arguments, validate_arguments
 
 MAX_INPUT_LINE_BYTES = 4_095
 """A terminal drops the rest of a longer line of input."""
@@ -14,9 +14,7 @@ MAX_INPUT_LINE_BYTES = 4_095
 KEY = re.compile(r"C-[A-Za-z\[\\\]^_]")
 
 
-class TerminalArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class TerminalArguments(Arguments):
     command: str = Field(
         description="The command, or several joined by `&&`, `;` or newlines. With `is_input`: the "
         "text to type for the command that runs (Enter is added), a key (`C-c`, `C-d`, `C-z`), or "
