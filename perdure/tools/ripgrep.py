@@ -156,9 +156,10 @@ async def run(
         except TimeoutError:
             report.timed_out = True
         finally:
-            # Not `process.kill`, which takes an ended process from under asyncio's watcher.
+            # Not `process.kill`, which takes an ended process from under asyncio's watcher. The whole
+            # group: bubblewrap's child outlives it if it is killed while it starts.
             with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
             complaint = await errors
     report.errors += complaint

@@ -1,8 +1,14 @@
-"""The words of a command line: their options and escapes."""
+"""The words of a command line: their options, escapes and variables."""
 
 import re
+from collections.abc import Mapping
 
-from perdure.tools.risk.finding import DECODED
+from perdure.tools.risk.finding import DECODED, HOME, UNKNOWN
+
+EXPANSION = re.compile(
+    r"\$\{?([#!]?)([A-Za-z_]\w*|[0-9@*_-])(\[[^]]*\])?"
+    r"(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|[:@])?([\s\S]*?)\}?"
+)
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -41,3 +47,29 @@ def unescape(text: str) -> str:
     """Replace the escapes of `$'…'`, `echo -e` and `printf`; a coded letter is DECODED."""
     text = re.sub(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[uU][0-9a-fA-F]{1,8})", DECODED, text)
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text)
+
+
+def unescape_literal(source: str, *, inside: bool) -> str:
+    """Drop the backslashes of a word, or of text inside of double quotes."""
+    escaped = r"\\([$`\"\\\n])" if inside else r"\\([\s\S])"
+    return re.sub(escaped, lambda match: match[1].strip("\n"), source)
+
+
+def expand_tilde(source: str, text: str) -> str:
+    is_home = source.startswith("~") and re.match(r"~[\w.-]*(/|$)", text)
+    return HOME + text[1:] if is_home else text
+
+
+def expand_variable(match: re.Match[str], variables: Mapping[str, str], other: str) -> str:
+    """Return what a match of EXPANSION stands for; `other` is the word that it may stand for."""
+    prefix, name, index, operator, operand = match.groups(default="")
+    value = variables.get(name, UNKNOWN)
+    if prefix:
+        return "1" if prefix == "#" else variables.get(value, UNKNOWN)
+    if index not in ("", "[@]", "[*]"):
+        return UNKNOWN
+    if operator.strip(":") in ("-", "=", "+") and operator != ":":
+        return other if value in ("", UNKNOWN) or operator.endswith("+") else value
+    # The end that is cut off does not matter, unless it changes the directory.
+    is_name = operator[:1] in ("#", "%") and "/" not in operand
+    return value if is_name or not operator or operator.endswith("?") else UNKNOWN
