@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
@@ -17,8 +16,6 @@ from perdure.sandbox.system import build_search_path, existing_roots, find_extra
 HOME = Path("/home/agent")
 _USER = "agent"
 _TEMPORARY_FOLDERS = ("/tmp", "/var/tmp", "/home", "/dev/shm")
-_KEPT_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID")
-"""The capabilities with which a root worker's sandbox becomes another user."""
 
 
 def find_programs() -> Iterator[Path]:
@@ -114,11 +111,8 @@ def _bwrap_options(
     yield from () if access.network else ("--unshare-net",)
     yield from ("--hostname", "sandbox", "--die-with-parent", "--as-pid-1")
     if os.geteuid() == 0:
-        yield from (
-            "--cap-drop",
-            "ALL",
-            *chain(*(("--cap-add", name) for name in _KEPT_CAPABILITIES)),
-        )
+        # With these two, the launcher becomes another user.
+        yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     else:
         yield "--unshare-user"
     for root in existing_roots():

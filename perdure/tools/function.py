@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import BaseModel, Field, PydanticUserError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from perdure.errors import Invalid
@@ -30,7 +30,7 @@ from perdure.events.actions import MCPToolAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.custom import AnyObservation
 from perdure.events.observations import MCPToolObservation, ObservationBase
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.output import Output
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import Context, Tool, ToolFailed
@@ -112,11 +112,11 @@ def tool_from(function: Function) -> Tool:
     )
     name = _check_name(function, options)
     signature, hints = _read_signature(function, name)
-    model = _create_model(name, signature, hints)
+    model, parameters = _create_model(name, signature, hints)
     definition = ToolDefinition(
         name=name,
         description=inspect.getdoc(function) or "",
-        parameters=_parameter_schema(name, model),
+        parameters=parameters,
         annotations=options.annotations,
     )
 
@@ -127,9 +127,8 @@ def tool_from(function: Function) -> Tool:
     async def run(action: MCPToolAction, context: Context) -> AnyObservation:
         take = validate_arguments(model, action.data)
         args, kwargs = _bind_arguments(signature, hints, take, context)
-        return await _to_observation(
-            name, await _call_function(name, function, args, kwargs), context
-        )
+        result = await _call_function(name, function, args, kwargs)
+        return await _to_observation(name, result, context)
 
     return Tool(definition, parse, run)
 
@@ -166,7 +165,8 @@ def _is_context(hint: Any) -> bool:
 
 def _create_model(
     name: str, signature: inspect.Signature, hints: Mapping[str, Any]
-) -> type[BaseModel]:
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Create the model of the arguments, and its JSON schema."""
     fields: dict[str, Any] = {
         # Aliased, as a parameter may have a name that no field may: `_x`, `json`, `model_config`.
         f"of_{parameter.name}": (hints[parameter.name], _field(parameter))
@@ -174,27 +174,19 @@ def _create_model(
         if not _is_context(hints[parameter.name])
     }
     try:
-        return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        model: type[BaseModel] = create_model(name, __base__=Arguments, **fields)
+        return model, json_schema(model)
     except (PydanticUserError, TypeError) as error:
-        raise TypeError(_unsupported_type(name, error)) from error
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        raise TypeError(
+            f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
+        ) from error
 
 
 def _field(parameter: inspect.Parameter) -> Any:
     if parameter.default is parameter.empty:
         return Field(alias=parameter.name)
     return Field(default=parameter.default, alias=parameter.name)
-
-
-def _parameter_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
-    try:
-        return json_schema(model)
-    except PydanticUserError as error:
-        raise TypeError(_unsupported_type(name, error)) from error
-
-
-def _unsupported_type(name: str, error: Exception) -> str:
-    reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-    return f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
 
 
 def _bind_arguments(

@@ -156,8 +156,8 @@ async def run(
         except TimeoutError:
             report.timed_out = True
         finally:
-            # Not `process.kill`, which takes an ended process from under asyncio's watcher. The whole
-            # group: bubblewrap's child outlives it if it is killed while it starts.
+            # Not `process.kill`, which takes an ended process from under asyncio's watcher, and
+            # would spare the child of a bubblewrap that is only starting.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
