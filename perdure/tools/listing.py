@@ -24,13 +24,11 @@ def numbered(lines: Sequence[str], first: int, last: int) -> str:
         if len(row) > room and rows:
             rows.append(f"[lines {number} to {last} are left out: use `view_range` to see them]")
             break
-        rows.append(row if len(row) <= room else _clipped(row, room))
+        if (more := len(row) - room) > 0:
+            row = f"{row[:room]}[{more:,} more characters of this line are left out]"
+        rows.append(row)
         room -= len(row) + 1
     return "\n".join(rows)
-
-
-def _clipped(row: str, room: int) -> str:
-    return f"{row[:room]}[{len(row) - room:,} more characters of this line are left out]"
 
 
 def around(lines: Sequence[str], first: int, last: int) -> str:
@@ -57,17 +55,13 @@ def _entries(directory: SafePath, prefix: str, levels: int) -> Iterator[str]:
     except OSError:  # closed to us, or gone, or something else by now
         yield f"{prefix}(unreadable)"
         return
-    for name, is_folder, leads_to in found:
-        told = prefix + printable(name)
-        if leads_to is not None:
-            yield f"{told} -> {printable(leads_to)}"
-        elif is_folder:
-            yield f"{told}/"
-            if levels > 1:
-                inner = SafePath(directory.root, directory.path / name)
-                yield from _entries(inner, f"{told}/", levels - 1)
-        else:
-            yield told
+    for name, is_folder, target in found:
+        path = prefix + printable(name)
+        arrow = "" if target is None else f" -> {printable(target)}"
+        yield f"{path}/" if is_folder else f"{path}{arrow}"
+        if is_folder and levels > 1:
+            inner = SafePath(directory.root, directory.path / name)
+            yield from _entries(inner, f"{path}/", levels - 1)
 
 
 def _named(directory: SafePath) -> list[tuple[str, bool, str | None]]:

@@ -4,16 +4,7 @@ import base64
 import json
 from typing import Any
 
-from mcp_types import (
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    ContentBlock,
-    ResourceLink,
-    TextResourceContents,
-)
-from mcp_types import ImageContent as McpImage
-from mcp_types import TextContent as McpText
+import mcp_types
 
 from perdure.events.content import Content, ImageContent, TextContent
 from perdure.events.observations import MCPToolObservation
@@ -25,7 +16,9 @@ MAX_IMAGE_BYTES = 3_750_000
 """The largest image that the model gets: 5 MB in base64, the limit of providers."""
 
 
-async def to_observation(name: str, result: CallToolResult, context: Context) -> MCPToolObservation:
+async def to_observation(
+    name: str, result: mcp_types.CallToolResult, context: Context
+) -> MCPToolObservation:
     """Convert `result`: joined texts, then images, with a note for any other content."""
     parts = [await _convert_block(block, context) for block in result.content]
     texts = [part for part in parts if isinstance(part, str)]
@@ -39,21 +32,19 @@ async def to_observation(name: str, result: CallToolResult, context: Context) ->
     return MCPToolObservation(tool_name=name, content=tuple(content), is_error=result.is_error)
 
 
-async def _convert_block(block: ContentBlock, context: Context) -> str | ImageContent:
+async def _convert_block(block: mcp_types.ContentBlock, context: Context) -> str | ImageContent:
     match block:
-        case McpText():
+        case mcp_types.TextContent():
             return block.text
-        case McpImage():
-            return await _convert_bytes("image", block.mime_type, block.data, context)
-        case AudioContent():
-            return await _convert_bytes("audio", block.mime_type, block.data, context)
-        case ResourceLink():
+        case mcp_types.ImageContent() | mcp_types.AudioContent():
+            return await _convert_bytes(block.type, block.mime_type, block.data, context)
+        case mcp_types.ResourceLink():
             description = f": {block.description}" if block.description else ""
             return f"[resource {block.name}, at {block.uri}{description}]"
     match block.resource:
-        case TextResourceContents() as resource:
+        case mcp_types.TextResourceContents() as resource:
             return f"[resource {resource.uri}]\n{resource.text}"
-        case BlobResourceContents() as resource:
+        case mcp_types.BlobResourceContents() as resource:
             label = f"resource {resource.uri}"
             return await _convert_bytes(label, resource.mime_type, resource.blob, context)
 

@@ -7,14 +7,8 @@ from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
-from jsonschema import (
-    Draft201909Validator,
-    Draft202012Validator,
-    SchemaError,
-    ValidationError,
-    validators,
-)
-from jsonschema.exceptions import UnknownType
+from jsonschema import Draft201909Validator, Draft202012Validator, validators
+from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable

@@ -11,12 +11,7 @@ from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
 from perdure.events.observations import MCPToolObservation
 from perdure.tools.catalog import CatalogError, ToolNotFound
-from perdure.tools.mcp.definitions import (
-    make_definition,
-    make_parser,
-    name_prefix,
-    public_name,
-)
+from perdure.tools.mcp.definitions import make_definition, make_parser, name_prefix
 from perdure.tools.mcp.failures import McpFailure, ProtocolViolation, SessionLost
 from perdure.tools.mcp.pool import SessionPool, SessionTarget
 from perdure.tools.tool import Context, Tool, ToolFailed
@@ -161,10 +156,9 @@ class McpSessions(SessionPool):
 
 
 def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:
+    included = [tool for tool in tools if tool.name in server.include or not server.include]
     return {
-        public_name(server.name, tool.name): (tool, make_definition(server, tool))
-        for tool in tools
-        if tool.name in server.include or not server.include
+        offer.name: (tool, offer) for tool in included for offer in [make_definition(server, tool)]
     }
 
 

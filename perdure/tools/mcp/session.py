@@ -10,28 +10,15 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 import anyio
+import mcp_types
 from anyio.abc import ObjectReceiveStream
 from mcp.client import Client, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    CallToolResult,
-    Implementation,
-    Tool,
-    ToolListChangedNotification,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from perdure.tools.mcp.failures import (
-    McpFailure,
-    ProtocolViolation,
-    RequestUndelivered,
-    SessionLost,
-    SessionNotStarted,
-)
+from perdure.tools.mcp import failures
 from perdure.tools.mcp.http import UNDELIVERED_CODE
 
 MAX_PAGES = 100
@@ -62,7 +49,7 @@ class McpSession:
         self._activity = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._listing = asyncio.Lock()
-        self._tools: list[Tool] = []
+        self._tools: list[mcp_types.Tool] = []
         self._changes, self._listed_changes = 0, -1
         self._open_requests = 0
         self.lost = False
@@ -79,18 +66,18 @@ class McpSession:
         try:
             async with asyncio.timeout(self._start_timeout):
                 return await asyncio.shield(self._ready)
-        except (TimeoutError, SessionNotStarted) as error:
+        except (TimeoutError, failures.SessionNotStarted) as error:
             stderr = " ".join(str(self._stderr).split())
             note = f"; its last words were: {stderr}" if stderr else ""
             reason = str(error) or f"it did not answer within {self._start_timeout:g} s"
-            raise SessionNotStarted(f"{reason}{note}") from error
+            raise failures.SessionNotStarted(f"{reason}{note}") from error
 
     def close(self) -> None:
         """Start closing; `task` is done when the server is gone."""
         self._lose()
         self._scope.cancel()
 
-    async def list_tools(self) -> list[Tool]:
+    async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the server's current tools. Raises McpFailure."""
         async with self._listing:
             if (changes := self._changes) != self._listed_changes:
@@ -99,13 +86,13 @@ class McpSession:
                         self._tools = await self._request(_list_all_tools)
                 except TimeoutError:
                     message = f"it lists no tools within {self._start_timeout:g} s"
-                    raise McpFailure(message) from None
+                    raise failures.McpFailure(message) from None
                 self._listed_changes = changes
             return self._tools
 
     async def call(
         self, name: str, arguments: dict[str, Any], report: Callable[[str], None]
-    ) -> CallToolResult:
+    ) -> mcp_types.CallToolResult:
         """Call the tool, passing its progress to `report`. Raises McpFailure.
 
         Cancelling this cancels the call on the server.
@@ -122,7 +109,7 @@ class McpSession:
     async def _request(self, operation: Callable[[Client], Awaitable[Result]]) -> Result:
         client = await self.wait_until_open()
         if self.lost:
-            raise RequestUndelivered("it is gone")
+            raise failures.RequestUndelivered("it is gone")
         self._open_requests += 1
         try:
             return await operation(client)
@@ -130,18 +117,18 @@ class McpSession:
             raise self._to_failure(error) from error
         except (RuntimeError, ValidationError) as error:
             message = f"its answer breaks the protocol: {_first_line(error)}"
-            raise ProtocolViolation(message) from error
+            raise failures.ProtocolViolation(message) from error
         finally:
             self._open_requests -= 1
             self._activity.set()
 
     def _to_failure(self, error: MCPError) -> Exception:
-        if error.code not in (UNDELIVERED_CODE, CONNECTION_CLOSED):
-            return McpFailure(error.message)
+        if error.code not in (UNDELIVERED_CODE, mcp_types.CONNECTION_CLOSED):
+            return failures.McpFailure(error.message)
         self._lose()
         if error.code == UNDELIVERED_CODE:
-            return RequestUndelivered(error.message)
-        return SessionLost("the session was lost before it answered")
+            return failures.RequestUndelivered(error.message)
+        return failures.SessionLost("the session was lost before it answered")
 
     def _lose(self) -> None:
         self.lost = True
@@ -153,7 +140,9 @@ class McpSession:
                 async with Client(
                     self._watch_transport(),
                     message_handler=self._on_message,
-                    client_info=Implementation(name="perdure", version=version("perdure")),
+                    client_info=mcp_types.Implementation(
+                        name="perdure", version=version("perdure")
+                    ),
                     cache=None,
                 ) as client:
                     self._listed_changes = 0
@@ -169,7 +158,7 @@ class McpSession:
 
     def _fail_start(self, reason: str = "") -> None:
         if not self._ready.done():
-            self._ready.set_exception(SessionNotStarted(reason))
+            self._ready.set_exception(failures.SessionNotStarted(reason))
             self._ready.exception()  # marks it as retrieved: no waiter may be left
 
     @asynccontextmanager
@@ -178,7 +167,7 @@ class McpSession:
             yield _WatchedStream(reading, self._lose), writing
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, mcp_types.ToolListChangedNotification):
             self._changes += 1
 
     async def _wait_until_idle(self, client: Client) -> None:
@@ -229,14 +218,14 @@ class _WatchedStream(ObjectReceiveStream[Any]):
         await self._stream.aclose()
 
 
-async def _list_all_tools(client: Client) -> list[Tool]:
-    tools: list[Tool] = []
+async def _list_all_tools(client: Client) -> list[mcp_types.Tool]:
+    tools: list[mcp_types.Tool] = []
     cursor = None
     for _ in range(MAX_PAGES):
         try:
             page = await client.list_tools(cursor=cursor)
         except MCPError as error:
-            if error.code == METHOD_NOT_FOUND:  # a server without tools
+            if error.code == mcp_types.METHOD_NOT_FOUND:  # a server without tools
                 break
             raise
         tools += page.tools
@@ -249,7 +238,7 @@ def _explain(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, MCPError):
-        return "it ended at once" if error.code == CONNECTION_CLOSED else error.message
+        return "it ended at once" if error.code == mcp_types.CONNECTION_CLOSED else error.message
     return _first_line(error)
 
 

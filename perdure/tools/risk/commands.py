@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from perdure.tools.risk import table
+from perdure.tools.risk.expansion import split_options, unescape
 from perdure.tools.risk.finding import (
     BREAK,
     DECODED,
@@ -22,7 +23,6 @@ from perdure.tools.risk.finding import (
     worst_mark,
 )
 from perdure.tools.risk.paths import MAX_PATH_CHARACTERS, Paths
-from perdure.tools.risk.words import split_options, unescape
 
 MAX_ARGUMENTS = 500
 """Arguments of one command that patterns are looked for in."""

@@ -12,28 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from perdure.tools.risk import syntax
-from perdure.tools.risk.commands import (
-    Argv,
-    Command,
-    Effect,
-    Script,
-    Written,
-    effects,
-    judge_provenance,
-    judge_variable,
-    printed,
-)
+from perdure.tools.risk import commands, expansion, syntax
 from perdure.tools.risk.finding import BREAK, HOME, UNKNOWN, Finding, high, medium
 from perdure.tools.risk.paths import Paths
-from perdure.tools.risk.words import (
-    EXPANSION,
-    expand_tilde,
-    expand_variable,
-    split_options,
-    unescape,
-    unescape_literal,
-)
 
 MAX_WORD_CHARACTERS = 4096
 MAX_DEPTH = 60
@@ -90,12 +71,12 @@ class Shell:
 
     def set(self, name: str, value: str) -> None:
         self.variables[name] = value
-        for effect in judge_variable(name, value):
+        for effect in commands.judge_variable(name, value):
             self.follow(effect, None)
 
     def run(self, text: str, stdin: str | None = None) -> str:
         """Follow a script, and return what it would print."""
-        self.findings += judge_provenance(text)
+        self.findings += commands.judge_provenance(text)
         root = syntax.parse(text, self.end)
         self.findings += [syntax.judge_broken(text)] if root.has_error else []
         return self.walk(root, stdin)
@@ -113,7 +94,7 @@ class Shell:
             pipes = self.plumb(redirects, stdin)
             output = (self.command if node.type == "command" else self.statement)(node, pipes)
             for name in pipes.targets:
-                self.follow(Written(name, output), None)
+                self.follow(commands.Written(name, output), None)
             for rest in pipes.statements:
                 output = self.walk(rest, output)
             return "" if pipes.targets else output
@@ -237,28 +218,28 @@ class Shell:
         if not words:
             return ""
         with self.nested():
-            command = Command(words[0], tuple(words[1:]), stdin, self.paths, self.files)
+            command = commands.Command(words[0], tuple(words[1:]), stdin, self.paths, self.files)
             output = self.change(command)
-            output += "".join([self.follow(effect, stdin) for effect in effects(command)])
-            return output or printed(command)
+            output += "".join([self.follow(effect, stdin) for effect in commands.effects(command)])
+            return output or commands.printed(command)
 
-    def follow(self, effect: Effect, stdin: str | None) -> str:
+    def follow(self, effect: commands.Effect, stdin: str | None) -> str:
         match effect:
-            case Script():
+            case commands.Script():
                 return self.copy().run(effect.text, stdin)
-            case Argv():
+            case commands.Argv():
                 shell = self.copy() if effect.variables else self
                 for name, value in effect.variables.items():
                     shell.set(name, value)
                 return shell.call(effect.words, stdin)
-            case Written():
+            case commands.Written():
                 path = self.paths.resolve(effect.name)
                 self.files[path] = self.files.get(path, "") + effect.text
             case Finding():
                 self.findings.append(effect)
         return ""
 
-    def change(self, command: Command) -> str:
+    def change(self, command: commands.Command) -> str:
         """Do what a command of the shell does to the shell itself."""
         args, stdin = command.args, command.stdin
         match command.path:
@@ -274,7 +255,7 @@ class Shell:
             case "source" | "." if args and (text := command.text_of(args[0])) != UNKNOWN:
                 return self.run(text, stdin)
             case "read":
-                for name in split_options(args, "-d -n -p -t -u")[1]:
+                for name in expansion.split_options(args, "-d -n -p -t -u")[1]:
                     self.set(name, (stdin or UNKNOWN).strip())
             case "set" if "--" in args:
                 self.variables["@"] = BREAK.join(args[args.index("--") + 1 :])
@@ -286,11 +267,13 @@ class Shell:
     def words(self, node: Node) -> list[str]:
         """Return the arguments that a word becomes."""
         source = syntax.source(node)
-        return [expand_tilde(source, part) for part in self.text(node).split(BREAK) if part]
+        return [
+            expansion.expand_tilde(source, part) for part in self.text(node).split(BREAK) if part
+        ]
 
     def word(self, node: Node) -> str:
         """Return the text of a word that is not split."""
-        return expand_tilde(syntax.source(node), self.text(node, quoted=True))
+        return expansion.expand_tilde(syntax.source(node), self.text(node, quoted=True))
 
     def text(self, node: Node, *, quoted: bool = False) -> str:
         """Return the text of a word; unless it is quoted, with BREAK between its words."""
@@ -304,7 +287,7 @@ class Shell:
             case "raw_string":
                 return source[1:-1]
             case "ansi_c_string":
-                return unescape(source[2:-1])
+                return expansion.unescape(source[2:-1])
             case "simple_expansion" | "expansion":
                 text = self.expand(node, source)
             case "command_substitution":
@@ -319,7 +302,7 @@ class Shell:
                 return self.compose(node, quoted=True, inside=True)
             case _:
                 self.walk_all(syntax.children(node), self.stdin)
-                return unescape_literal(source, inside=False)
+                return expansion.unescape_literal(source, inside=False)
         return text if quoted else re.sub(r"\s+", BREAK, text)
 
     def compose(self, node: Node, *, quoted: bool, inside: bool = False) -> str:
@@ -327,17 +310,19 @@ class Shell:
         source, at, text = node.text or b"", 0, ""
         for child in node.children:
             blank = source[at : child.start_byte - node.start_byte]
-            text += unescape_literal(blank.decode(errors="replace"), inside=inside)
+            text += expansion.unescape_literal(blank.decode(errors="replace"), inside=inside)
             at = child.end_byte - node.start_byte
             if child.is_named and child.type not in ("string_content", "heredoc_content"):
                 text += self.text(child, quoted=quoted)
             elif child.type not in ('"', "<<<"):
-                text += unescape_literal(syntax.source(child), inside=inside)
-        return text + unescape_literal(source[at:].decode(errors="replace"), inside=inside)
+                text += expansion.unescape_literal(syntax.source(child), inside=inside)
+        return text + expansion.unescape_literal(
+            source[at:].decode(errors="replace"), inside=inside
+        )
 
     def expand(self, node: Node, source: str) -> str:
         """Return what `$NAME` or `${NAME…}` stands for."""
-        match = EXPANSION.fullmatch(source)
+        match = expansion.PATTERN.fullmatch(source)
         if not match:
             self.substitute(node)
             return UNKNOWN
@@ -345,7 +330,7 @@ class Shell:
         if match[3]:
             self.walk(named, self.stdin)
         other = "".join([self.word(child) for child in others])
-        return expand_variable(match, self.variables, other)
+        return expansion.expand_variable(match, self.variables, other)
 
     def substitute(self, node: Node) -> str:
         """Return what `$(…)` prints, or the name of the file that `<(…)` or `>(…)` stands for."""

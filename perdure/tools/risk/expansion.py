@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from perdure.tools.risk.finding import DECODED, HOME, UNKNOWN
 
-EXPANSION = re.compile(
+PATTERN = re.compile(
     r"\$\{?([#!]?)([A-Za-z_]\w*|[0-9@*_-])(\[[^]]*\])?"
     r"(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|[:@])?([\s\S]*?)\}?"
 )
@@ -61,7 +61,7 @@ def expand_tilde(source: str, text: str) -> str:
 
 
 def expand_variable(match: re.Match[str], variables: Mapping[str, str], other: str) -> str:
-    """Return what a match of EXPANSION stands for; `other` is the word that it may stand for."""
+    """Return what a match of PATTERN stands for; `other` is the word that it may stand for."""
     prefix, name, index, operator, operand = match.groups(default="")
     value = variables.get(name, UNKNOWN)
     if prefix:
