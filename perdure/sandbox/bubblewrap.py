@@ -9,9 +9,13 @@ from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LAUNCHER, LaunchPlan, landlock_version
-from perdure.sandbox.owner import chown_workspace
 from perdure.sandbox.sandbox import DEFAULT_LIMITS, TOOLS_UID, Access, Launch, ResourceLimits
-from perdure.sandbox.system import build_search_path, existing_roots, find_extra_paths
+from perdure.sandbox.system import (
+    build_search_path,
+    chown_workspace,
+    existing_roots,
+    find_extra_paths,
+)
 
 HOME = Path("/home/agent")
 _USER = "agent"
@@ -65,9 +69,8 @@ class Bubblewrap:
         inherited = {name: value for name, value in environment.items() if name != "TMPDIR"}
         with ExitStack() as failing:
             cleanup = failing.enter_context(ExitStack())
-            accounts = {
-                name: _open_in_memory(text, cleanup) for name, text in _account_files().items()
-            }
+            files = _account_files()
+            accounts = {name: _open_in_memory(files[name], cleanup) for name in files}
             cgroups = self.cgroups.create(self.limits, cleanup)
             plan = _plan(access, readable, cgroups, self.limits)
             if access.terminal is not None and plan.uid is not None:
@@ -155,16 +158,12 @@ def _account_files() -> Mapping[str, str]:
 def _replace_line(file: str, line: str) -> str:
     """Return the file's text with `line` in place of every line of its name or number."""
     name, _, number, *_ = line.split(":")
-    others = [
-        entry
-        for entry in Path(file).read_text(errors="replace").splitlines()
-        if len(parts := entry.split(":")) > 2 and parts[0] != name and parts[2] != number
-    ]
-    return "\n".join([*others, line, ""])
+    entries = [entry.split(":") for entry in Path(file).read_text(errors="replace").splitlines()]
+    others = [e for e in entries if len(e) > 2 and e[0] != name and e[2] != number]
+    return "\n".join([*map(":".join, others), line, ""])
 
 
 def _open_in_memory(text: str, cleanup: ExitStack) -> int:
-    """Return a descriptor to read `text` from; `cleanup` closes it."""
     descriptor = os.memfd_create("accounts")
     cleanup.callback(os.close, descriptor)
     os.write(descriptor, text.encode())

@@ -13,7 +13,6 @@ from perdure.sandbox.sandbox import DEFAULT_LIMITS, ResourceLimits
 _PREFIX = "sandbox-of-perdure-"
 _ABANDONED_AFTER = 3600.0
 """Seconds after which an empty group is taken to be left behind, not about to be entered."""
-
 _V1_FILES = {"memory": "memory.limit_in_bytes", "pids": "pids.max"}
 """The file with the limit of each controller, in version 1 of control groups."""
 

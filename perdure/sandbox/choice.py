@@ -103,9 +103,8 @@ def _probe(sandbox: Sandbox, folder: Path) -> None:
         outside.flush()
         workspace = Path(workspace_name)
         sandbox.prepare(workspace)
-        process = _run(
-            sandbox, ["/bin/sh", "-c", _PROBE_SCRIPT, "trial", outside.name], Access(workspace)
-        )
+        argv = ["/bin/sh", "-c", _PROBE_SCRIPT, "trial", outside.name]
+        process = _run(sandbox, argv, Access(workspace))
         if _SECRET in process.stdout:
             raise SandboxUnusable("files outside of the workspace can be read.")
         if Path(outside.name).read_bytes() != _SECRET:

@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,12 +69,8 @@ class LaunchPlan:
 
 def _count_threads(uid: int) -> int:
     """Count a user's threads: RLIMIT_NPROC limits these."""
-    return sum(_count_own_threads(process, uid) for process in Path("/proc").iterdir())
-
-
-def _count_own_threads(process: Path, uid: int) -> int:
-    try:
-        is_own = process.name.isdigit() and process.stat().st_uid == uid
-        return len(os.listdir(process / "task")) if is_own else 0  # noqa: PTH208
-    except OSError:  # ended meanwhile
-        return 0
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            count += len([*(process / "task").iterdir()]) if process.stat().st_uid == uid else 0
+    return count

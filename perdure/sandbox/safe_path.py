@@ -132,7 +132,6 @@ class SafePath:
 
     @contextmanager
     def _open_parent(self) -> Iterator[int]:
-        """Open the folder that contains this path."""
         folder = open_beneath(self.root, self.path.parent, os.O_PATH | os.O_DIRECTORY)
         try:
             yield folder
@@ -165,10 +164,8 @@ def open_beneath(root: Path, path: Path, flags: int) -> int:
 def _openat2(root_descriptor: int, name: bytes, flags: int) -> int:
     how = struct.pack("=QQQ", flags, 0, _RESOLVE)
     while True:
-        descriptor = int(
-            _libc.syscall(_OPENAT2, root_descriptor, name, how, ctypes.c_size_t(len(how)))
-        )
-        if descriptor >= 0:
+        size = ctypes.c_size_t(len(how))
+        if (descriptor := int(_libc.syscall(_OPENAT2, root_descriptor, name, how, size))) >= 0:
             return descriptor
         number = ctypes.get_errno()
         # A component was renamed meanwhile: the kernel wants the call to be repeated.

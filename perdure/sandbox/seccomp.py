@@ -34,7 +34,6 @@ NEW_NAMESPACE_FLAGS = 0x7E020000
 NEW_TIME_NAMESPACE_FLAG = 0x80
 TERMINAL_IOCTLS = (0x5412, 0x541C, 0x5423)
 """TIOCSTI and TIOCLINUX inject input into a terminal; TIOCSETD changes its line discipline."""
-
 NEWEST_SYSCALL = 462
 """The newest call known here, `mseal`; from 424 on, all architectures share the numbers."""
 

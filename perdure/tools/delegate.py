@@ -55,13 +55,6 @@ def resources(action: MCPToolAction) -> tuple[str, ...]:
     return (f"task:{hashlib.sha256(str(action.data).encode()).hexdigest()[:16]}",)
 
 
-DELEGATE = Tool(
-    ToolDefinition(
-        name=DELEGATE_NAME,
-        description=DESCRIPTION,
-        parameters=json_schema(DelegateArguments),
-    ),
-    parse,
-    run,
-    resources,
-)
+_SCHEMA = json_schema(DelegateArguments)
+_DEFINITION = ToolDefinition(name=DELEGATE_NAME, description=DESCRIPTION, parameters=_SCHEMA)
+DELEGATE = Tool(_DEFINITION, parse, run, resources)

@@ -11,7 +11,6 @@ from perdure.events.content import Content, TextContent, ToolAnnotations, ToolDe
 from perdure.events.observations import FileEditorObservation
 from perdure.sandbox.safe_path import SafePath
 from perdure.tools.arguments import Arguments, json_schema, validate_arguments
-from perdure.tools.editing import image
 from perdure.tools.editing.edits import (
     Edit,
     apply_edits,
@@ -19,9 +18,17 @@ from perdure.tools.editing.edits import (
     find_last_edit,
     load_content,
 )
-from perdure.tools.editing.rewrite import Rewrite, compare_texts, insert_lines, replace_text
-from perdure.tools.editing.text_file import Text, decode_text, load_file, load_text
-from perdure.tools.listing import around, numbered, tree
+from perdure.tools.editing.text_file import (
+    Rewrite,
+    Text,
+    compare_texts,
+    decode_text,
+    insert_lines,
+    load_file,
+    load_text,
+    replace_text,
+)
+from perdure.tools.listing import around, numbered, read_image_type, render_image, tree
 from perdure.tools.tool import Context, Tool, ToolFailed
 from perdure.tools.workspace import file_resource, printable, relative_name, resolve_in_workspace
 
@@ -114,8 +121,8 @@ def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
         if action.view_range:
             raise ToolFailed(f"`{action.path}` is a directory, so leave out `view_range`.")
         return (TextContent(text=tree(path)),)
-    if path.is_file() and (kind := image.read_image_type(path)):
-        return image.render_image(path, action.path, kind)
+    if path.is_file() and (kind := read_image_type(path)):
+        return render_image(path, action.path, kind)
     lines = load_text(path, action.path).lines
     first, last = _line_range(action, len(lines))
     return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
@@ -137,7 +144,11 @@ def _plan_edit(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
     if action.command == "create":
         return _plan_creation(action, path)
     before = load_file(path, action.path)
-    rewrite = _rewrite(action, decode_text(before, action.path))
+    text, new = decode_text(before, action.path), action.new_str or ""
+    if action.command == "str_replace":
+        rewrite = replace_text(text, action.old_str or "", new, action.path)
+    else:
+        rewrite = insert_lines(text, action.insert_line or 0, new, action.path)
     edit = Edit(path, action.path, before, rewrite.text.encode(action.path))
     return edit, f"Edited `{action.path}`; {_describe_rewrite(rewrite)}"
 
@@ -152,13 +163,6 @@ def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]
     text = Text(action.file_text)
     summary = f"Created `{action.path}` with {len(text.lines)} lines."
     return Edit(path, action.path, None, text.encode(action.path)), summary
-
-
-def _rewrite(action: FileEditorAction, text: Text) -> Rewrite:
-    if action.command == "str_replace":
-        return replace_text(text, action.old_str or "", action.new_str or "", action.path)
-    assert action.insert_line is not None
-    return insert_lines(text, action.insert_line, action.new_str or "", action.path)
 
 
 def _describe_rewrite(rewrite: Rewrite) -> str:

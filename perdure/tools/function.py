@@ -9,7 +9,7 @@ is a complete tool: the model sees the name, the docstring and the type hints.
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Annotated,
     Any,
@@ -46,8 +46,8 @@ _OPTIONS_ATTRIBUTE = "__tool__"
 
 @dataclass(frozen=True)
 class _ToolOptions:
-    name: str | None
-    annotations: ToolAnnotations
+    name: str | None = None
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
 
 
 @overload
@@ -107,9 +107,7 @@ def tool_from(function: Function) -> Tool:
     A cancelled sync function is abandoned, but its thread runs on: long functions should be async.
     Raises TypeError with a sentence where the signature lacks what a model needs.
     """
-    options: _ToolOptions = getattr(
-        function, _OPTIONS_ATTRIBUTE, _ToolOptions(None, ToolAnnotations())
-    )
+    options: _ToolOptions = getattr(function, _OPTIONS_ATTRIBUTE, _ToolOptions())
     name = _check_name(function, options)
     signature, hints = _read_signature(function, name)
     model, parameters = _create_model(name, signature, hints)
@@ -178,15 +176,13 @@ def _create_model(
         return model, json_schema(model)
     except (PydanticUserError, TypeError) as error:
         reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-        raise TypeError(
-            f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
-        ) from error
+        message = f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
+        raise TypeError(message) from error
 
 
 def _field(parameter: inspect.Parameter) -> Any:
-    if parameter.default is parameter.empty:
-        return Field(alias=parameter.name)
-    return Field(default=parameter.default, alias=parameter.name)
+    default = ... if parameter.default is parameter.empty else parameter.default
+    return Field(default=default, alias=parameter.name)
 
 
 def _bind_arguments(
@@ -237,6 +233,5 @@ def _to_text(name: str, result: Any) -> str:
     try:
         return to_json(result).decode()
     except PydanticSerializationError as error:
-        raise ToolFailed(
-            f"{name} returned a {type(result).__name__}, which no JSON can carry."
-        ) from error
+        kind = type(result).__name__
+        raise ToolFailed(f"{name} returned a {kind}, which no JSON can carry.") from error

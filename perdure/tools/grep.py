@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -82,6 +82,16 @@ class Results:
         self.size += len(row) + 1
 
 
+Include: TypeAlias = Annotated[
+    str | None,
+    Field(description="Only files that match this, such as `*.py` or `src/**/*.{ts,tsx}`."),
+]
+OutputMode: TypeAlias = Annotated[
+    Literal["content", "files_with_matches"],
+    Field(description="The lines that match, or only the files that have any."),
+]
+
+
 @tool(read_only=True, idempotent=True, open_world=False)
 async def grep(
     context: Context,
@@ -89,14 +99,8 @@ async def grep(
     path: Annotated[
         str, Field(description="The file or directory to look in, relative to the workspace.")
     ] = ".",
-    include: Annotated[
-        str | None,
-        Field(description="Only files that match this, such as `*.py` or `src/**/*.{ts,tsx}`."),
-    ] = None,
-    output_mode: Annotated[
-        Literal["content", "files_with_matches"],
-        Field(description="The lines that match, or only the files that have any."),
-    ] = "content",
+    include: Include = None,
+    output_mode: OutputMode = "content",
     context_lines: Annotated[
         int, Field(ge=0, le=20, description="Lines to show before and after each match.")
     ] = 0,

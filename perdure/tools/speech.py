@@ -1,7 +1,5 @@
 """The `think` and `finish` tools, which only record a text."""
 
-from typing import Any
-
 from pydantic import Field
 
 from perdure.events.actions import FinishAction, ThinkAction
@@ -33,14 +31,6 @@ class FinishArguments(Arguments):
     message: str = Field(description="The report, as the user will read it.")
 
 
-def parse_think(arguments: dict[str, Any]) -> ThinkAction:
-    return ThinkAction(thought=validate_arguments(ThinkArguments, arguments).thought)
-
-
-def parse_finish(arguments: dict[str, Any]) -> FinishAction:
-    return FinishAction(message=validate_arguments(FinishArguments, arguments).message)
-
-
 async def think(action: ThinkAction, context: Context) -> ThinkObservation:  # noqa: ARG001
     return ThinkObservation(content=(TextContent(text="Your thought has been logged."),))
 
@@ -63,5 +53,13 @@ def _define(description: str, arguments: type[Arguments], title: str) -> ToolDef
     )
 
 
-THINK = Tool(_define(THINK_DESCRIPTION, ThinkArguments, "Think"), parse_think, think)
-FINISH = Tool(_define(FINISH_DESCRIPTION, FinishArguments, "Finish"), parse_finish, finish)
+THINK = Tool(
+    _define(THINK_DESCRIPTION, ThinkArguments, "Think"),
+    lambda arguments: ThinkAction(thought=validate_arguments(ThinkArguments, arguments).thought),
+    think,
+)
+FINISH = Tool(
+    _define(FINISH_DESCRIPTION, FinishArguments, "Finish"),
+    lambda arguments: FinishAction(message=validate_arguments(FinishArguments, arguments).message),
+    finish,
+)

@@ -66,9 +66,8 @@ async def run(action: TaskTrackerAction, context: Context) -> TaskTrackerObserva
     else:
         tasks = await _load_tasks(context)
         text = render_tasks(tasks) or 'No task list found. Use the "plan" command to create one.'
-    return TaskTrackerObservation(
-        command=action.command, task_list=tasks, content=(TextContent(text=text),)
-    )
+    content = (TextContent(text=text),)
+    return TaskTrackerObservation(command=action.command, task_list=tasks, content=content)
 
 
 async def _load_tasks(context: Context) -> tuple[TaskItem, ...]:

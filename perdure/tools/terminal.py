@@ -29,8 +29,8 @@ directory, variables, functions and background jobs are still there in the next 
 * One command runs at a time. Join what belongs together with `&&`, `;` or newlines. Do not use \
 `exit` or `set -e` outside a script or subshell: they end the shell.
 * A command that prints nothing for {SilenceTimeouts.silence:.0f} seconds, or is not done after \
-`timeout` seconds, keeps running: you get what it printed so far, with exit code -1. {words.GOING_ON} \
-Give a `timeout` to a command that you know to be long and silent.
+`timeout` seconds, keeps running: you get what it printed so far, with exit code -1. \
+{words.GOING_ON} Give a `timeout` to a command that you know to be long and silent.
 * Start a server in the background, with its output in a file: `server > server.log 2>&1 &`.
 * Programs may ask, and you can answer; prefer flags such as `-y`. There is no screen: full-screen \
 programs (editors, pagers) are of no use.
@@ -75,11 +75,9 @@ async def run(
             finished = await wait_for_command(command, session, action, timeouts, context)
             now, silence = asyncio.get_running_loop().time(), timeouts.select(action)
             text = words.command_still_runs(command, now, action.timeout, silence)
-            notes = (
-                late_note,
-                text if finished is None else words.command_ended(command, finished),
-            )
-            return await _render_result(action, session, context, finished, note, *notes)
+            if finished is not None:
+                text = words.command_ended(command, finished)
+            return await _render_result(action, session, context, finished, note, late_note, text)
         except asyncio.CancelledError:
             try:
                 await session.interrupt()

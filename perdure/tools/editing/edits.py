@@ -88,7 +88,6 @@ def _stage(edit: Edit, cleaning: ExitStack, failing: ExitStack) -> SafePath | No
 
 
 def _missing_parents(path: SafePath) -> list[SafePath]:
-    """List the missing folders above the path, the outermost first."""
     missing: list[SafePath] = []
     while path.path != path.root and not (path := path.parent).exists():
         missing.insert(0, path)

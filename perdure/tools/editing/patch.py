@@ -78,7 +78,6 @@ def parse_patch(text: str) -> tuple[Change, ...]:
 
 
 def _extract_lines(text: str) -> list[NumberedLine]:
-    """Extract the lines between the first begin marker and the last end marker."""
     lines = list(enumerate(Text.from_raw(text).body.split("\n"), 1))
     begins = [number for number, line in lines if line.strip() == "*** Begin Patch"]
     ends = [number for number, line in lines if line.rstrip() == "*** End Patch"]
@@ -160,7 +159,6 @@ def _strip_blank_end(lines: list[NumberedLine]) -> list[NumberedLine]:
 
 
 def _pop_while(lines: deque[NumberedLine], matches: Callable[[str], bool]) -> list[NumberedLine]:
-    """Remove and return the first lines, as long as `matches` accepts them."""
     popped = []
     while lines and matches(lines[0][1]):
         popped.append(lines.popleft())

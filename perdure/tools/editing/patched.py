@@ -14,7 +14,6 @@ from perdure.tools.editing.text_file import split_lines
 
 _MAX_QUOTED_LINES = 12
 """Lines of the patch and of the file that an error shows."""
-
 _MAX_POSITIONS = 100
 """Positions of a line that an error considers: some lines are everywhere."""
 
@@ -30,12 +29,7 @@ def _normalize_punctuation(line: str) -> str:
     return line.strip().translate(_PUNCTUATION)
 
 
-_NORMALIZERS: tuple[Callable[[str], str], ...] = (
-    str,
-    str.rstrip,
-    str.strip,
-    _normalize_punctuation,
-)
+_NORMALIZERS: list[Callable[[str], str]] = [str, str.rstrip, str.strip, _normalize_punctuation]
 """Functions that normalize lines for comparison, the strictest first."""
 
 
@@ -84,7 +78,7 @@ def _append_hunk(result: list[str], lines: Sequence[str], hunk: Hunk, position: 
 
 
 def _skip_anchors(lines: Sequence[str], anchors: Sequence[str], start: int, label: str) -> int:
-    """Return the position after the anchors; an anchor before `at` is skipped."""
+    """Return the position after the anchors; one that is before `start` is skipped."""
     for anchor in anchors:
         position = _find_anchor(lines, anchor, start)
         if position is not None:
@@ -144,7 +138,6 @@ def _explain_mismatch(lines: Sequence[str], old: Sequence[str], start: int) -> s
 
 
 def _find_closest_lines(lines: Sequence[str], old: Sequence[str]) -> str:
-    """Quote the part of the file in which most of the lines match."""
     old_lines = [line.strip() for line in old]
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for at, line in enumerate(lines):

@@ -11,10 +11,8 @@ from pydantic import ValidationError
 
 UNDELIVERED_CODE = -32098
 """An error code of our own: the request did not reach the server, or not its session."""
-
 CONNECT_TIMEOUT = 30.0
 """Seconds for connecting; the answer has the call's own timeout."""
-
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """The largest result that may come as a server-sent event."""
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MAX_SESSIONS = 64
 """Sessions of a worker; beyond it, the least recently used one is closed."""
-
 IDLE_TIMEOUT = 900.0
 """Seconds without a call after which a session is closed."""
 

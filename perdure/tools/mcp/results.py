@@ -8,7 +8,7 @@ import mcp_types
 
 from perdure.events.content import Content, ImageContent, TextContent
 from perdure.events.observations import MCPToolObservation
-from perdure.tools.editing import image
+from perdure.tools.listing import detect_image_type, image_content
 from perdure.tools.output import Output
 from perdure.tools.tool import Context
 
@@ -58,8 +58,8 @@ async def _convert_bytes(
         body = base64.b64decode("".join(data.split()), validate=True)
     except ValueError:
         return f"[{label}, which cannot be read: it is not base64]"
-    if (media_type := image.detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
-        return image.image_content(media_type, body)
+    if (media_type := detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
+        return image_content(media_type, body)
     return f"[{label}, {len(body):,} bytes, kept as {await context.keep(body)}]"
 
 

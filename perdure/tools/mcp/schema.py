@@ -15,7 +15,6 @@ from referencing.exceptions import Unresolvable
 
 MAX_ERRORS = 20
 """Errors of one call that the model sees."""
-
 MAX_REFERENCES = 2_000
 """References resolved for one call; beyond it, the server has to validate."""
 

@@ -45,14 +45,13 @@ class McpSessions(SessionPool):
         """List the tools that the servers offer now, server by server. Raises CatalogError."""
         _check_servers(servers)
         targets = [SessionTarget(conversation_id, workspace, server) for server in servers]
-        tools = await asyncio.gather(*map(self._list_tools, targets))
-        for server, listed in zip(servers, tools, strict=True):
+        listings = await asyncio.gather(*map(self._list_tools, targets))
+        tools: list[Tool] = []
+        for server, listed in zip(servers, listings, strict=True):
             _check_included(server, listed)
-        return [
-            self.make_tool(conversation_id, servers, workspace, definition)
-            for server, listed in zip(servers, tools, strict=True)
-            for _, definition in _select_tools(server, listed).values()
-        ]
+            definitions = [definition for _, definition in _select_tools(server, listed).values()]
+            tools += [self.make_tool(conversation_id, servers, workspace, d) for d in definitions]
+        return tools
 
     def make_tool(
         self,

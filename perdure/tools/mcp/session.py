@@ -23,7 +23,6 @@ from perdure.tools.mcp.http import UNDELIVERED_CODE
 
 MAX_PAGES = 100
 """Pages of a list of tools that are read at most."""
-
 RESUBSCRIBE_DELAY = 1.0
 """Seconds before a subscription to changes is renewed."""
 
@@ -135,14 +134,13 @@ class McpSession:
         self._activity.set()
 
     async def _run(self) -> None:
+        info = mcp_types.Implementation(name="perdure", version=version("perdure"))
         try:
             with self._scope:
                 async with Client(
                     self._watch_transport(),
                     message_handler=self._on_message,
-                    client_info=mcp_types.Implementation(
-                        name="perdure", version=version("perdure")
-                    ),
+                    client_info=info,
                     cache=None,
                 ) as client:
                     self._listed_changes = 0

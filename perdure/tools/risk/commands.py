@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from perdure.tools.risk import table
-from perdure.tools.risk.expansion import split_options, unescape
 from perdure.tools.risk.finding import (
     BREAK,
     DECODED,
@@ -23,10 +22,10 @@ from perdure.tools.risk.finding import (
     worst_mark,
 )
 from perdure.tools.risk.paths import MAX_PATH_CHARACTERS, Paths
+from perdure.tools.risk.syntax import split_options, unescape
 
 MAX_ARGUMENTS = 500
 """Arguments of one command that patterns are looked for in."""
-
 MAX_LITERALS = 200
 """Strings of a program that are looked at."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from perdure.tools.risk import commands, expansion, syntax
+from perdure.tools.risk import commands, syntax
 from perdure.tools.risk.finding import BREAK, HOME, UNKNOWN, Finding, high, medium
 from perdure.tools.risk.paths import Paths
 
@@ -255,7 +255,7 @@ class Shell:
             case "source" | "." if args and (text := command.text_of(args[0])) != UNKNOWN:
                 return self.run(text, stdin)
             case "read":
-                for name in expansion.split_options(args, "-d -n -p -t -u")[1]:
+                for name in syntax.split_options(args, "-d -n -p -t -u")[1]:
                     self.set(name, (stdin or UNKNOWN).strip())
             case "set" if "--" in args:
                 self.variables["@"] = BREAK.join(args[args.index("--") + 1 :])
@@ -267,13 +267,11 @@ class Shell:
     def words(self, node: Node) -> list[str]:
         """Return the arguments that a word becomes."""
         source = syntax.source(node)
-        return [
-            expansion.expand_tilde(source, part) for part in self.text(node).split(BREAK) if part
-        ]
+        return [syntax.expand_tilde(source, part) for part in self.text(node).split(BREAK) if part]
 
     def word(self, node: Node) -> str:
         """Return the text of a word that is not split."""
-        return expansion.expand_tilde(syntax.source(node), self.text(node, quoted=True))
+        return syntax.expand_tilde(syntax.source(node), self.text(node, quoted=True))
 
     def text(self, node: Node, *, quoted: bool = False) -> str:
         """Return the text of a word; unless it is quoted, with BREAK between its words."""
@@ -287,7 +285,7 @@ class Shell:
             case "raw_string":
                 return source[1:-1]
             case "ansi_c_string":
-                return expansion.unescape(source[2:-1])
+                return syntax.unescape(source[2:-1])
             case "simple_expansion" | "expansion":
                 text = self.expand(node, source)
             case "command_substitution":
@@ -302,7 +300,7 @@ class Shell:
                 return self.compose(node, quoted=True, inside=True)
             case _:
                 self.walk_all(syntax.children(node), self.stdin)
-                return expansion.unescape_literal(source, inside=False)
+                return syntax.unescape_literal(source, inside=False)
         return text if quoted else re.sub(r"\s+", BREAK, text)
 
     def compose(self, node: Node, *, quoted: bool, inside: bool = False) -> str:
@@ -310,19 +308,17 @@ class Shell:
         source, at, text = node.text or b"", 0, ""
         for child in node.children:
             blank = source[at : child.start_byte - node.start_byte]
-            text += expansion.unescape_literal(blank.decode(errors="replace"), inside=inside)
+            text += syntax.unescape_literal(blank.decode(errors="replace"), inside=inside)
             at = child.end_byte - node.start_byte
             if child.is_named and child.type not in ("string_content", "heredoc_content"):
                 text += self.text(child, quoted=quoted)
             elif child.type not in ('"', "<<<"):
-                text += expansion.unescape_literal(syntax.source(child), inside=inside)
-        return text + expansion.unescape_literal(
-            source[at:].decode(errors="replace"), inside=inside
-        )
+                text += syntax.unescape_literal(syntax.source(child), inside=inside)
+        return text + syntax.unescape_literal(source[at:].decode(errors="replace"), inside=inside)
 
     def expand(self, node: Node, source: str) -> str:
         """Return what `$NAME` or `${NAME…}` stands for."""
-        match = expansion.PATTERN.fullmatch(source)
+        match = syntax.EXPANSION.fullmatch(source)
         if not match:
             self.substitute(node)
             return UNKNOWN
@@ -330,7 +326,7 @@ class Shell:
         if match[3]:
             self.walk(named, self.stdin)
         other = "".join([self.word(child) for child in others])
-        return expansion.expand_variable(match, self.variables, other)
+        return syntax.expand_variable(match, self.variables, other)
 
     def substitute(self, node: Node) -> str:
         """Return what `$(…)` prints, or the name of the file that `<(…)` or `>(…)` stands for."""

@@ -54,9 +54,8 @@ def parse(arguments: dict[str, Any]) -> TerminalAction:
             f"A line of the input is {longest:,} bytes long, and a terminal takes at most "
             f"{MAX_INPUT_LINE_BYTES:,}: write the data to a file first."
         )
-    return TerminalAction(
-        command=command, is_input=is_input, timeout=values.timeout, reset=values.reset
-    )
+    changes = {"command": command, "is_input": is_input}
+    return TerminalAction.model_validate(values.model_dump() | changes)
 
 
 def encode_keys(text: str) -> bytes:

@@ -22,7 +22,6 @@ SESSION_SCRIPT = Path(__file__).with_name("session.bash").read_text()
 
 INTERRUPT_TIMEOUT = 0.5
 """Seconds for an interrupted command to end by itself."""
-
 KILL_TIMEOUT = 0.25
 """Seconds for a shell to continue, once its command's processes are killed."""
 
@@ -125,7 +124,6 @@ class ShellSession:
         self.type(b"\x03")
 
     def append_note(self, text: str) -> None:
-        """Append a note to the output so far."""
         self.output.write(self._masker.flush() + text.encode())
 
     def take_output(self) -> Output:
@@ -171,7 +169,6 @@ class ShellSession:
             pass
 
     def drop_output(self) -> None:
-        """Discard the output so far."""
         self._masker.flush()
         output, self.output = self.output, Output()
         with contextlib.suppress(OSError), output:

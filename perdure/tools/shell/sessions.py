@@ -15,13 +15,10 @@ from perdure.tools.tool import Context, ToolFailed
 
 MAX_SESSIONS = 64
 """Beyond it, the least recently used shell is closed."""
-
 IDLE_TIMEOUT = 3600.0
 """Seconds without a call after which a shell is closed."""
-
 MAX_ENTRIES_SEARCHED = 256
 """Older uses of a shell do not matter: the model no longer relies on its state."""
-
 _ENTRIES_PER_READ = 32
 """Few, because the newest entries mostly suffice."""
 

@@ -22,10 +22,8 @@ SHELL = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 
 SESSION_VARIABLE = "PERDURE_SESSION"
 """The environment variable that identifies the processes of a shell."""
-
 KILL_TIMEOUT = 5.0
 """Seconds for killed processes to disappear."""
-
 SUPERVISOR_TIMEOUT = 15.0
 """Seconds after which a supervisor that does not end is killed, and all with it."""
 
@@ -94,11 +92,8 @@ class Shell:
             assert self._process.stdin is not None
             self._process.stdin.write(f"{tick}\n".encode())
         acknowledged = asyncio.ensure_future(self._kill_acknowledged.wait())
-        await asyncio.wait(
-            {acknowledged, self.exit_task},
-            timeout=KILL_TIMEOUT,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        either = {acknowledged, self.exit_task}
+        await asyncio.wait(either, timeout=KILL_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
         acknowledged.cancel()
 
     def close(self) -> None:
@@ -200,16 +195,9 @@ async def _kill_unsupervised(session_id: str, code: int) -> ShellExit:
 
 
 def _find_processes(session_id: str) -> tuple[int, ...]:
-    variable = f"{SESSION_VARIABLE}={session_id}".encode()
-    return tuple(
-        int(process.name)
-        for process in Path("/proc").iterdir()
-        if process.name.isdigit() and variable in _read_environment(process)
-    )
-
-
-def _read_environment(process: Path) -> list[bytes]:
-    try:
-        return (process / "environ").read_bytes().split(b"\0")
-    except OSError:  # another user's process, or gone
-        return []
+    variable, found = f"{SESSION_VARIABLE}={session_id}".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # another user's process, or gone
+            if variable in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return tuple(found)

@@ -33,19 +33,14 @@ COMMANDS_DESCRIPTOR = 60
 
 GRACE_PERIOD = 0.5
 """Seconds for remaining processes to finish, as `>(tee log)` needs a moment."""
-
 COMMAND_KILL_TIMEOUT = 0.25
 """Seconds of killing the descendants of one command, which may keep forking."""
-
 KILL_TIMEOUT = 5.0
 """Seconds after which a process that survives SIGKILL is reported, not waited for."""
-
 WATCH_INTERVAL = 0.5
 """Seconds between two checks of memory and disk."""
-
 MIN_FREE_DISK_BYTES = 1 << 30
 """The disk space to leave free, or half of the free space at the start if that is less."""
-
 FREE_MEMORY_DIVISOR = 32
 """1/32 of the machine's memory is left free."""
 
@@ -253,9 +248,8 @@ def main(terminal: str, commands: str, memory: str, *shell: str) -> None:
     finished = code is not None and children.wait_for_all(GRACE_PERIOD)
     killed = set() if finished else children.kill_all()
     if watch.reason:
-        _write_to_terminal(
-            terminal, f"\n[All processes of this shell were ended: {watch.reason}.]\n"
-        )
+        note = f"\n[All processes of this shell were ended: {watch.reason}.]\n"
+        _write_to_terminal(terminal, note)
     survivors = " ".join(str(pid) for pid, _ in descendants()) if children.reap() else ""
     status = (-1, 0) if code is None else (code, len(killed))
     os.write(2, f"{status[0]} {status[1]} {survivors}\n".encode())

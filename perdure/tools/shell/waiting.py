@@ -9,7 +9,6 @@ from perdure.tools.tool import Context
 
 _PROGRESS_INTERVAL = 0.25
 """Seconds between two reports of new output."""
-
 _MAX_PROGRESS_CHARACTERS = 4_000
 """The newest output that watchers see: more than a screen."""
 
