@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from perdure.activities.batch.command import CommandContext, CommandResult, run_command
 from perdure.evaluation.sample import File, Sample, SourceFile
-from perdure.sandbox.openat2 import open_beneath
-from perdure.sandbox.safe_path import SafePath
+from perdure.sandbox.safe_path import SafePath, open_beneath
 from perdure.storage.snapshots.folders import make_writable, remove_tree, to_thread_shielded
 
 MAX_RECORDED_CHARS = 4_000

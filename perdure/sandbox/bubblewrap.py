@@ -5,22 +5,21 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
-from perdure.sandbox.accounts import Account, account_files, open_in_memory
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LAUNCHER, LaunchPlan, landlock_version
-from perdure.sandbox.owner import chown_workspace
-from perdure.sandbox.rlimits import DEFAULT_LIMITS, ResourceLimits
-from perdure.sandbox.sandbox import TOOLS_UID, Access, Launch
-from perdure.sandbox.system import build_search_path, existing_roots, find_extra_paths
+from perdure.sandbox.sandbox import DEFAULT_LIMITS, TOOLS_UID, Access, Launch, ResourceLimits
+from perdure.sandbox.system import (
+    build_search_path,
+    chown_workspace,
+    existing_roots,
+    find_extra_paths,
+)
 
 HOME = Path("/home/agent")
 _USER = "agent"
 _TEMPORARY_FOLDERS = ("/tmp", "/var/tmp", "/home", "/dev/shm")
-_KEPT_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID")
-"""The capabilities with which a root worker's sandbox becomes another user."""
 
 
 def find_programs() -> Iterator[Path]:
@@ -68,12 +67,10 @@ class Bubblewrap:
         path = build_search_path(environment, readable)
         home_variables = {"HOME": str(HOME), "USER": _USER, "LOGNAME": _USER, "PATH": path}
         inherited = {name: value for name, value in environment.items() if name != "TMPDIR"}
-        user = Account(_USER, *_user_ids(), HOME)
         with ExitStack() as failing:
             cleanup = failing.enter_context(ExitStack())
-            accounts = {
-                name: open_in_memory(text, cleanup) for name, text in account_files(user).items()
-            }
+            files = _account_files()
+            accounts = {name: _open_in_memory(files[name], cleanup) for name in files}
             cgroups = self.cgroups.create(self.limits, cleanup)
             plan = _plan(access, readable, cgroups, self.limits)
             if access.terminal is not None and plan.uid is not None:
@@ -117,11 +114,8 @@ def _bwrap_options(
     yield from () if access.network else ("--unshare-net",)
     yield from ("--hostname", "sandbox", "--die-with-parent", "--as-pid-1")
     if os.geteuid() == 0:
-        yield from (
-            "--cap-drop",
-            "ALL",
-            *chain(*(("--cap-add", name) for name in _KEPT_CAPABILITIES)),
-        )
+        # With these two, the launcher becomes another user.
+        yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     else:
         yield "--unshare-user"
     for root in existing_roots():
@@ -150,5 +144,28 @@ def _bind_options(option: str, path: Path, name: Path) -> Iterator[str]:
     yield from (option, str(path), str(name))
 
 
-def _user_ids() -> tuple[int, int]:
-    return (TOOLS_UID, TOOLS_UID) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+def _account_files() -> Mapping[str, str]:
+    """Return the contents of /etc/passwd and /etc/group by path, with the agent's user added."""
+    is_root = os.geteuid() == 0
+    uid, gid = (TOOLS_UID, TOOLS_UID) if is_root else (os.geteuid(), os.getegid())
+    lines = {
+        "/etc/passwd": f"{_USER}:x:{uid}:{gid}::{HOME}:/bin/bash",
+        "/etc/group": f"{_USER}:x:{gid}:",
+    }
+    return {file: _replace_line(file, line) for file, line in lines.items()}
+
+
+def _replace_line(file: str, line: str) -> str:
+    """Return the file's text with `line` in place of every line of its name or number."""
+    name, _, number, *_ = line.split(":")
+    entries = [entry.split(":") for entry in Path(file).read_text(errors="replace").splitlines()]
+    others = [e for e in entries if len(e) > 2 and e[0] != name and e[2] != number]
+    return "\n".join([*map(":".join, others), line, ""])
+
+
+def _open_in_memory(text: str, cleanup: ExitStack) -> int:
+    descriptor = os.memfd_create("accounts")
+    cleanup.callback(os.close, descriptor)
+    os.write(descriptor, text.encode())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

@@ -8,12 +8,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perdure.sandbox.rlimits import DEFAULT_LIMITS, ResourceLimits
+from perdure.sandbox.sandbox import DEFAULT_LIMITS, ResourceLimits
 
 _PREFIX = "sandbox-of-perdure-"
 _ABANDONED_AFTER = 3600.0
 """Seconds after which an empty group is taken to be left behind, not about to be entered."""
-
 _V1_FILES = {"memory": "memory.limit_in_bytes", "pids": "pids.max"}
 """The file with the limit of each controller, in version 1 of control groups."""
 
@@ -48,9 +47,8 @@ class Cgroups:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        if any(
-            name.startswith("memory.") for parent in self.parents for name in parent.limit_files
-        ):
+        files = [name for parent in self.parents for name in parent.limit_files]
+        if any(name.startswith("memory.") for name in files):
             return ()
         return ("short bursts beyond the limit of memory, which is only watched",)
 
@@ -95,34 +93,23 @@ def _find_parents() -> Iterator[ParentCgroup]:
         for kind in controllers.split(","):
             if kind in _V1_FILES and kind in mounts:
                 yield ParentCgroup(_cgroup_folder(mounts[kind], path), (_V1_FILES[kind],))
-        if (
-            not controllers
-            and "" in mounts
-            and (parent := _find_v2_parent(mounts[""], path)) is not None
-        ):
-            yield parent
+        if not controllers and "" in mounts:
+            yield from _find_v2_parent(mounts[""], path)
 
 
-def _find_v2_parent(mount: Path, path: str) -> ParentCgroup | None:
+def _find_v2_parent(mount: Path, path: str) -> Iterator[ParentCgroup]:
     """Find the nearest group above our own that delegates a controller to its children.
 
     A group that holds processes itself cannot delegate.
     """
     own_folder = _cgroup_folder(mount, path)
     for folder in (own_folder, *own_folder.parents):
-        controllers = set(_read_text(folder / "cgroup.subtree_control").split())
+        control = folder / "cgroup.subtree_control"
+        controllers = control.read_text().split() if control.exists() else []
         if files := tuple(file for kind, file in _V2_FILES.items() if kind in controllers):
-            return ParentCgroup(folder, files)
-        if folder == mount:
-            break
-    return None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
+            yield ParentCgroup(folder, files)
+        if files or folder == mount:
+            return
 
 
 def _cgroup_folder(mount: Path, path: str) -> Path:
@@ -137,6 +124,4 @@ def _find_mounts() -> Iterator[tuple[str, Path]]:
         if kind == "cgroup2":
             yield "", Path(mount)
         elif kind == "cgroup":
-            yield from (
-                (option, Path(mount)) for option in options.split(",") if option in _V1_FILES
-            )
+            yield from ((kind, Path(mount)) for kind in options.split(",") if kind in _V1_FILES)

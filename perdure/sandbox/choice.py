@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.sandbox.bubblewrap import Bubblewrap, find_programs
-from perdure.sandbox.cgroups import Cgroups, detect_cgroups
+from perdure.sandbox.cgroups import detect_cgroups
 from perdure.sandbox.sandbox import TOOLS_UID, UNCONFINED, Access, Sandbox, SandboxUnusable
 from perdure.sandbox.without_namespaces import NamespacelessSandbox
 
@@ -53,7 +53,7 @@ def choose_sandbox(name: str, folder: Path, readable: Sequence[Path] = ()) -> Ch
     """
     if name not in (AUTO, *SANDBOX_NAMES):
         raise SandboxUnusable(
-            f"There is no sandbox {name!r}: the sandboxes are {AUTO}, {_list_names()}."
+            f"There is no sandbox {name!r}: the sandboxes are {AUTO}, {', '.join(SANDBOX_NAMES)}."
         )
     if name == UNCONFINED.name:
         return Choice(UNCONFINED)
@@ -80,26 +80,16 @@ def _fall_back(name: str, rejections: tuple[str, ...]) -> Choice:
     return Choice(UNCONFINED, rejections)
 
 
-def _list_names() -> str:
-    return ", ".join(SANDBOX_NAMES)
-
-
 def _candidates(name: str, readable: tuple[Path, ...]) -> Iterator[Sandbox]:
     """Yield the sandboxes that `name` may stand for, the strongest first."""
     if sys.platform != "linux":
         return
     cgroups = detect_cgroups()
-    for sandbox in _all_sandboxes(readable, cgroups):
-        if name in (AUTO, sandbox.name):
-            yield sandbox
-
-
-def _all_sandboxes(readable: tuple[Path, ...], cgroups: Cgroups) -> Iterator[Sandbox]:
-    yield from (Bubblewrap(program, readable, cgroups) for program in find_programs())
-    if os.geteuid() == 0:
-        yield NamespacelessSandbox("uid", TOOLS_UID, readable, cgroups)
-    else:
-        yield NamespacelessSandbox("landlock", None, readable, cgroups)
+    if name in (AUTO, "bubblewrap"):
+        yield from (Bubblewrap(program, readable, cgroups) for program in find_programs())
+    other, uid = ("uid", TOOLS_UID) if os.geteuid() == 0 else ("landlock", None)
+    if name in (AUTO, other):
+        yield NamespacelessSandbox(other, uid, readable, cgroups)
 
 
 def _probe(sandbox: Sandbox, folder: Path) -> None:
@@ -113,9 +103,8 @@ def _probe(sandbox: Sandbox, folder: Path) -> None:
         outside.flush()
         workspace = Path(workspace_name)
         sandbox.prepare(workspace)
-        process = _run(
-            sandbox, ["/bin/sh", "-c", _PROBE_SCRIPT, "trial", outside.name], Access(workspace)
-        )
+        argv = ["/bin/sh", "-c", _PROBE_SCRIPT, "trial", outside.name]
+        process = _run(sandbox, argv, Access(workspace))
         if _SECRET in process.stdout:
             raise SandboxUnusable("files outside of the workspace can be read.")
         if Path(outside.name).read_bytes() != _SECRET:

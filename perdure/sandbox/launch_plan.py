@@ -4,15 +4,14 @@ import base64
 import ctypes
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from perdure.sandbox.launcher import CREATE_RULESET
-from perdure.sandbox.rlimits import ResourceLimits, count_threads
-from perdure.sandbox.sandbox import SandboxUnusable
-from perdure.sandbox.seccomp import build_filter
-from perdure.sandbox.syscalls import detect_machine
+from perdure.sandbox.sandbox import ResourceLimits, SandboxUnusable
+from perdure.sandbox.seccomp import build_filter, detect_machine
 from perdure.sandbox.system import PYTHON
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -59,28 +58,19 @@ class LaunchPlan:
                 "use an x86-64 or ARM64 one."
             )
         # RLIMIT_NPROC counts all processes of a user, unless in a user namespace of their own.
-        other_processes = 0 if self.own_process_count else count_threads(os.geteuid())
-        plan = {
-            "cgroups": list(self.cgroups),
-            "uid": self.uid,
-            "user_namespace": self.user_namespace,
+        other_processes = 0 if self.own_process_count else _count_threads(os.geteuid())
+        plan = vars(self) | {
             "limits": self.limits.rlimits(other_processes),
-            "folder": str(self.folder),
-            "home": _to_text(self.home),
             "landlock": landlock_version(),
-            "readable": _to_texts(self.readable),
-            "writable": _to_texts(self.writable),
-            "devices": _to_texts(self.devices),
-            "terminals": list(self.terminals),
-            "tcp": self.tcp,
             "seccomp_filter": base64.b64encode(build_filter(machine, self.sockets)).decode(),
         }
-        return [str(PYTHON), "-I", "-S", str(LAUNCHER), json.dumps(plan), *argv]
+        return [str(PYTHON), "-I", "-S", str(LAUNCHER), json.dumps(plan, default=str), *argv]
 
 
-def _to_text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _to_texts(paths: Iterable[Path]) -> list[str]:
-    return [str(path) for path in paths]
+def _count_threads(uid: int) -> int:
+    """Count a user's threads: RLIMIT_NPROC limits these."""
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            count += len([*(process / "task").iterdir()]) if process.stat().st_uid == uid else 0
+    return count

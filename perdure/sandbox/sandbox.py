@@ -1,16 +1,54 @@
 """The interface of a sandbox, and `Unconfined`, which has none of its restrictions."""
 
+import os
+import resource
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from perdure.sandbox.rlimits import ResourceLimits
-
 TOOLS_UID = 60999
 """The user id of a root worker's tools: one that no system assigns, and below 65,536 because
 containers often have no higher ones."""
+
+_MACHINE_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@dataclass(frozen=True)
+class ResourceLimits:
+    """Limits for the processes of one shell."""
+
+    memory_bytes: int = _MACHINE_MEMORY // 2
+    """The limit for all processes together, and for each by itself."""
+    processes: int = 1024
+    file_bytes: int = 8 << 30
+    """The size of one file."""
+    open_files: int = 65_536
+    """Descriptors of one process."""
+    temporary_bytes: int = min(2 << 30, _MACHINE_MEMORY // 8)
+    """The size of each temporary folder, which is held in memory."""
+
+    def rlimits(self, other_processes: int) -> list[tuple[int, int]]:
+        """Return each resource with its limit, capped at this process's own hard limit.
+
+        `other_processes` are those of the same user, which RLIMIT_NPROC counts as well.
+        """
+        limits = {
+            resource.RLIMIT_DATA: self.memory_bytes,
+            resource.RLIMIT_NPROC: self.processes + other_processes,
+            resource.RLIMIT_FSIZE: self.file_bytes,
+            resource.RLIMIT_NOFILE: self.open_files,
+            resource.RLIMIT_CORE: 0,
+        }
+        hard = {kind: resource.getrlimit(kind)[1] for kind in limits}
+        return [
+            (kind, limit if hard[kind] == resource.RLIM_INFINITY else min(limit, hard[kind]))
+            for kind, limit in limits.items()
+        ]
+
+
+DEFAULT_LIMITS = ResourceLimits()
 
 
 class SandboxUnusable(Exception):
@@ -49,28 +87,23 @@ class Sandbox(Protocol):
     @property
     def gaps(self) -> tuple[str, ...]:
         """The dangers that it does not protect from, each as a part of a sentence."""
-        ...
 
     @property
     def has_pid_namespace(self) -> bool:
         """True if a program sees its own processes only, and all of them end with it."""
-        ...
 
     @property
     def limits(self) -> ResourceLimits | None:
         """The limits of a program with all that it starts; None where there are none."""
-        ...
 
     def prepare(self, workspace: Path) -> None:
         """Make the workspace writable for programs; may take long.
 
         Raises SandboxUnusable, OSError.
         """
-        ...
 
     def launch(self, argv: Sequence[str], access: Access, environment: Mapping[str, str]) -> Launch:
         """Return the command that runs `argv` with `access`. Raises SandboxUnusable, OSError."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,20 @@ from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LaunchPlan, landlock_version
-from perdure.sandbox.owner import chown_workspace
-from perdure.sandbox.rlimits import DEFAULT_LIMITS, ResourceLimits
-from perdure.sandbox.sandbox import Access, Launch, SandboxUnusable
-from perdure.sandbox.system import DEVICES, build_search_path, existing_roots, find_extra_paths
+from perdure.sandbox.sandbox import (
+    DEFAULT_LIMITS,
+    Access,
+    Launch,
+    ResourceLimits,
+    SandboxUnusable,
+)
+from perdure.sandbox.system import (
+    DEVICES,
+    build_search_path,
+    chown_workspace,
+    existing_roots,
+    find_extra_paths,
+)
 
 _COMMON_GAPS = (
     "a flaw in the kernel itself",

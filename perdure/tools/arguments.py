@@ -2,16 +2,22 @@
 
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import ErrorDetails
 
 from perdure.tools.shape import coerce
 
-Arguments = TypeVar("Arguments", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def validate_arguments(model: type[Arguments], arguments: dict[str, Any]) -> Arguments:
+class Arguments(BaseModel):
+    """The arguments of a tool, none of which may be unknown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def validate_arguments(model: type[ModelT], arguments: dict[str, Any]) -> ModelT:
     """Validate `arguments` against `model`, coercing them where only one meaning is possible.
 
     Raises ValueError with a sentence for the model.
@@ -23,12 +29,9 @@ def validate_arguments(model: type[Arguments], arguments: dict[str, Any]) -> Arg
     try:
         return model.model_validate(coerced)
     except ValidationError as error:
-        raise ValueError(_format_errors(model, error)) from error
-
-
-def _format_errors(model: type[BaseModel], error: ValidationError) -> str:
-    details = error.errors(include_url=False, include_context=False)
-    return "; ".join(_format_error(model, detail) for detail in details) + "."
+        details = error.errors(include_url=False, include_context=False)
+        sentence = "; ".join(_format_error(model, detail) for detail in details)
+        raise ValueError(f"{sentence}.") from error
 
 
 def _format_error(model: type[BaseModel], detail: ErrorDetails) -> str:
@@ -36,14 +39,11 @@ def _format_error(model: type[BaseModel], detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return f"`{name}` is missing"
     if detail["type"] == "extra_forbidden":
-        return f"`{name}` is unknown here, use only {_field_names(model)}"
+        fields = [f"`{field.alias or name}`" for name, field in model.model_fields.items()]
+        known = ", ".join(fields) or "no arguments at all"
+        return f"`{name}` is unknown here, use only {known}"
     message = detail["msg"].removeprefix("Value error, ").rstrip(".")
     return f"`{name}`: {message[:1].lower()}{message[1:]}, got {_shorten(detail['input'])}"
-
-
-def _field_names(model: type[BaseModel]) -> str:
-    fields = model.model_fields.items()
-    return ", ".join(f"`{field.alias or name}`" for name, field in fields) or "no arguments at all"
 
 
 def _shorten(value: Any) -> str:

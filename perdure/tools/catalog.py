@@ -7,7 +7,7 @@ from perdure.references import BadReference, find_entry_points, is_reference, lo
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.delegate import DELEGATE
 from perdure.tools.file_editor import FILE_EDITOR
-from perdure.tools.function import Function, tool_from
+from perdure.tools.function import tool_from
 from perdure.tools.glob import GLOB
 from perdure.tools.grep import GREP
 from perdure.tools.speech import FINISH, THINK
@@ -87,24 +87,17 @@ def is_known_tool(reference: str) -> bool:
 
 
 def _to_tools(reference: str, value: Any) -> Iterator[Tool]:
-    for item in value if _is_sequence(value) else (value,):
+    is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    for item in value if is_list else (value,):
         if isinstance(item, Tool):
             yield item
         elif callable(item):
-            yield _to_tool(reference, item)
+            try:
+                yield tool_from(item)
+            except TypeError as error:
+                raise UntypedTool(f"Tool {reference!r} cannot be used: {error}") from error
         else:
             raise ToolNotFound(
                 f"Tool {reference!r} leads to a {type(item).__name__}: it must be a Tool, a "
                 "function, or a list of these."
             )
-
-
-def _to_tool(reference: str, function: Function) -> Tool:
-    try:
-        return tool_from(function)
-    except TypeError as error:
-        raise UntypedTool(f"Tool {reference!r} cannot be used: {error}") from error
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -3,12 +3,12 @@
 import hashlib
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import MCPToolAction
-from perdure.events.content import ToolAnnotations, ToolDefinition
+from perdure.events.content import ToolDefinition
 from perdure.events.observations import Observation
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.tool import Context, Tool, ToolFailed
 
 DELEGATE_NAME = "delegate"
@@ -26,9 +26,7 @@ conversation: write down everything it needs, and what its report must say.
 """
 
 
-class DelegateArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class DelegateArguments(Arguments):
     task: str = Field(min_length=1, description="What to do, complete in itself.")
     max_iterations: int | None = Field(
         default=None, ge=1, description="The other agent's answers at most."
@@ -57,14 +55,6 @@ def resources(action: MCPToolAction) -> tuple[str, ...]:
     return (f"task:{hashlib.sha256(str(action.data).encode()).hexdigest()[:16]}",)
 
 
-DELEGATE = Tool(
-    ToolDefinition(
-        name=DELEGATE_NAME,
-        description=DESCRIPTION,
-        parameters=json_schema(DelegateArguments),
-        annotations=ToolAnnotations(),
-    ),
-    parse,
-    run,
-    resources,
-)
+_SCHEMA = json_schema(DelegateArguments)
+_DEFINITION = ToolDefinition(name=DELEGATE_NAME, description=DESCRIPTION, parameters=_SCHEMA)
+DELEGATE = Tool(_DEFINITION, parse, run, resources)

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import EditorCommand, FileEditorAction
 from perdure.events.content import Content, TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import FileEditorObservation
 from perdure.sandbox.safe_path import SafePath
-from perdure.tools.arguments import json_schema, validate_arguments
-from perdure.tools.editing import image
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.editing.edits import (
     Edit,
     apply_edits,
@@ -19,9 +18,17 @@ from perdure.tools.editing.edits import (
     find_last_edit,
     load_content,
 )
-from perdure.tools.editing.rewrite import Rewrite, compare_texts, insert_lines, replace_text
-from perdure.tools.editing.text_file import Text, decode_text, load_file, load_text
-from perdure.tools.listing import around, numbered, tree
+from perdure.tools.editing.text_file import (
+    Rewrite,
+    Text,
+    compare_texts,
+    decode_text,
+    insert_lines,
+    load_file,
+    load_text,
+    replace_text,
+)
+from perdure.tools.listing import around, numbered, read_image_type, render_image, tree
 from perdure.tools.tool import Context, Tool, ToolFailed
 from perdure.tools.workspace import file_resource, printable, relative_name, resolve_in_workspace
 
@@ -51,9 +58,7 @@ _REQUIRED_ARGUMENTS: dict[EditorCommand, tuple[str, ...]] = {
 }
 
 
-class FileEditorArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FileEditorArguments(Arguments):
     command: EditorCommand
     path: str = Field(description="A file or directory, relative to the workspace.")
     file_text: str | None = Field(default=None, description="For `create`: the whole content.")
@@ -96,23 +101,19 @@ async def run(action: FileEditorAction, context: Context) -> FileEditorObservati
         if not exists and action.command != "create":
             raise ToolFailed(f"`{action.path}` does not exist.")
         if action.command == "view":
-            return _observation(action, path, await asyncio.to_thread(_view, action, path))
+            content = await asyncio.to_thread(_view, action, path)
+            return _observation(action, relative_name(path), content)
         if action.command == "undo_edit":
-            return await _apply_edit(action, context, *await _plan_undo(action, context, path))
-        return await _apply_edit(
-            action, context, *await asyncio.to_thread(_plan_edit, action, path)
-        )
+            plan = await _plan_undo(action, context, path)
+        else:
+            plan = await asyncio.to_thread(_plan_edit, action, path)
+        return await _apply_edit(action, context, *plan)
     except ToolFailed as failure:
         reason = str(failure)
     except OSError as error:
         reason = f"`{action.path}`: {error.strerror or error}."
-    return FileEditorObservation(
-        command=action.command,
-        path=action.path,
-        prev_exist=exists,
-        is_error=True,
-        content=(TextContent(text=reason),),
-    )
+    observation = _observation(action, action.path, (TextContent(text=reason),))
+    return observation.model_copy(update={"prev_exist": exists, "is_error": True})
 
 
 def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
@@ -120,8 +121,8 @@ def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
         if action.view_range:
             raise ToolFailed(f"`{action.path}` is a directory, so leave out `view_range`.")
         return (TextContent(text=tree(path)),)
-    if path.is_file() and (kind := image.read_image_type(path)):
-        return image.render_image(path, action.path, kind)
+    if path.is_file() and (kind := read_image_type(path)):
+        return render_image(path, action.path, kind)
     lines = load_text(path, action.path).lines
     first, last = _line_range(action, len(lines))
     return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
@@ -143,7 +144,11 @@ def _plan_edit(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
     if action.command == "create":
         return _plan_creation(action, path)
     before = load_file(path, action.path)
-    rewrite = _rewrite(action, decode_text(before, action.path))
+    text, new = decode_text(before, action.path), action.new_str or ""
+    if action.command == "str_replace":
+        rewrite = replace_text(text, action.old_str or "", new, action.path)
+    else:
+        rewrite = insert_lines(text, action.insert_line or 0, new, action.path)
     edit = Edit(path, action.path, before, rewrite.text.encode(action.path))
     return edit, f"Edited `{action.path}`; {_describe_rewrite(rewrite)}"
 
@@ -158,13 +163,6 @@ def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]
     text = Text(action.file_text)
     summary = f"Created `{action.path}` with {len(text.lines)} lines."
     return Edit(path, action.path, None, text.encode(action.path)), summary
-
-
-def _rewrite(action: FileEditorAction, text: Text) -> Rewrite:
-    if action.command == "str_replace":
-        return replace_text(text, action.old_str or "", action.new_str or "", action.path)
-    assert action.insert_line is not None
-    return insert_lines(text, action.insert_line, action.new_str or "", action.path)
 
 
 def _describe_rewrite(rewrite: Rewrite) -> str:
@@ -206,22 +204,15 @@ async def _apply_edit(
     old = await encode_content(edit.before, context.keep)
     new = await encode_content(edit.after, context.keep)
     await asyncio.to_thread(apply_edits, (edit,))
-    observation = _observation(action, edit.path, (TextContent(text=summary),))
-    return observation.model_copy(
-        update={
-            "prev_exist": edit.before is not None,
-            "old_content": old,
-            "new_content": new,
-        }
-    )
+    observation = _observation(action, relative_name(edit.path), (TextContent(text=summary),))
+    changes = {"prev_exist": edit.before is not None, "old_content": old, "new_content": new}
+    return observation.model_copy(update=changes)
 
 
 def _observation(
-    action: FileEditorAction, path: SafePath, content: Sequence[Content]
+    action: FileEditorAction, path: str, content: Sequence[Content]
 ) -> FileEditorObservation:
-    return FileEditorObservation(
-        command=action.command, path=relative_name(path), content=tuple(content)
-    )
+    return FileEditorObservation(command=action.command, path=path, content=tuple(content))
 
 
 FILE_EDITOR = Tool(
@@ -229,13 +220,7 @@ FILE_EDITOR = Tool(
         name="file_editor",
         description=DESCRIPTION,
         parameters=json_schema(FileEditorArguments),
-        annotations=ToolAnnotations(
-            title="File editor",
-            readOnlyHint=False,
-            destructiveHint=True,
-            idempotentHint=False,
-            openWorldHint=False,
-        ),
+        annotations=ToolAnnotations(title="File editor", openWorldHint=False),
     ),
     parse=parse,
     run=run,

@@ -9,7 +9,7 @@ is a complete tool: the model sees the name, the docstring and the type hints.
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     Annotated,
     Any,
@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import BaseModel, Field, PydanticUserError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from perdure.errors import Invalid
@@ -30,7 +30,7 @@ from perdure.events.actions import MCPToolAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.custom import AnyObservation
 from perdure.events.observations import MCPToolObservation, ObservationBase
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.output import Output
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import Context, Tool, ToolFailed
@@ -38,15 +38,16 @@ from perdure.tools.tool import Context, Tool, ToolFailed
 Function: TypeAlias = Callable[..., Any]
 Decorated = TypeVar("Decorated", bound=Function)
 
-# The names that OpenAI, Anthropic and Gemini all accept.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""The names that OpenAI, Anthropic and Gemini all accept."""
+
 _OPTIONS_ATTRIBUTE = "__tool__"
 
 
 @dataclass(frozen=True)
 class _ToolOptions:
-    name: str | None
-    annotations: ToolAnnotations
+    name: str | None = None
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
 
 
 @overload
@@ -106,16 +107,14 @@ def tool_from(function: Function) -> Tool:
     A cancelled sync function is abandoned, but its thread runs on: long functions should be async.
     Raises TypeError with a sentence where the signature lacks what a model needs.
     """
-    options: _ToolOptions = getattr(
-        function, _OPTIONS_ATTRIBUTE, _ToolOptions(None, ToolAnnotations())
-    )
+    options: _ToolOptions = getattr(function, _OPTIONS_ATTRIBUTE, _ToolOptions())
     name = _check_name(function, options)
     signature, hints = _read_signature(function, name)
-    model = _create_model(name, signature, hints)
+    model, parameters = _create_model(name, signature, hints)
     definition = ToolDefinition(
         name=name,
         description=inspect.getdoc(function) or "",
-        parameters=_parameter_schema(name, model),
+        parameters=parameters,
         annotations=options.annotations,
     )
 
@@ -126,9 +125,8 @@ def tool_from(function: Function) -> Tool:
     async def run(action: MCPToolAction, context: Context) -> AnyObservation:
         take = validate_arguments(model, action.data)
         args, kwargs = _bind_arguments(signature, hints, take, context)
-        return await _to_observation(
-            name, await _call_function(name, function, args, kwargs), context
-        )
+        result = await _call_function(name, function, args, kwargs)
+        return await _to_observation(name, result, context)
 
     return Tool(definition, parse, run)
 
@@ -137,7 +135,7 @@ def _check_name(function: Function, options: _ToolOptions) -> str:
     if not inspect.isroutine(function):
         raise TypeError(f"{function!r} is not a function: wrap it in a `def` with type hints.")
     name = options.name or function.__name__
-    if not _NAME.fullmatch(name):
+    if not TOOL_NAME.fullmatch(name):
         raise TypeError(
             f"{name!r} is no name for a tool: use `@tool(name=...)` with a letter or `_` and then "
             "up to 63 letters, digits, `_` or `-`."
@@ -165,7 +163,8 @@ def _is_context(hint: Any) -> bool:
 
 def _create_model(
     name: str, signature: inspect.Signature, hints: Mapping[str, Any]
-) -> type[BaseModel]:
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Create the model of the arguments, and its JSON schema."""
     fields: dict[str, Any] = {
         # Aliased, as a parameter may have a name that no field may: `_x`, `json`, `model_config`.
         f"of_{parameter.name}": (hints[parameter.name], _field(parameter))
@@ -173,27 +172,17 @@ def _create_model(
         if not _is_context(hints[parameter.name])
     }
     try:
-        return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        model: type[BaseModel] = create_model(name, __base__=Arguments, **fields)
+        return model, json_schema(model)
     except (PydanticUserError, TypeError) as error:
-        raise TypeError(_unsupported_type(name, error)) from error
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        message = f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
+        raise TypeError(message) from error
 
 
 def _field(parameter: inspect.Parameter) -> Any:
-    if parameter.default is parameter.empty:
-        return Field(alias=parameter.name)
-    return Field(default=parameter.default, alias=parameter.name)
-
-
-def _parameter_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:
-    try:
-        return json_schema(model)
-    except PydanticUserError as error:
-        raise TypeError(_unsupported_type(name, error)) from error
-
-
-def _unsupported_type(name: str, error: Exception) -> str:
-    reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
-    return f"A parameter of tool {name!r} has a type that no JSON can carry: {reason}."
+    default = ... if parameter.default is parameter.empty else parameter.default
+    return Field(default=default, alias=parameter.name)
 
 
 def _bind_arguments(
@@ -244,6 +233,5 @@ def _to_text(name: str, result: Any) -> str:
     try:
         return to_json(result).decode()
     except PydanticSerializationError as error:
-        raise ToolFailed(
-            f"{name} returned a {type(result).__name__}, which no JSON can carry."
-        ) from error
+        kind = type(result).__name__
+        raise ToolFailed(f"{name} returned a {kind}, which no JSON can carry.") from error

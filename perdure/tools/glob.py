@@ -35,9 +35,8 @@ look there, name it as `path`.
     option = glob_option(pattern.removeprefix(f"{start.path}/"), start)
     report = Report()
     is_ignored = await find_ignored(context, start, report)
-    files = [
-        file for file in await list_files(context, start, [option], report) if not is_ignored(file)
-    ]
+    matching = await list_files(context, start, [option], report)
+    files = [file for file in matching if not is_ignored(file)]
     more = len(files) - MAX_NAMED_FILES
     notes = [f"[{more:,} more match: use a narrower pattern or `path`]"] if more > 0 else []
     rows = [printable(file) for file in files[:MAX_NAMED_FILES]]

@@ -5,10 +5,11 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from perdure.sandbox.safe_path import SafePath
 from perdure.tools.function import tool, tool_from
 from perdure.tools.ripgrep import Refused, Report, find_ignored, glob_option, run
 from perdure.tools.tool import Context, ToolFailed
@@ -27,7 +28,7 @@ class Results:
     files_only: bool
     context_lines: int
     max_results: int
-    is_ignored: Callable[[str], bool]
+    is_ignored: Callable[[str], bool] = lambda _: False
     rows: list[str] = field(default_factory=list)
     size: int = 0
     matches: int = 0
@@ -81,6 +82,16 @@ class Results:
         self.size += len(row) + 1
 
 
+Include: TypeAlias = Annotated[
+    str | None,
+    Field(description="Only files that match this, such as `*.py` or `src/**/*.{ts,tsx}`."),
+]
+OutputMode: TypeAlias = Annotated[
+    Literal["content", "files_with_matches"],
+    Field(description="The lines that match, or only the files that have any."),
+]
+
+
 @tool(read_only=True, idempotent=True, open_world=False)
 async def grep(
     context: Context,
@@ -88,14 +99,8 @@ async def grep(
     path: Annotated[
         str, Field(description="The file or directory to look in, relative to the workspace.")
     ] = ".",
-    include: Annotated[
-        str | None,
-        Field(description="Only files that match this, such as `*.py` or `src/**/*.{ts,tsx}`."),
-    ] = None,
-    output_mode: Annotated[
-        Literal["content", "files_with_matches"],
-        Field(description="The lines that match, or only the files that have any."),
-    ] = "content",
+    include: Include = None,
+    output_mode: OutputMode = "content",
     context_lines: Annotated[
         int, Field(ge=0, le=20, description="Lines to show before and after each match.")
     ] = 0,
@@ -116,20 +121,30 @@ around it as `file-number-line`. Files that were changed last come first.
         raise ToolFailed(f"`{relative_name(start)}` does not exist.")
     if not start.is_dir() and not start.is_file():
         raise ToolFailed(f"`{relative_name(start)}` is not a regular file.")
-    files_only = output_mode == "files_with_matches"
+    files_only, report = output_mode == "files_with_matches", Report()
     options = [
         *("--json", "--crlf", "--engine=auto", f"--context={context_lines}"),
         *(["--ignore-case"] if ignore_case else []),
         *(["--max-count=1"] if files_only else []),
         *([glob_option(include, start)] if include and start.is_dir() else []),
-        f"--regexp={pattern}",
     ]
-    report = Report()
-    is_filtered = start.is_dir() and (include or start.path != start.root)
-    is_ignored = await find_ignored(context, start, report) if is_filtered else _never
-    results = Results(files_only, context_lines, max_results, is_ignored)
+    results = Results(files_only, context_lines, max_results)
+    if start.is_dir() and (include or start.path != start.root):
+        results.is_ignored = await find_ignored(context, start, report)
+    await _search(context, start, pattern, options, results, report)
+    return _text(results, report)
+
+
+async def _search(
+    context: Context,
+    start: SafePath,
+    pattern: str,
+    options: list[str],
+    results: Results,
+    report: Report,
+) -> None:
     try:
-        await run(context, start, options, results.add, report)
+        await run(context, start, [*options, f"--regexp={pattern}"], results.add, report)
     except Refused as error:
         if "glob" in str(error):
             raise
@@ -141,11 +156,6 @@ around it as `file-number-line`. Files that were changed last come first.
         raise ToolFailed(
             "The pattern takes too long: use one without repeats of repeats, such as `(a+)+`."
         )
-    return _text(results, report)
-
-
-def _never(file: str) -> bool:  # noqa: ARG001
-    return False
 
 
 def _bytes(data: dict[str, str]) -> bytes:
@@ -164,18 +174,16 @@ def _row(file: str, number: int, line: bytes, match: int | None) -> str:
 
 
 def _text(results: Results, report: Report) -> str:
-    notes = report.notes()
+    rows = results.rows
     if results.is_full:
         kind = f"{results.files:,} files" if results.files_only else f"{results.matches:,} lines"
-        notes.insert(
-            0,
+        rows.append(
             f"[These are the first {kind}, and there may be more: use a narrower pattern, `path` "
-            "or `include`]",
+            "or `include`]"
         )
-    if not results.rows:
-        plural = "" if results.searched == 1 else "s"
-        return "\n".join([f"Nothing matches in {results.searched:,} file{plural}.", *notes])
-    return "\n".join([*results.rows, *notes])
+    plural = "" if results.searched == 1 else "s"
+    nothing = f"Nothing matches in {results.searched:,} file{plural}."
+    return "\n".join([*(rows or [nothing]), *report.notes()])
 
 
 GREP = tool_from(grep)

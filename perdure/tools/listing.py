@@ -1,10 +1,13 @@
-"""Files and directories as the model is shown them."""
+"""Files, directories and images as the model is shown them."""
 
+import base64
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from perdure.events.content import ImageContent, TextContent
 from perdure.sandbox.safe_path import SafePath
+from perdure.tools.tool import ToolFailed
 from perdure.tools.workspace import printable
 
 LONGEST = 30_000
@@ -13,6 +16,16 @@ LONGEST = 30_000
 MOST_ENTRIES = 1_000
 AROUND = 4
 """Lines shown before and after an edit."""
+
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
+"""The largest image that providers accept."""
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
 
 
 def numbered(lines: Sequence[str], first: int, last: int) -> str:
@@ -24,13 +37,11 @@ def numbered(lines: Sequence[str], first: int, last: int) -> str:
         if len(row) > room and rows:
             rows.append(f"[lines {number} to {last} are left out: use `view_range` to see them]")
             break
-        rows.append(row if len(row) <= room else _clipped(row, room))
+        if (more := len(row) - room) > 0:
+            row = f"{row[:room]}[{more:,} more characters of this line are left out]"
+        rows.append(row)
         room -= len(row) + 1
     return "\n".join(rows)
-
-
-def _clipped(row: str, room: int) -> str:
-    return f"{row[:room]}[{len(row) - room:,} more characters of this line are left out]"
 
 
 def around(lines: Sequence[str], first: int, last: int) -> str:
@@ -57,17 +68,13 @@ def _entries(directory: SafePath, prefix: str, levels: int) -> Iterator[str]:
     except OSError:  # closed to us, or gone, or something else by now
         yield f"{prefix}(unreadable)"
         return
-    for name, is_folder, leads_to in found:
-        told = prefix + printable(name)
-        if leads_to is not None:
-            yield f"{told} -> {printable(leads_to)}"
-        elif is_folder:
-            yield f"{told}/"
-            if levels > 1:
-                inner = SafePath(directory.root, directory.path / name)
-                yield from _entries(inner, f"{told}/", levels - 1)
-        else:
-            yield told
+    for name, is_folder, target in found:
+        path = prefix + printable(name)
+        arrow = "" if target is None else f" -> {printable(target)}"
+        yield f"{path}/" if is_folder else f"{path}{arrow}"
+        if is_folder and levels > 1:
+            inner = SafePath(directory.root, directory.path / name)
+            yield from _entries(inner, f"{path}/", levels - 1)
 
 
 def _named(directory: SafePath) -> list[tuple[str, bool, str | None]]:
@@ -82,3 +89,37 @@ def _named(directory: SafePath) -> list[tuple[str, bool, str | None]]:
             for entry in entries
             if not entry.name.startswith(".")
         )
+
+
+def read_image_type(path: SafePath) -> str | None:
+    """Return the media type of an image that models accept, detected from the file's content."""
+    with path.open() as file:
+        return detect_image_type(file.read(16))
+
+
+def detect_image_type(head: bytes) -> str | None:
+    """Return the media type of an image from its first bytes; None for anything else.
+
+    A declared type is not trusted: providers reject the whole prompt for a wrong one.
+    """
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for magic, kind in _SIGNATURES if head.startswith(magic)), None)
+
+
+def render_image(path: SafePath, name: str, media_type: str) -> tuple[TextContent, ImageContent]:
+    """Return a caption and the image. Raises ToolFailed, OSError."""
+    size, data = path.read(MAX_IMAGE_BYTES)
+    if size > MAX_IMAGE_BYTES:
+        raise ToolFailed(
+            f"`{printable(name)}` is an image of {size:,} bytes, and at most {MAX_IMAGE_BYTES:,} "
+            "can be shown: make a smaller one."
+        )
+    caption = TextContent(text=f"`{name}` is an image ({media_type}, {size:,} bytes):")
+    return caption, image_content(media_type, data)
+
+
+def image_content(media_type: str, data: bytes) -> ImageContent:
+    """Return the image as a data URL."""
+    url = f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+    return ImageContent(image_urls=(url,))

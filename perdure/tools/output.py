@@ -2,14 +2,12 @@
 
 import codecs
 import tempfile
-from types import TracebackType
 from typing import Self
 
 from perdure.tools.tool import Context
 
 MAX_SHOWN_CHARACTERS = 30_000
 """The model sees this much of an output, half of it from the end."""
-
 MAX_STORED_BYTES = 32 * 1024 * 1024
 """The store gets this much of an output, from the beginning."""
 
@@ -34,12 +32,7 @@ class Output:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._spool.close()
 
     def write(self, chunk: bytes) -> None:
@@ -55,11 +48,8 @@ class Output:
 
     def tail(self, characters: int) -> str:
         """Return the last characters so far."""
-        return (
-            (self._head + self._tail)[-characters:]
-            if not self._omitted_characters()
-            else self._tail[-characters:]
-        )
+        head = "" if self._omitted_characters() else self._head
+        return (head + self._tail)[-characters:]
 
     def _omitted_characters(self) -> int:
         return self.characters - len(self._head) - len(self._tail)
@@ -71,10 +61,7 @@ class Output:
             return self._head + self._tail, None
         self._spool.seek(0)
         key = await context.keep(self._spool.read())
-        stored = (
-            "the whole output"
-            if self.bytes <= MAX_STORED_BYTES
-            else f"its first {MAX_STORED_BYTES >> 20} MiB"
-        )
+        is_whole = self.bytes <= MAX_STORED_BYTES
+        stored = "the whole output" if is_whole else f"its first {MAX_STORED_BYTES >> 20} MiB"
         note = f"[... {omitted:,} characters are left out here; {stored} is kept as {key} ...]"
         return f"{self._head}\n{note}\n{self._tail}", key

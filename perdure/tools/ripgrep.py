@@ -101,19 +101,17 @@ def glob_option(pattern: str, start: SafePath) -> str:
     Raises ToolFailed.
     """
     if ".." in pattern.split("/"):
-        raise ToolFailed(
-            f"The pattern {pattern!r} must not hold `..`: say where to look by `path`."
-        )
-    if len(pattern) > MAX_GLOB_CHARACTERS:
-        raise ToolFailed(
-            f"The pattern has {len(pattern):,} characters: use at most {MAX_GLOB_CHARACTERS:,}."
-        )
+        message = f"The pattern {pattern!r} must not hold `..`: say where to look by `path`."
+        raise ToolFailed(message)
+    if (length := len(pattern)) > MAX_GLOB_CHARACTERS:
+        message = f"The pattern has {length:,} characters: use at most {MAX_GLOB_CHARACTERS:,}."
+        raise ToolFailed(message)
     # A pattern without `/` holds anywhere; ripgrep reads any other from the root on.
     folder = re.sub(r"([*?{}\[\]\\!])", r"\\\1", relative_to_root(start))
     names = "/".join(name for name in pattern.split("/") if name not in ("", "."))
-    return (
-        f"--glob=/{folder}{names}" if "/" in pattern else re.sub("=!", r"=\\!", f"--glob={names}")
-    )
+    if "/" in pattern:
+        return f"--glob=/{folder}{names}"
+    return re.sub("=!", r"=\\!", f"--glob={names}")
 
 
 async def run(
@@ -131,22 +129,12 @@ async def run(
     """
     path = f"./{relative_to_root(start)}".removesuffix("" if start.is_dir() else "/")
     launch = await asyncio.to_thread(_launch, context, [*_OPTIONS, *options, "--", path])
+    has_output = False
     with launch.cleanup:
-        process = await asyncio.create_subprocess_exec(
-            *launch.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(launch.environment),
-            pass_fds=launch.pass_fds,
-            cwd=start.root,
-            start_new_session=True,
-            limit=MAX_RECORD_BYTES,
-        )
+        process = await _start(launch, start.root)
         assert process.stdout is not None
         assert process.stderr is not None
         errors = asyncio.create_task(_read_errors(process.stderr))
-        has_output = False
         try:
             async with asyncio.timeout(TIMEOUT):
                 async for record in _records(process.stdout, separator, report):
@@ -156,9 +144,10 @@ async def run(
         except TimeoutError:
             report.timed_out = True
         finally:
-            # Not `process.kill`, which takes an ended process from under asyncio's watcher.
+            # Not `process.kill`, which takes an ended process from under asyncio's watcher, and
+            # would spare the child of a bubblewrap that is only starting.
             with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
             complaint = await errors
     report.errors += complaint
@@ -179,6 +168,20 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         return context.sandbox.launch([program, *options], access, {"PATH": "/usr/bin:/bin"})
     except SandboxUnusable as error:
         raise ToolFailed(f"The search could not be started: {error}") from error
+
+
+async def _start(launch: Launch, folder: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *launch.argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=dict(launch.environment),
+        pass_fds=launch.pass_fds,
+        cwd=folder,
+        start_new_session=True,
+        limit=MAX_RECORD_BYTES,
+    )
 
 
 async def _records(

@@ -1,6 +1,7 @@
 """Coercion of arguments to a JSON schema, where only one meaning is possible."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from perdure.agent.calls.arguments import parse_value
@@ -44,10 +45,8 @@ def _coerce(value: Any, schema: Any, root: Schema) -> Any:
     if isinstance(value, dict):
         return _coerce_object(value, matching[0], root)
     if isinstance(value, list):
-        return [
-            _coerce(item, item_schema, root)
-            for item, item_schema in _pair_with_schemas(value, matching[0])
-        ]
+        pairs = _pair_with_schemas(value, matching[0])
+        return [_coerce(item, item_schema, root) for item, item_schema in pairs]
     return value
 
 
@@ -67,12 +66,9 @@ def _takes_null(schema: Any, root: Schema) -> bool:
 
 
 def _pair_with_schemas(items: list[Any], schema: Schema) -> list[tuple[Any, Any]]:
-    """Pair the items of a list with their schemas."""
     prefix = schema.get("prefixItems") or ()
-    others = schema.get("items")
-    return [
-        (item, prefix[index] if index < len(prefix) else others) for index, item in enumerate(items)
-    ]
+    schemas = [*prefix, *repeat(schema.get("items"), len(items))]
+    return list(zip(items, schemas, strict=False))
 
 
 def _reinterpret(value: Any, options: Sequence[Schema], root: Schema) -> Any:
@@ -86,11 +82,8 @@ def _reinterpret(value: Any, options: Sequence[Schema], root: Schema) -> Any:
         return value
     [(_, item_schema)] = _pair_with_schemas([value], lists[0])
     item = _coerce(value, item_schema, root)
-    if not any(
-        _fits(item, option) for option in _alternatives(item_schema, root)
-    ) or _may_be_several(item):
-        return value
-    return [item]
+    fits = any(_fits(item, option) for option in _alternatives(item_schema, root))
+    return [item] if fits and not _may_be_several(item) else value
 
 
 def _decode(text: str) -> Any:
@@ -128,7 +121,6 @@ def _alternatives(schema: Any, root: Schema) -> list[Schema]:
 
 
 def _resolve_reference(reference: str, root: Schema) -> Any:
-    """Resolve a reference into the same document."""
     target: Any = root
     for part in reference.removeprefix("#").strip("/").split("/"):
         name = part.replace("~1", "/").replace("~0", "~")

@@ -1,13 +1,11 @@
 """The `think` and `finish` tools, which only record a text."""
 
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import FinishAction, ThinkAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import FinishObservation, ThinkObservation
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.tool import Context, Tool
 
 THINK_DESCRIPTION = """\
@@ -25,24 +23,12 @@ know from the user, if anything.
 """
 
 
-class ThinkArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ThinkArguments(Arguments):
     thought: str = Field(description="The thought.")
 
 
-class FinishArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class FinishArguments(Arguments):
     message: str = Field(description="The report, as the user will read it.")
-
-
-def parse_think(arguments: dict[str, Any]) -> ThinkAction:
-    return ThinkAction(thought=validate_arguments(ThinkArguments, arguments).thought)
-
-
-def parse_finish(arguments: dict[str, Any]) -> FinishAction:
-    return FinishAction(message=validate_arguments(FinishArguments, arguments).message)
 
 
 async def think(action: ThinkAction, context: Context) -> ThinkObservation:  # noqa: ARG001
@@ -53,21 +39,27 @@ async def finish(action: FinishAction, context: Context) -> FinishObservation:  
     return FinishObservation(content=(TextContent(text=action.message),))
 
 
-def _define(description: str, arguments: type[BaseModel], title: str) -> ToolDefinition:
-    harmless = ToolAnnotations(
-        title=title,
-        readOnlyHint=True,
-        destructiveHint=False,
-        idempotentHint=True,
-        openWorldHint=False,
-    )
+_HARMLESS = ToolAnnotations(
+    readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=False
+)
+
+
+def _define(description: str, arguments: type[Arguments], title: str) -> ToolDefinition:
     return ToolDefinition(
         name=title.lower(),
         description=description,
         parameters=json_schema(arguments),
-        annotations=harmless,
+        annotations=_HARMLESS.model_copy(update={"title": title}),
     )
 
 
-THINK = Tool(_define(THINK_DESCRIPTION, ThinkArguments, "Think"), parse_think, think)
-FINISH = Tool(_define(FINISH_DESCRIPTION, FinishArguments, "Finish"), parse_finish, finish)
+THINK = Tool(
+    _define(THINK_DESCRIPTION, ThinkArguments, "Think"),
+    lambda arguments: ThinkAction(thought=validate_arguments(ThinkArguments, arguments).thought),
+    think,
+)
+FINISH = Tool(
+    _define(FINISH_DESCRIPTION, FinishArguments, "Finish"),
+    lambda arguments: FinishAction(message=validate_arguments(FinishArguments, arguments).message),
+    finish,
+)

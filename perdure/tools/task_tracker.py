@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from perdure.events.actions import TaskItem, TaskTrackerAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import TaskTrackerObservation
-from perdure.tools.arguments import json_schema, validate_arguments
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.history import read_newest_first
 from perdure.tools.tool import Context, Tool
 
@@ -38,9 +38,7 @@ class Task(BaseModel):
     status: Literal["todo", "in_progress", "done"] = "todo"
 
 
-class TaskTrackerArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class TaskTrackerArguments(Arguments):
     command: Literal["view", "plan"] = "view"
     task_list: list[Task] | None = Field(
         default=None, description="For `plan`: the whole list, in order; an empty one clears it."
@@ -68,9 +66,8 @@ async def run(action: TaskTrackerAction, context: Context) -> TaskTrackerObserva
     else:
         tasks = await _load_tasks(context)
         text = render_tasks(tasks) or 'No task list found. Use the "plan" command to create one.'
-    return TaskTrackerObservation(
-        command=action.command, task_list=tasks, content=(TextContent(text=text),)
-    )
+    content = (TextContent(text=text),)
+    return TaskTrackerObservation(command=action.command, task_list=tasks, content=content)
 
 
 async def _load_tasks(context: Context) -> tuple[TaskItem, ...]:
@@ -84,13 +81,11 @@ async def _load_tasks(context: Context) -> tuple[TaskItem, ...]:
 
 def render_tasks(tasks: tuple[TaskItem, ...]) -> str:
     """Render the list for the model; an empty list gives an empty text."""
-    rows = [_render_task(number, task) for number, task in enumerate(tasks, 1)]
+    rows = []
+    for number, task in enumerate(tasks, 1):
+        notes = f"\n   {task.notes}" if task.notes else ""
+        rows.append(f"{number}. {_ICONS[task.status]} {task.title}{notes}")
     return "\n\n".join(["# Task List", *rows]) if rows else ""
-
-
-def _render_task(number: int, task: TaskItem) -> str:
-    notes = f"\n   {task.notes}" if task.notes else ""
-    return f"{number}. {_ICONS[task.status]} {task.title}{notes}"
 
 
 TASK_TRACKER = Tool(
@@ -99,11 +94,7 @@ TASK_TRACKER = Tool(
         description=DESCRIPTION,
         parameters=json_schema(TaskTrackerArguments),
         annotations=ToolAnnotations(
-            title="Task tracker",
-            readOnlyHint=False,
-            destructiveHint=False,
-            idempotentHint=True,
-            openWorldHint=False,
+            title="Task tracker", destructiveHint=False, idempotentHint=True, openWorldHint=False
         ),
     ),
     parse=parse,

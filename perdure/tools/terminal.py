@@ -9,6 +9,7 @@ from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import CmdOutputMetadata, TerminalObservation
 from perdure.secrets.registry import SecretUnavailable
 from perdure.tools.arguments import json_schema
+from perdure.tools.shell import words
 from perdure.tools.shell.arguments import (
     MAX_INPUT_LINE_BYTES,
     TerminalArguments,
@@ -18,16 +19,6 @@ from perdure.tools.shell.arguments import (
 from perdure.tools.shell.session import CommandResult, ShellCommand, ShellSession
 from perdure.tools.shell.sessions import ShellSessions, acquire_session
 from perdure.tools.shell.waiting import SilenceTimeouts, report_progress, wait_for_command
-from perdure.tools.shell.words import (
-    BUSY,
-    GOING_ON,
-    NOT_RUN,
-    NOTHING_RUNS,
-    TOO_LATE,
-    command_ended,
-    command_ended_meanwhile,
-    command_still_runs,
-)
 from perdure.tools.tool import Context, Tool
 
 DESCRIPTION = f"""\
@@ -38,8 +29,8 @@ directory, variables, functions and background jobs are still there in the next 
 * One command runs at a time. Join what belongs together with `&&`, `;` or newlines. Do not use \
 `exit` or `set -e` outside a script or subshell: they end the shell.
 * A command that prints nothing for {SilenceTimeouts.silence:.0f} seconds, or is not done after \
-`timeout` seconds, keeps running: you get what it printed so far, with exit code -1. {GOING_ON} \
-Give a `timeout` to a command that you know to be long and silent.
+`timeout` seconds, keeps running: you get what it printed so far, with exit code -1. \
+{words.GOING_ON} Give a `timeout` to a command that you know to be long and silent.
 * Start a server in the background, with its output in a file: `server > server.log 2>&1 &`.
 * Programs may ask, and you can answer; prefer flags such as `-y`. There is no screen: full-screen \
 programs (editors, pagers) are of no use.
@@ -67,11 +58,13 @@ async def run(
     The sandbox decides which files and network the command sees. The command never gets the
     worker's environment.
     """
+    fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.workspace)}
     async with sessions.slot(context.conversation_id) as slot:
-        session, note = await acquire_session(action, slot, context, _environment(context))
+        environment = inherited_environment() | fixed
+        session, note = await acquire_session(action, slot, context, environment)
         if action.reset and not action.command:
             return _observation(action, session, note, 0)
-        if (refusal := _explain_refusal(action, session)) is not None:
+        if refusal := _explain_refusal(action, session):
             return _observation(action, session, _join_lines(note, refusal), -1, is_error=True)
         try:
             command, late_note = _begin_call(action, session, context)
@@ -80,20 +73,24 @@ async def run(
             return _observation(action, session, _join_lines(note, text), -1, is_error=True)
         try:
             finished = await wait_for_command(command, session, action, timeouts, context)
-            text = command_still_runs(
-                command, _current_time(), action.timeout, timeouts.select(action)
-            )
-            notes = (late_note, text if finished is None else command_ended(command, finished))
-            return await _render_result(action, session, context, finished, note, *notes)
+            now, silence = asyncio.get_running_loop().time(), timeouts.select(action)
+            text = words.command_still_runs(command, now, action.timeout, silence)
+            if finished is not None:
+                text = words.command_ended(command, finished)
+            return await _render_result(action, session, context, finished, note, late_note, text)
         except asyncio.CancelledError:
-            await _interrupt(session, context)
+            try:
+                await session.interrupt()
+            finally:
+                report_progress(session, context)
+                session.drop_output()
             raise
 
 
-def _explain_refusal(action: TerminalAction, session: ShellSession) -> str | None:
+def _explain_refusal(action: TerminalAction, session: ShellSession) -> str:
     if action.is_input:
-        return NOTHING_RUNS if session.command is None else None
-    return BUSY if session.busy else None
+        return words.NOTHING_RUNS if session.command is None else ""
+    return words.BUSY if session.busy else ""
 
 
 def _begin_call(
@@ -106,9 +103,8 @@ def _begin_call(
     if session.command is not None:
         session.append_note("")
         newline = "" if session.output.tail(1) in ("", "\n") else "\n"
-        session.append_note(
-            f"{newline}{command_ended_meanwhile(session.command.result.result())}\n"
-        )
+        note = words.command_ended_meanwhile(session.command.result.result())
+        session.append_note(f"{newline}{note}\n")
     return session.start(action.command, context.secrets.values_named_in(action.command)), ""
 
 
@@ -123,7 +119,7 @@ def _encode_keys(action: TerminalAction, context: Context) -> bytes:
 
 def _type_keys(keys: bytes, session: ShellSession) -> str:
     if keys and not session.busy:
-        return TOO_LATE
+        return words.TOO_LATE
     if keys == b"\x03":
         session.press_interrupt()
     else:
@@ -140,7 +136,7 @@ async def _render_result(
     *after: str,
 ) -> TerminalObservation:
     if finished is not None:
-        session.clear_command()
+        session.command = None
     with session.take_output() as output:
         text, key = await output.render(context)
     has_moved = not session.closed and session.directory != str(context.workspace)
@@ -150,7 +146,7 @@ async def _render_result(
         session,
         _join_lines(before, text.removesuffix("\n"), *after, directory_note),
         -1 if finished is None else finished.exit_code,
-        is_error=TOO_LATE in after or NOT_RUN in after,
+        is_error=words.TOO_LATE in after or words.NOT_RUN in after,
     )
     changes = {"timeout": finished is None, "full_output_save_dir": key}
     return observation.model_copy(update=changes)
@@ -170,19 +166,6 @@ def _observation(
     )
 
 
-async def _interrupt(session: ShellSession, context: Context) -> None:
-    try:
-        await session.interrupt()
-    finally:
-        if session.output.bytes:
-            report_progress(session, context)
-        session.drop_output()
-
-
-def _current_time() -> float:
-    return asyncio.get_running_loop().time()
-
-
 def _join_lines(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 
@@ -196,11 +179,6 @@ def inherited_environment() -> dict[str, str]:
     }
 
 
-def _environment(context: Context) -> dict[str, str]:
-    pagers = dict.fromkeys(PAGERS, "cat")
-    return {**inherited_environment(), **pagers, "TERM": "dumb", "PWD": str(context.workspace)}
-
-
 def terminal_tool(sessions: ShellSessions, timeouts: SilenceTimeouts = SilenceTimeouts()) -> Tool:  # noqa: B008 - frozen
     """Make the tool with its shells in `sessions`, which the caller closes."""
     return Tool(
@@ -208,13 +186,7 @@ def terminal_tool(sessions: ShellSessions, timeouts: SilenceTimeouts = SilenceTi
             name="terminal",
             description=DESCRIPTION,
             parameters=json_schema(TerminalArguments),
-            annotations=ToolAnnotations(
-                title="Terminal",
-                readOnlyHint=False,
-                destructiveHint=True,
-                idempotentHint=False,
-                openWorldHint=True,
-            ),
+            annotations=ToolAnnotations(title="Terminal"),
         ),
         parse=parse,
         run=partial(run, sessions, timeouts),

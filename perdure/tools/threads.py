@@ -21,9 +21,8 @@ async def run_in_thread(call: Callable[[], T]) -> T:
     """
     future: Future[T] = Future()
     context = contextvars.copy_context()
-    Thread(
-        target=context.run, args=(_resolve_future, future, call), name="tool", daemon=True
-    ).start()
+    arguments = (_resolve_future, future, call)
+    Thread(target=context.run, args=arguments, name="tool", daemon=True).start()
     return await asyncio.wrap_future(future)
 
 

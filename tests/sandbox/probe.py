@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from perdure.sandbox.syscalls import detect_machine
+from perdure.sandbox.seccomp import detect_machine
 from tests.sandbox.host import SECRET, Host
 
 Seen: TypeAlias = Callable[[Host, str], bool]

@@ -11,8 +11,7 @@ from perdure.sandbox.bubblewrap import Bubblewrap
 from perdure.sandbox.cgroups import NO_CGROUPS
 from perdure.sandbox.choice import choose_sandbox
 from perdure.sandbox.launch_plan import landlock_version
-from perdure.sandbox.rlimits import ResourceLimits
-from perdure.sandbox.sandbox import TOOLS_UID, UNCONFINED, Sandbox, SandboxUnusable
+from perdure.sandbox.sandbox import TOOLS_UID, UNCONFINED, ResourceLimits, Sandbox, SandboxUnusable
 from perdure.sandbox.without_namespaces import NamespacelessSandbox
 from perdure.secrets.registry import NO_LENT_SECRETS
 from perdure.tools.shell.session import ShellSession
@@ -116,7 +115,7 @@ class Attack:
         with session.take_output() as output:
             printed = output.tail(1 << 20)
         if call.result.done():
-            session.clear_command()
+            session.command = None
         if probe in SURVIVORS or not call.result.done():
             await self.close()
         return printed

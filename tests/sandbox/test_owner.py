@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from perdure.sandbox.owner import chown_workspace
 from perdure.sandbox.safe_path import SafePath
 from perdure.sandbox.sandbox import TOOLS_UID, SandboxUnusable
+from perdure.sandbox.system import chown_workspace
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: only root gives files away")
 OTHER = 12345

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.sandbox import openat2
+from perdure.sandbox import safe_path
 from perdure.sandbox.safe_path import SafePath
 
 
@@ -71,8 +71,8 @@ def test_name_by_name_it_is_the_same_as_at_once(tmp_path: Path, names: tuple[str
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/c").write_text("here")
     top = os.open(tmp_path, os.O_PATH)
-    walked = openat2._open_name_by_name(top, names, os.O_RDONLY)
-    at_once = openat2.open_beneath(tmp_path, tmp_path.joinpath(*names), os.O_RDONLY)
+    walked = safe_path._open_name_by_name(top, names, os.O_RDONLY)
+    at_once = safe_path.open_beneath(tmp_path, tmp_path.joinpath(*names), os.O_RDONLY)
     assert os.path.samestat(os.fstat(walked), os.fstat(at_once))
     for descriptor in (top, walked, at_once):
         os.close(descriptor)
@@ -82,7 +82,7 @@ def test_name_by_name_it_is_the_same_as_at_once(tmp_path: Path, names: tuple[str
 def test_name_by_name_no_symlink_is_followed(swapped: Path, names: tuple[str, ...]) -> None:
     top = os.open(swapped, os.O_PATH)
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
-        openat2._open_name_by_name(top, names, os.O_RDONLY)
+        safe_path._open_name_by_name(top, names, os.O_RDONLY)
     os.close(top)
 
 

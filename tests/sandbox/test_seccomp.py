@@ -5,8 +5,7 @@ import struct
 
 import pytest
 
-from perdure.sandbox.seccomp import build_filter
-from perdure.sandbox.syscalls import MACHINES, NEWEST_SYSCALL, Machine
+from perdure.sandbox.seccomp import MACHINES, NEWEST_SYSCALL, Machine, build_filter
 
 ALLOWED = 0x7FFF0000
 KILLED = 0x80000000

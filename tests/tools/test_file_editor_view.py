@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perdure.events.content import ImageContent, TextContent, join_text
-from perdure.tools.editing import image
+from perdure.tools import listing
 from perdure.tools.editing.text_file import MAX_FILE_BYTES
 from tests.tools.conftest import ToolBench
 from tests.tools.editing import edit_ok, edit_refused, run_editor
@@ -154,7 +154,7 @@ async def test_an_image_is_detected_by_its_content(
 async def test_an_image_that_no_provider_takes_is_refused(place: ToolBench) -> None:
     with (place.workspace / "large.png").open("wb") as file:
         file.write(PIXEL)
-        file.truncate(image.MAX_IMAGE_BYTES + 1)
+        file.truncate(listing.MAX_IMAGE_BYTES + 1)
     assert await edit_refused(place, "view", "large.png") == (
         "`large.png` is an image of 5,242,881 bytes, and at most 5,242,880 can be shown: make a "
         "smaller one."

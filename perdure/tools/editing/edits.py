@@ -88,7 +88,6 @@ def _stage(edit: Edit, cleaning: ExitStack, failing: ExitStack) -> SafePath | No
 
 
 def _missing_parents(path: SafePath) -> list[SafePath]:
-    """List the missing folders above the path, the outermost first."""
     missing: list[SafePath] = []
     while path.path != path.root and not (path := path.parent).exists():
         missing.insert(0, path)
@@ -113,11 +112,11 @@ async def encode_content(
     """Return the content as text where an observation can carry it, else its blob's key."""
     if content is None:
         return None
-    try:
+    with suppress(UnicodeDecodeError):
         text = content.decode()
-    except UnicodeDecodeError:
-        return await store_blob(content)
-    return await store_blob(content) if len(content) > MAX_INLINE_BYTES or _is_key(text) else text
+        if len(content) <= MAX_INLINE_BYTES and not _is_key(text):
+            return text
+    return await store_blob(content)
 
 
 async def load_content(log: LogReader, encoded: str) -> bytes:
@@ -148,11 +147,8 @@ async def find_last_edit(
     undo_count = 0
     async with aclosing(read_newest_first(log, FileEditorObservation, min_length)) as observations:
         async for observation in observations:
-            if (
-                observation.is_error
-                or observation.command == "view"
-                or not (observation.path and matches(observation.path))
-            ):
+            is_edit = not observation.is_error and observation.command != "view"
+            if not (is_edit and observation.path and matches(observation.path)):
                 continue
             if observation.command == "undo_edit":
                 undo_count += 1

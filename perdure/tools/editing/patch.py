@@ -64,16 +64,20 @@ Change: TypeAlias = Add | Delete | Update
 
 def parse_patch(text: str) -> tuple[Change, ...]:
     """Parse the changes in their order. Raises PatchError."""
-    changes = tuple(
-        _parse_change(header, body) for header, body in _split_sections(_extract_lines(text))
-    )
-    if not changes:
+    sections: list[tuple[re.Match[str], list[NumberedLine]]] = []
+    for number, line in _extract_lines(text):
+        if header := _HEADER.fullmatch(line):
+            sections.append((header, []))
+        elif sections:
+            sections[-1][1].append((number, line))
+        elif line.strip():
+            raise PatchError(f"{_quote(number, line)} stands before the first file's header.")
+    if not sections:
         raise PatchError("The patch names no file: begin with `*** Update File: path` or the like.")
-    return changes
+    return tuple(_parse_change(header, _strip_blank_end(body)) for header, body in sections)
 
 
 def _extract_lines(text: str) -> list[NumberedLine]:
-    """Extract the lines between the first begin marker and the last end marker."""
     lines = list(enumerate(Text.from_raw(text).body.split("\n"), 1))
     begins = [number for number, line in lines if line.strip() == "*** Begin Patch"]
     ends = [number for number, line in lines if line.rstrip() == "*** End Patch"]
@@ -84,42 +88,22 @@ def _extract_lines(text: str) -> list[NumberedLine]:
     return lines[begins[0] : ends[-1] - 1]
 
 
-def _split_sections(
-    lines: Sequence[NumberedLine],
-) -> Iterator[tuple[re.Match[str], list[NumberedLine]]]:
-    """Yield each header with the lines that belong to it."""
-    headers = [
-        (at, header) for at, (_, line) in enumerate(lines) if (header := _HEADER.fullmatch(line))
-    ]
-    for number, line in lines[: headers[0][0] if headers else len(lines)]:
-        if line.strip():
-            raise PatchError(f"{_quote(number, line)} stands before the first file's header.")
-    bounds = [*(at for at, _ in headers), len(lines)]
-    for (at, header), end in zip(headers, bounds[1:], strict=True):
-        yield header, list(lines[at + 1 : end])
-
-
 def _parse_change(header: re.Match[str], body: list[NumberedLine]) -> Change:
-    path = header[2].strip()
-    match header[1]:
-        case "Add":
-            return Add(path, "".join(f"{line}\n" for line in _parse_added_lines(body, path)))
-        case "Delete":
-            for number, line in body:
-                if line.strip():
-                    raise PatchError(f"{_quote(number, line)}: nothing may follow on a deletion.")
-            return Delete(path)
-        case _:
-            return _parse_update(path, body)
-
-
-def _parse_added_lines(body: list[NumberedLine], path: str) -> Iterator[str]:
-    for number, line in _strip_blank_end(body):
-        if not line.startswith("+"):
+    kind, path = header[1], header[2].strip()
+    for number, line in body:
+        if kind == "Delete" and line.strip():
+            raise PatchError(f"{_quote(number, line)}: nothing may follow on a deletion.")
+        if kind == "Add" and not line.startswith("+"):
             raise PatchError(
                 f"{_quote(number, line)}: every line of the new file `{path}` begins with `+`."
             )
-        yield line[1:]
+    match kind:
+        case "Add":
+            return Add(path, "".join(f"{line[1:]}\n" for _, line in body))
+        case "Delete":
+            return Delete(path)
+        case _:
+            return _parse_update(path, body)
 
 
 def _parse_update(path: str, body: list[NumberedLine]) -> Update:
@@ -132,16 +116,14 @@ def _parse_update(path: str, body: list[NumberedLine]) -> Update:
 
 
 def _parse_hunks(body: list[NumberedLine]) -> Iterator[Hunk]:
-    remaining = deque(_strip_blank_end(body))
+    remaining = deque(body)
     _pop_while(remaining, lambda line: not line)
     while remaining:
         first = remaining[0][0]
         anchors = _pop_while(remaining, lambda line: line.startswith("@@"))
         lines = _pop_while(remaining, lambda line: not line.startswith(("@@", "***")))
         at_end = bool(remaining) and remaining[0][1].rstrip() == _END_OF_FILE
-        signed_lines = tuple(
-            _parse_hunk_line(number, line) for number, line in _strip_blank_end(lines)
-        )
+        signed_lines = tuple(_parse_hunk_line(*line) for line in _strip_blank_end(lines))
         if not at_end and remaining and remaining[0][1].startswith("***"):
             raise PatchError(f"{_quote(*remaining[0])} is no line of a hunk and no header.")
         if not signed_lines:
@@ -166,21 +148,17 @@ def _parse_hunk_line(number: int, line: str) -> tuple[Sign, str]:
             return " ", ""
         case " " | "+" | "-" as sign:
             return sign, line[1:]
-        case _:
-            raise PatchError(
-                f"{_quote(number, line)}: it must begin with a space, `+`, `-` or `@@`."
-            )
+    raise PatchError(f"{_quote(number, line)}: it must begin with a space, `+`, `-` or `@@`.")
 
 
 def _strip_blank_end(lines: list[NumberedLine]) -> list[NumberedLine]:
-    end = len(lines)
-    while end and not lines[end - 1][1]:
-        end -= 1
-    return lines[:end]
+    kept = [*lines]
+    while kept and not kept[-1][1]:
+        kept.pop()
+    return kept
 
 
 def _pop_while(lines: deque[NumberedLine], matches: Callable[[str], bool]) -> list[NumberedLine]:
-    """Remove and return the first lines, as long as `matches` accepts them."""
     popped = []
     while lines and matches(lines[0][1]):
         popped.append(lines.popleft())

@@ -4,7 +4,7 @@ Lines are matched exactly first, then without trailing whitespace, then without 
 whitespace, and last with typographic quotes and dashes normalized.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +14,6 @@ from perdure.tools.editing.text_file import split_lines
 
 _MAX_QUOTED_LINES = 12
 """Lines of the patch and of the file that an error shows."""
-
 _MAX_POSITIONS = 100
 """Positions of a line that an error considers: some lines are everywhere."""
 
@@ -26,20 +25,11 @@ _PUNCTUATION = str.maketrans(
 )
 
 
-def _keep_exact(line: str) -> str:
-    return line
-
-
 def _normalize_punctuation(line: str) -> str:
     return line.strip().translate(_PUNCTUATION)
 
 
-_NORMALIZERS: tuple[Callable[[str], str], ...] = (
-    _keep_exact,
-    str.rstrip,
-    str.strip,
-    _normalize_punctuation,
-)
+_NORMALIZERS: list[Callable[[str], str]] = [str, str.rstrip, str.strip, _normalize_punctuation]
 """Functions that normalize lines for comparison, the strictest first."""
 
 
@@ -71,10 +61,8 @@ def apply_hunks(body: str, hunks: Sequence[Hunk], name: str) -> PatchResult:
         inexact_hunks.extend([number] if normalizer else [])
         anchors = hunk.anchors
     result.extend(lines[end:])
-    ends_in_newline = not body or body.endswith("\n")
-    return PatchResult(
-        "\n".join(result) + ("\n" if result and ends_in_newline else ""), tuple(inexact_hunks)
-    )
+    final = "\n" if result and (not body or body.endswith("\n")) else ""
+    return PatchResult("\n".join(result) + final, tuple(inexact_hunks))
 
 
 def _append_hunk(result: list[str], lines: Sequence[str], hunk: Hunk, position: int) -> int:
@@ -90,7 +78,7 @@ def _append_hunk(result: list[str], lines: Sequence[str], hunk: Hunk, position: 
 
 
 def _skip_anchors(lines: Sequence[str], anchors: Sequence[str], start: int, label: str) -> int:
-    """Return the position after the anchors; an anchor before `at` is skipped."""
+    """Return the position after the anchors; one that is before `start` is skipped."""
     for anchor in anchors:
         position = _find_anchor(lines, anchor, start)
         if position is not None:
@@ -138,9 +126,8 @@ def _find_lines(lines: Sequence[str], pattern: Sequence[str], start: int) -> tup
 
 
 def _explain_mismatch(lines: Sequence[str], old: Sequence[str], start: int) -> str:
-    quoted = "\n".join(
-        [*old[:_MAX_QUOTED_LINES], *(["..."] if len(old) > _MAX_QUOTED_LINES else [])]
-    )
+    rest = ["..."] if len(old) > _MAX_QUOTED_LINES else []
+    quoted = "\n".join([*old[:_MAX_QUOTED_LINES], *rest])
     behind = f" after line {start}" if start else ""
     if (earlier := _find_lines(lines, old, 0)) is not None:
         return (
@@ -151,19 +138,15 @@ def _explain_mismatch(lines: Sequence[str], old: Sequence[str], start: int) -> s
 
 
 def _find_closest_lines(lines: Sequence[str], old: Sequence[str]) -> str:
-    """Quote the part of the file in which most of the lines match."""
     old_lines = [line.strip() for line in old]
-    positions: dict[str, list[int]] = {line: [] for line in old_lines if line}
+    positions: defaultdict[str, list[int]] = defaultdict(list)
     for at, line in enumerate(lines):
-        if (positions_of_line := positions.get(line.strip())) is not None and len(
-            positions_of_line
-        ) < _MAX_POSITIONS:
-            positions_of_line.append(at)
+        positions[line.strip()].append(at)
     matches = Counter(
         at - offset
         for offset, line in enumerate(old_lines)
-        for at in positions.get(line, ())
-        if at >= offset
+        for at in positions.get(line, [])[:_MAX_POSITIONS]
+        if line and at >= offset
     )
     if not matches:
         return "The file has none of them: view it, and copy its lines exactly."

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from perdure.agent.spec import McpServer
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolAnnotations, ToolDefinition
+from perdure.tools.function import TOOL_NAME
 from perdure.tools.shape import coerce
 
 if TYPE_CHECKING:
     from mcp_types import Tool
 
-# The names that OpenAI, Anthropic and Gemini all accept.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _MAX_FITTED_CHARACTERS = 55
 """`_` and a hash of eight characters after it make 64."""
 
@@ -28,7 +27,7 @@ def public_name(server: str, tool: str) -> str:
     A name that providers would reject is sanitized, and made unique by a hash.
     """
     name = f"{server}__{tool}"
-    if _NAME.fullmatch(name):
+    if TOOL_NAME.fullmatch(name):
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{_sanitize(name)}_{digest}"
@@ -41,7 +40,7 @@ def name_prefix(server: str) -> str:
 
 def _sanitize(name: str) -> str:
     sanitized = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    return (sanitized if _NAME.match(sanitized) else f"_{sanitized}")[:_MAX_FITTED_CHARACTERS]
+    return (sanitized if TOOL_NAME.match(sanitized) else f"_{sanitized}")[:_MAX_FITTED_CHARACTERS]
 
 
 def make_definition(server: McpServer, tool: "Tool") -> ToolDefinition:
@@ -56,7 +55,7 @@ def make_definition(server: McpServer, tool: "Tool") -> ToolDefinition:
 
 def _annotations(tool: "Tool", trusted: bool) -> ToolAnnotations:
     hints = tool.annotations
-    title = tool.title or (hints.title if hints else None)
+    title = tool.title or (hints and hints.title)
     if hints is None or not trusted:
         return ToolAnnotations(title=title)
     read_only = bool(hints.read_only_hint)

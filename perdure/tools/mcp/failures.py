@@ -5,7 +5,7 @@ Each text is the end of a sentence that begins with the server.
 
 
 class McpFailure(Exception):
-    """The server gave no result."""
+    """The server gave no result, or answered with an error."""
 
 
 class SessionNotStarted(McpFailure):
@@ -18,10 +18,6 @@ class RequestUndelivered(McpFailure):
 
 class SessionLost(McpFailure):
     """The session was lost during the request, whose outcome is unknown."""
-
-
-class ServerError(McpFailure):
-    """The server answered with an error."""
 
 
 class ProtocolViolation(McpFailure):

@@ -11,10 +11,8 @@ from pydantic import ValidationError
 
 UNDELIVERED_CODE = -32098
 """An error code of our own: the request did not reach the server, or not its session."""
-
 CONNECT_TIMEOUT = 30.0
 """Seconds for connecting; the answer has the call's own timeout."""
-
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """The largest result that may come as a server-sent event."""
 
@@ -36,13 +34,11 @@ class _Client(httpx2.AsyncClient):
             if response.is_error:
                 return await _explain_error(request, response)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
-            return _error_response(
-                request, UNDELIVERED_CODE, f"it cannot be reached: {_describe(error)}"
-            )
+            reason = f"it cannot be reached: {str(error) or type(error).__name__}"
+            return _error_response(request, UNDELIVERED_CODE, reason)
         except httpx2.TransportError as error:
-            return _error_response(
-                request, CONNECTION_CLOSED, f"the connection broke: {_describe(error)}"
-            )
+            reason = f"the connection broke: {str(error) or type(error).__name__}"
+            return _error_response(request, CONNECTION_CLOSED, reason)
         return response
 
 
@@ -69,10 +65,6 @@ def _error_response(request: httpx2.Request, code: int, message: str) -> httpx2.
         content=error.model_dump_json(by_alias=True, exclude_unset=True),
         request=request,
     )
-
-
-def _describe(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 @asynccontextmanager

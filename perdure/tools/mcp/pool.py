@@ -14,7 +14,11 @@ from perdure.tools.terminal import inherited_environment
 
 if TYPE_CHECKING:
     from perdure.tools.mcp.session import McpSession
-    from perdure.tools.mcp.stdio import StderrTail
+
+MAX_SESSIONS = 64
+"""Sessions of a worker; beyond it, the least recently used one is closed."""
+IDLE_TIMEOUT = 900.0
+"""Seconds without a call after which a session is closed."""
 
 Result = TypeVar("Result")
 
@@ -32,28 +36,23 @@ class SessionTarget:
         return self.conversation_id, str(self.workspace), self.server.model_dump_json()
 
 
-@dataclass(frozen=True)
-class _PooledSession:
-    session: "McpSession"
-    stderr: "StderrTail | None"
-
-
 class SessionPool:
     """A pool of `limit` sessions, besides busy ones; each closes after `idle` unused seconds."""
 
-    def __init__(self, limit: int, idle: float) -> None:
+    def __init__(self, limit: int = MAX_SESSIONS, idle: float = IDLE_TIMEOUT) -> None:
         self._limit, self._idle = limit, idle
         # Least recently used first.
-        self._pooled: dict[tuple[str, str, str], _PooledSession] = {}
+        self._sessions: dict[tuple[str, str, str], McpSession] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def open_count(self) -> int:
-        return sum(not pooled.session.lost for pooled in self._pooled.values())
+        """The number of open sessions."""
+        return sum(not session.lost for session in self._sessions.values())
 
     def is_open(self, target: SessionTarget) -> bool:
-        pooled = self._pooled.get(target.key)
-        return pooled is not None and not pooled.session.lost
+        session = self._sessions.get(target.key)
+        return session is not None and not session.lost
 
     async def request(
         self,
@@ -75,62 +74,56 @@ class SessionPool:
 
     def close_conversation(self, conversation_id: str) -> None:
         """Close the sessions of a conversation."""
-        for key in [key for key in self._pooled if key[0] == conversation_id]:
-            self._pooled.pop(key).session.close()
+        for key in [key for key in self._sessions if key[0] == conversation_id]:
+            self._sessions.pop(key).close()
 
     async def close(self) -> None:
         """Close every session, and wait until the servers that were started are gone."""
-        while self._pooled:
-            self._pooled.popitem()[1].session.close()
+        while self._sessions:
+            self._sessions.popitem()[1].close()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     async def _open_session(self, target: SessionTarget) -> "McpSession":
         # Imported late, in a thread: few workers need the MCP library, and it loads slowly.
         await asyncio.to_thread(importlib.import_module, "perdure.tools.mcp.session")
-        pooled = self._pooled.pop(target.key, None)
-        if pooled is None or pooled.session.lost:
-            pooled = self._start(target)
-        self._pooled[target.key] = pooled
+        session = self._sessions.pop(target.key, None)
+        if session is None or session.lost:
+            session = self._start(target)
+        self._sessions[target.key] = session
         self._make_room()
-        try:
-            await pooled.session.wait_until_open()
-        except SessionNotStarted as error:
-            stderr = " ".join(str(pooled.stderr or "").split())
-            note = f"; its last words were: {stderr}" if stderr else ""
-            raise SessionNotStarted(f"{error}{note}") from error
-        return pooled.session
+        await session.wait_until_open()
+        return session
 
-    def _start(self, target: SessionTarget) -> _PooledSession:
+    def _start(self, target: SessionTarget) -> "McpSession":
         # Imported here to keep an idle worker small; `_open_session` has loaded them by now.
         from perdure.tools.mcp.http import http_transport
         from perdure.tools.mcp.session import McpSession
         from perdure.tools.mcp.stdio import StderrTail, stdio_transport
 
-        server, stderr = target.server, None
+        server, stderr = target.server, StderrTail()
         if server.url:
             transport = http_transport(server.url, _read_variables(server.headers))
         else:
             folder = target.workspace / (server.cwd or "")
             if not folder.is_dir():
                 raise SessionNotStarted(f"its `cwd` {str(folder)!r} is not a directory")
-            stderr = StderrTail()
             environment = {**inherited_environment(), **_read_variables(server.env)}
             transport = stdio_transport(
                 [str(server.command), *server.args], folder, environment, stderr
             )
-        session = McpSession(transport, server.start_timeout, self._idle)
+        session = McpSession(transport, server.start_timeout, self._idle, stderr)
         self._tasks.add(session.task)
         session.task.add_done_callback(self._tasks.discard)
-        return _PooledSession(session, stderr)
+        return session
 
     def _make_room(self) -> None:
-        for key in [key for key, pooled in self._pooled.items() if pooled.session.lost]:
-            del self._pooled[key]
-        *others, _ = self._pooled.items()
-        unused = [key for key, pooled in others if not pooled.session.busy]
-        for key in unused[: max(0, len(self._pooled) - self._limit)]:
-            self._pooled.pop(key).session.close()
+        for key in [key for key, session in self._sessions.items() if session.lost]:
+            del self._sessions[key]
+        *others, _ = self._sessions.items()
+        unused = [key for key, session in others if not session.busy]
+        for key in unused[: max(0, len(self._sessions) - self._limit)]:
+            self._sessions.pop(key).close()
 
 
 def _read_variables(names: dict[str, str]) -> dict[str, str]:

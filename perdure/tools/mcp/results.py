@@ -4,20 +4,11 @@ import base64
 import json
 from typing import Any
 
-from mcp_types import (
-    AudioContent,
-    BlobResourceContents,
-    CallToolResult,
-    ContentBlock,
-    ResourceLink,
-    TextResourceContents,
-)
-from mcp_types import ImageContent as McpImage
-from mcp_types import TextContent as McpText
+import mcp_types
 
 from perdure.events.content import Content, ImageContent, TextContent
 from perdure.events.observations import MCPToolObservation
-from perdure.tools.editing import image
+from perdure.tools.listing import detect_image_type, image_content
 from perdure.tools.output import Output
 from perdure.tools.tool import Context
 
@@ -25,7 +16,9 @@ MAX_IMAGE_BYTES = 3_750_000
 """The largest image that the model gets: 5 MB in base64, the limit of providers."""
 
 
-async def to_observation(name: str, result: CallToolResult, context: Context) -> MCPToolObservation:
+async def to_observation(
+    name: str, result: mcp_types.CallToolResult, context: Context
+) -> MCPToolObservation:
     """Convert `result`: joined texts, then images, with a note for any other content."""
     parts = [await _convert_block(block, context) for block in result.content]
     texts = [part for part in parts if isinstance(part, str)]
@@ -39,21 +32,19 @@ async def to_observation(name: str, result: CallToolResult, context: Context) ->
     return MCPToolObservation(tool_name=name, content=tuple(content), is_error=result.is_error)
 
 
-async def _convert_block(block: ContentBlock, context: Context) -> str | ImageContent:
+async def _convert_block(block: mcp_types.ContentBlock, context: Context) -> str | ImageContent:
     match block:
-        case McpText():
+        case mcp_types.TextContent():
             return block.text
-        case McpImage():
-            return await _convert_bytes("image", block.mime_type, block.data, context)
-        case AudioContent():
-            return await _convert_bytes("audio", block.mime_type, block.data, context)
-        case ResourceLink():
+        case mcp_types.ImageContent() | mcp_types.AudioContent():
+            return await _convert_bytes(block.type, block.mime_type, block.data, context)
+        case mcp_types.ResourceLink():
             description = f": {block.description}" if block.description else ""
             return f"[resource {block.name}, at {block.uri}{description}]"
     match block.resource:
-        case TextResourceContents() as resource:
+        case mcp_types.TextResourceContents() as resource:
             return f"[resource {resource.uri}]\n{resource.text}"
-        case BlobResourceContents() as resource:
+        case mcp_types.BlobResourceContents() as resource:
             label = f"resource {resource.uri}"
             return await _convert_bytes(label, resource.mime_type, resource.blob, context)
 
@@ -67,24 +58,17 @@ async def _convert_bytes(
         body = base64.b64decode("".join(data.split()), validate=True)
     except ValueError:
         return f"[{label}, which cannot be read: it is not base64]"
-    if (media_type := image.detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
-        return ImageContent(
-            image_urls=(f"data:{media_type};base64,{base64.b64encode(body).decode()}",)
-        )
+    if (media_type := detect_image_type(body)) and len(body) <= MAX_IMAGE_BYTES:
+        return image_content(media_type, body)
     return f"[{label}, {len(body):,} bytes, kept as {await context.keep(body)}]"
 
 
 def _repeats(texts: list[str], structured: Any) -> bool:
     """Return whether the texts repeat the structured content, as servers do for older clients."""
-    decoded_texts = [_decode(text) for text in texts]
-    whole = structured.get("result") if _is_wrapped(structured) else structured
-    return any(
-        value in (structured, whole) for value in (*decoded_texts, *texts, decoded_texts, texts)
-    )
-
-
-def _is_wrapped(structured: Any) -> bool:
-    return isinstance(structured, dict) and structured.keys() == {"result"}
+    decoded = [_decode(text) for text in texts]
+    is_wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+    whole = structured["result"] if is_wrapped else structured
+    return any(value in (structured, whole) for value in (*decoded, *texts, decoded, texts))
 
 
 def _decode(text: str) -> Any:

@@ -4,32 +4,21 @@ import functools
 import json
 from collections.abc import Iterator
 from contextvars import ContextVar
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
-from jsonschema import (
-    Draft201909Validator,
-    Draft202012Validator,
-    SchemaError,
-    ValidationError,
-    validators,
-)
-from jsonschema.exceptions import UnknownType
+from jsonschema import Draft201909Validator, Draft202012Validator, validators
+from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 MAX_ERRORS = 20
 """Errors of one call that the model sees."""
-
 MAX_REFERENCES = 2_000
 """References resolved for one call; beyond it, the server has to validate."""
 
 _references: ContextVar[Iterator[int]] = ContextVar("_followed")
-
-
-class TooManyReferences(Exception):
-    """The schema needs more than MAX_REFERENCES references."""
 
 
 def find_errors(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
@@ -37,12 +26,10 @@ def find_errors(schema: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
     validator = _compile(json.dumps(schema))
     if validator is None:
         return []
-    _references.set(count())
+    _references.set(iter(range(MAX_REFERENCES)))
     try:
-        return [
-            _format_error(error) for error in islice(validator.iter_errors(arguments), MAX_ERRORS)
-        ]
-    except (RecursionError, Unresolvable, UnknownType, TooManyReferences):
+        return [*map(_format_error, islice(validator.iter_errors(arguments), MAX_ERRORS))]
+    except (RecursionError, Unresolvable, UnknownType):
         return []  # check_schema does not resolve `$ref`
     except (TypeError, AttributeError, ValueError, LookupError, ArithmeticError):
         return []  # a `$ref` leads to something that is no schema
@@ -70,8 +57,8 @@ def _limit_references(check: Any) -> Any:
     """Limit the references that `check` follows: nested ones can grow exponentially."""
 
     def follow(judge: Validator, to: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if next(_references.get()) >= MAX_REFERENCES:
-            raise TooManyReferences
+        if next(_references.get(), None) is None:
+            raise LookupError("The schema needs too many references.")
         yield from check(judge, to, instance, schema) or ()
 
     return follow
@@ -99,9 +86,7 @@ _CHECKS = {
 
 def _format_error(error: ValidationError) -> str:
     name = ".".join(map(str, error.absolute_path))
-    message = error.message if len(error.message) <= 200 else _format_briefly(error)
+    message, rule = error.message, str(error.validator_value)[:100]
+    if len(message) > 200:
+        message = f"{message[:80]}... breaks `{error.validator}`: {rule}"
     return f"`{name}`: {message}" if name else message
-
-
-def _format_briefly(error: ValidationError) -> str:
-    return f"{error.message[:80]}... breaks `{error.validator}`: {str(error.validator_value)[:100]}"

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
     from mcp_types import Tool as McpTool
 
-MAX_SESSIONS = 64
-"""Sessions of a worker; beyond it, the least recently used one is closed."""
-
-IDLE_TIMEOUT = 900.0
-"""Seconds without a call after which a session is closed."""
-
 Offers: TypeAlias = "dict[str, tuple[McpTool, ToolDefinition]]"
 """A server's tools with their definitions, by the names that the model knows."""
 
@@ -38,20 +32,12 @@ class OutcomeUnknown(ToolFailed):
     """A called tool gave no answer: it may have taken effect or not."""
 
 
-class McpSessions:
+class McpSessions(SessionPool):
     """The sessions with MCP servers, opened on demand and kept while in use.
 
     Each conversation has its own session with each server: a server's state (a page, a
     transaction, a login) is not shared. The next call reopens a session that was lost.
     """
-
-    def __init__(self, limit: int = MAX_SESSIONS, idle: float = IDLE_TIMEOUT) -> None:
-        self._pool = SessionPool(limit, idle)
-
-    @property
-    def open_count(self) -> int:
-        """The number of open sessions."""
-        return self._pool.open_count
 
     async def list_tools(
         self, conversation_id: str, servers: tuple[McpServer, ...], workspace: Path
@@ -59,14 +45,13 @@ class McpSessions:
         """List the tools that the servers offer now, server by server. Raises CatalogError."""
         _check_servers(servers)
         targets = [SessionTarget(conversation_id, workspace, server) for server in servers]
-        result: list[Tool] = []
-        for server, tools in zip(
-            servers, await asyncio.gather(*map(self._list_tools, targets)), strict=True
-        ):
-            _check_included(server, tools)
-            for _, definition in _select_tools(server, tools).values():
-                result.append(self.make_tool(conversation_id, servers, workspace, definition))
-        return result
+        listings = await asyncio.gather(*map(self._list_tools, targets))
+        tools: list[Tool] = []
+        for server, listed in zip(servers, listings, strict=True):
+            _check_included(server, listed)
+            definitions = [definition for _, definition in _select_tools(server, listed).values()]
+            tools += [self.make_tool(conversation_id, servers, workspace, d) for d in definitions]
+        return tools
 
     def make_tool(
         self,
@@ -78,9 +63,8 @@ class McpSessions:
         """Make the tool of a recorded definition; only running it contacts the server."""
 
         async def run(action: MCPToolAction, context: Context) -> MCPToolObservation:
-            target = SessionTarget(
-                conversation_id, workspace, _find_server(servers, definition.name)
-            )
+            server = _find_server(servers, definition.name)
+            target = SessionTarget(conversation_id, workspace, server)
             return await self._run(target, definition, action, context)
 
         return Tool(definition, make_parser(definition), run)
@@ -100,31 +84,19 @@ class McpSessions:
         current: list[ToolDefinition] = []
         for server in servers:
             target = SessionTarget(conversation_id, workspace, server)
-            if self._pool.is_open(target):
-                current += [
-                    definition for _, definition in (await self._load_offers(target)).values()
-                ]
+            if self.is_open(target):
+                current += [offered for _, offered in (await self._load_offers(target)).values()]
             else:
                 prefix = name_prefix(server.name)
-                current += [
-                    definition for definition in recorded if definition.name.startswith(prefix)
-                ]
+                current += [known for known in recorded if known.name.startswith(prefix)]
         return current if current != list(recorded) else None
-
-    def close_conversation(self, conversation_id: str) -> None:
-        """Close the sessions of a conversation."""
-        self._pool.close_conversation(conversation_id)
-
-    async def close(self) -> None:
-        """Close every session, and wait until the servers that were started are gone."""
-        await self._pool.close()
 
     async def _load_offers(self, target: SessionTarget) -> Offers:
         return _select_tools(target.server, await self._list_tools(target))
 
     async def _list_tools(self, target: SessionTarget) -> "list[McpTool]":
         try:
-            return await self._pool.request(target, lambda session: session.list_tools())
+            return await self.request(target, lambda session: session.list_tools())
         except McpFailure as error:
             name = target.server.name
             raise McpUnavailable(f"MCP server {name!r} cannot be used: {error}.") from error
@@ -148,9 +120,8 @@ class McpSessions:
         tool, current = offers[definition.name]
         repeatable = definition.annotations.repeatable and current.annotations.repeatable
         result = await self._call_tool(target, tool.name, action.data, context, repeatable)
-        from perdure.tools.mcp.results import (
-            to_observation,  # late, like every module that imports the MCP library
-        )
+        # Imported late, like every module that imports the MCP library.
+        from perdure.tools.mcp.results import to_observation
 
         return await to_observation(definition.name, result, context)
 
@@ -165,7 +136,7 @@ class McpSessions:
         error: McpFailure
         try:
             async with asyncio.timeout(target.server.call_timeout):
-                return await self._pool.request(
+                return await self.request(
                     target,
                     lambda session: session.call(name, arguments, context.progress),
                     repeatable,
@@ -184,12 +155,10 @@ class McpSessions:
 
 
 def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:
-    offers = [
-        (tool, make_definition(server, tool))
-        for tool in tools
-        if tool.name in server.include or not server.include
-    ]
-    return {definition.name: (tool, definition) for tool, definition in offers}
+    included = [tool for tool in tools if tool.name in server.include or not server.include]
+    return {
+        offer.name: (tool, offer) for tool in included for offer in [make_definition(server, tool)]
+    }
 
 
 def _find_server(servers: Sequence[McpServer], name: str) -> McpServer:
@@ -215,9 +184,8 @@ def _check_servers(servers: Sequence[McpServer]) -> None:
 
 def _check_included(server: McpServer, tools: "Sequence[McpTool]") -> None:
     names = [tool.name for tool in tools]
-    for name in server.include:
-        if name not in names:
-            raise ToolNotFound(
-                f"MCP server {server.name!r} has no tool {name!r} to include. It has "
-                f"{', '.join(names) or 'none at all'}."
-            )
+    if missing := [name for name in server.include if name not in names]:
+        raise ToolNotFound(
+            f"MCP server {server.name!r} has no tool {missing[0]!r} to include. It has "
+            f"{', '.join(names) or 'none at all'}."
+        )

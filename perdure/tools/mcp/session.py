@@ -7,36 +7,22 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import anyio
+import mcp_types
+from anyio.abc import ObjectReceiveStream
 from mcp.client import Client, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    CallToolResult,
-    Implementation,
-    Tool,
-    ToolListChangedNotification,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from perdure.tools.mcp.failures import (
-    ProtocolViolation,
-    RequestUndelivered,
-    ServerError,
-    SessionLost,
-    SessionNotStarted,
-)
+from perdure.tools.mcp import failures
 from perdure.tools.mcp.http import UNDELIVERED_CODE
 
 MAX_PAGES = 100
 """Pages of a list of tools that are read at most."""
-
 RESUBSCRIBE_DELAY = 1.0
 """Seconds before a subscription to changes is renewed."""
 
@@ -46,19 +32,24 @@ Result = TypeVar("Result")
 class McpSession:
     """A session in a task of its own, as the MCP client requires.
 
-    It closes after `idle` seconds without a request, and when the server is gone.
+    It closes after `idle` seconds without a request, and when the server is gone. `stderr` gives
+    the server's last words.
     """
 
     def __init__(
-        self, transport: AbstractAsyncContextManager[tuple[Any, Any]], start: float, idle: float
+        self,
+        transport: AbstractAsyncContextManager[tuple[Any, Any]],
+        start: float,
+        idle: float,
+        stderr: object = "",
     ) -> None:
-        self._transport = transport
+        self._transport, self._stderr = transport, stderr
         self._start_timeout, self._idle_timeout = start, idle
         self._activity = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._listing = asyncio.Lock()
-        self._tools: list[Tool] = []
-        self._is_list_current = False
+        self._tools: list[mcp_types.Tool] = []
+        self._changes, self._listed_changes = 0, -1
         self._open_requests = 0
         self.lost = False
         self._scope = anyio.CancelScope(deadline=anyio.current_time() + start)
@@ -74,34 +65,33 @@ class McpSession:
         try:
             async with asyncio.timeout(self._start_timeout):
                 return await asyncio.shield(self._ready)
-        except TimeoutError:
-            raise SessionNotStarted(f"it did not answer within {self._start_timeout:g} s") from None
+        except (TimeoutError, failures.SessionNotStarted) as error:
+            stderr = " ".join(str(self._stderr).split())
+            note = f"; its last words were: {stderr}" if stderr else ""
+            reason = str(error) or f"it did not answer within {self._start_timeout:g} s"
+            raise failures.SessionNotStarted(f"{reason}{note}") from error
 
     def close(self) -> None:
         """Start closing; `task` is done when the server is gone."""
         self._lose()
         self._scope.cancel()
 
-    async def list_tools(self) -> list[Tool]:
+    async def list_tools(self) -> list[mcp_types.Tool]:
         """Return the server's current tools. Raises McpFailure."""
         async with self._listing:
-            if not self._is_list_current:
-                self._is_list_current = True  # a change notification during the request resets it
+            if (changes := self._changes) != self._listed_changes:
                 try:
                     async with asyncio.timeout(self._start_timeout):
                         self._tools = await self._request(_list_all_tools)
-                except BaseException as error:
-                    self._is_list_current = False
-                    if isinstance(error, TimeoutError):
-                        raise ServerError(
-                            f"it lists no tools within {self._start_timeout:g} s"
-                        ) from None
-                    raise
+                except TimeoutError:
+                    message = f"it lists no tools within {self._start_timeout:g} s"
+                    raise failures.McpFailure(message) from None
+                self._listed_changes = changes
             return self._tools
 
     async def call(
         self, name: str, arguments: dict[str, Any], report: Callable[[str], None]
-    ) -> CallToolResult:
+    ) -> mcp_types.CallToolResult:
         """Call the tool, passing its progress to `report`. Raises McpFailure.
 
         Cancelling this cancels the call on the server.
@@ -118,42 +108,42 @@ class McpSession:
     async def _request(self, operation: Callable[[Client], Awaitable[Result]]) -> Result:
         client = await self.wait_until_open()
         if self.lost:
-            raise RequestUndelivered("it is gone")
+            raise failures.RequestUndelivered("it is gone")
         self._open_requests += 1
         try:
             return await operation(client)
         except MCPError as error:
             raise self._to_failure(error) from error
         except (RuntimeError, ValidationError) as error:
-            raise ProtocolViolation(
-                f"its answer breaks the protocol: {_first_line(error)}"
-            ) from error
+            message = f"its answer breaks the protocol: {_first_line(error)}"
+            raise failures.ProtocolViolation(message) from error
         finally:
             self._open_requests -= 1
             self._activity.set()
 
     def _to_failure(self, error: MCPError) -> Exception:
-        if error.code not in (UNDELIVERED_CODE, CONNECTION_CLOSED):
-            return ServerError(error.message)
+        if error.code not in (UNDELIVERED_CODE, mcp_types.CONNECTION_CLOSED):
+            return failures.McpFailure(error.message)
         self._lose()
         if error.code == UNDELIVERED_CODE:
-            return RequestUndelivered(error.message)
-        return SessionLost("the session was lost before it answered")
+            return failures.RequestUndelivered(error.message)
+        return failures.SessionLost("the session was lost before it answered")
 
     def _lose(self) -> None:
         self.lost = True
         self._activity.set()
 
     async def _run(self) -> None:
+        info = mcp_types.Implementation(name="perdure", version=version("perdure"))
         try:
             with self._scope:
                 async with Client(
                     self._watch_transport(),
                     message_handler=self._on_message,
-                    client_info=Implementation(name="perdure", version=version("perdure")),
+                    client_info=info,
                     cache=None,
                 ) as client:
-                    self._is_list_current = True
+                    self._listed_changes = 0
                     self._tools = await _list_all_tools(client)
                     self._scope.deadline = math.inf
                     self._ready.set_result(client)
@@ -162,11 +152,11 @@ class McpSession:
             self._fail_start(_explain(error))
         finally:
             self._lose()
-            self._fail_start(f"it did not answer within {self._start_timeout:g} s")
+            self._fail_start()
 
-    def _fail_start(self, reason: str) -> None:
+    def _fail_start(self, reason: str = "") -> None:
         if not self._ready.done():
-            self._ready.set_exception(SessionNotStarted(reason))
+            self._ready.set_exception(failures.SessionNotStarted(reason))
             self._ready.exception()  # marks it as retrieved: no waiter may be left
 
     @asynccontextmanager
@@ -175,8 +165,8 @@ class McpSession:
             yield _WatchedStream(reading, self._lose), writing
 
     async def _on_message(self, message: IncomingMessage) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._is_list_current = False
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._changes += 1
 
     async def _wait_until_idle(self, client: Client) -> None:
         """Wait until the session is lost and no request is open, or until it is idle."""
@@ -199,12 +189,12 @@ class McpSession:
             with contextlib.suppress(MCPError, SubscriptionLost):
                 async with client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
-                        self._is_list_current = False
+                        self._changes += 1
             await asyncio.sleep(RESUBSCRIBE_DELAY)
-            self._is_list_current = False  # changes may have been missed meanwhile
+            self._changes += 1  # there may have been some that were missed meanwhile
 
 
-class _WatchedStream:
+class _WatchedStream(ObjectReceiveStream[Any]):
     """A stream of messages that calls back at its end."""
 
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
@@ -225,35 +215,15 @@ class _WatchedStream:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> Self:
-        return self
 
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-async def _list_all_tools(client: Client) -> list[Tool]:
-    tools: list[Tool] = []
+async def _list_all_tools(client: Client) -> list[mcp_types.Tool]:
+    tools: list[mcp_types.Tool] = []
     cursor = None
     for _ in range(MAX_PAGES):
         try:
             page = await client.list_tools(cursor=cursor)
         except MCPError as error:
-            if error.code == METHOD_NOT_FOUND:  # a server without tools
+            if error.code == mcp_types.METHOD_NOT_FOUND:  # a server without tools
                 break
             raise
         tools += page.tools
@@ -266,7 +236,7 @@ def _explain(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, MCPError):
-        return "it ended at once" if error.code == CONNECTION_CLOSED else error.message
+        return "it ended at once" if error.code == mcp_types.CONNECTION_CLOSED else error.message
     return _first_line(error)
 
 

@@ -13,7 +13,6 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 MAX_STDERR_BYTES = 2_000
 """The end of a server's standard error that is kept."""
-
 STDERR_TIMEOUT = 0.5
 """Seconds for the rest of standard error to arrive once the server is gone."""
 

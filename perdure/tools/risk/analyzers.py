@@ -1,18 +1,31 @@
-"""Who tells an action's risk."""
+"""The analyzers that tell the risk of an action.
+
+`rules` judge by the text alone: shell commands, paths and the kind of the action.
+"""
 
 import logging
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import PurePath
-from typing import get_args
+from typing import Any, get_args
 
 from perdure.agent.calls.assessment import Analyze, model_risk
+from perdure.events.actions import FileEditorAction, MCPToolAction, TerminalAction
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent
 from perdure.references import import_reference, is_reference
-from perdure.tools.risk.rules import assess_by_rules
+from perdure.tools.apply_patch import APPLY_PATCH
+from perdure.tools.editing.patch import Delete, PatchError, Update, parse_patch
+from perdure.tools.risk.finding import HARMLESS, HOME, Finding, escape_marks, medium, worst
+from perdure.tools.risk.paths import Paths
+from perdure.tools.risk.shell import judge_script
 
 logger = logging.getLogger(__name__)
+
+_KEYS = re.compile(r"C-.|\^.|y|n|yes|no|q|:q!?|\d*|", re.IGNORECASE)
+_COMMAND_ARGUMENTS = ("command", "cmd", "script", "shell_command", "bash", "code")
+_UNKNOWN_TOOL = Finding("UNKNOWN", "Nobody knows what this tool does.")
 
 
 def load_analyzers(
@@ -33,7 +46,12 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
         case "rules":
             return lambda event: assess_by_rules(event, workspace, event.tool_name in read_only)
     try:
-        return partial(_checked, name, _found(name))
+        analyze = import_reference(name) if is_reference(name) else None
+        if analyze is None:
+            raise ValueError("name it `model`, `rules` or `module:attribute`")
+        if not callable(analyze):
+            raise TypeError(f"it is a {type(analyze).__name__}, not a function")
+        return partial(_checked, name, analyze)
     except (Exception, SystemExit) as error:
         # Another's code may raise anything; whatever it is, no action goes by unjudged.
         logger.error(
@@ -43,17 +61,70 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
         return lambda _: "HIGH"
 
 
-def _found(name: str) -> Analyze:
-    if not is_reference(name):
-        raise ValueError("name it `model`, `rules` or `module:attribute`")
-    found = import_reference(name)
-    if not callable(found):
-        raise TypeError(f"it is a {type(found).__name__}, not a function")
-    return found  # type: ignore[no-any-return]
-
-
 def _checked(name: str, analyze: Analyze, event: ActionEvent) -> Risk:
     risk = analyze(event)
     if risk not in get_args(Risk):
         raise ValueError(f"Analyzer {name!r} must give one of {get_args(Risk)}, not {risk!r}.")
     return risk
+
+
+def assess_by_rules(event: ActionEvent, workspace: PurePath, read_only: bool) -> Risk:
+    """Tell the risk of an action; `read_only` says that its tool changes nothing."""
+    return judge(event, workspace, read_only).risk
+
+
+def judge(event: ActionEvent, workspace: PurePath, read_only: bool) -> Finding:
+    """Return the worst finding of all rules. `workspace` is absolute."""
+    root = workspace.as_posix()
+    paths = Paths(root, root)
+    match event.action:
+        case TerminalAction() as action:
+            return worst(_judge_terminal(action, root))
+        case FileEditorAction() as action:
+            return worst(_judge_editor(action, paths))
+        case MCPToolAction(data={"patch": str(patch)}) if event.tool_name == APPLY_PATCH.name:
+            return worst(_judge_patch(patch, paths))
+        case MCPToolAction() as action if not read_only:
+            finding = worst(_judge_tool(action.data, root))
+            return finding if finding.risk != "LOW" else _UNKNOWN_TOOL
+        case _:
+            return HARMLESS
+
+
+def _judge_terminal(action: TerminalAction, root: str) -> Iterator[Finding]:
+    text = escape_marks(action.command)
+    if not action.is_input:
+        yield from judge_script(text, root)
+    elif not _KEYS.fullmatch(text.strip()):
+        yield medium("It types into a program that is running.")
+        yield from judge_script(text, root)
+
+
+def _judge_editor(action: FileEditorAction, paths: Paths) -> Iterator[Finding]:
+    path = escape_marks(action.path)
+    name = HOME + path[1:] if path == "~" or path.startswith("~/") else path
+    yield from paths.read(name)
+    if action.command != "view":
+        yield from paths.write(name)
+    elif paths.kind(paths.resolve(name)) in ("outside", "temporary"):
+        yield medium("It looks at a file outside the workspace.")
+
+
+def _judge_patch(patch: str, paths: Paths) -> Iterator[Finding]:
+    try:
+        changes = parse_patch(escape_marks(patch))
+    except PatchError:
+        return  # the tool will refuse it as well
+    for change in changes:
+        yield from paths.write(change.path)
+        if isinstance(change, Update) and change.move_to is not None:
+            yield from paths.write(change.move_to)
+        if isinstance(change, Delete):
+            yield from paths.delete(change.path, recursive=False)
+
+
+def _judge_tool(data: dict[str, Any], root: str) -> Iterator[Finding]:
+    """Judge what a stranger's tool is to run, where its arguments have the usual names."""
+    for name in _COMMAND_ARGUMENTS:
+        if isinstance(value := data.get(name), str):
+            yield from judge_script(escape_marks(value), root)

@@ -22,11 +22,10 @@ from perdure.tools.risk.finding import (
     worst_mark,
 )
 from perdure.tools.risk.paths import MAX_PATH_CHARACTERS, Paths
-from perdure.tools.risk.words import split_options, unescape
+from perdure.tools.risk.syntax import split_options, unescape
 
 MAX_ARGUMENTS = 500
 """Arguments of one command that patterns are looked for in."""
-
 MAX_LITERALS = 200
 """Strings of a program that are looked at."""
 
@@ -49,6 +48,8 @@ _CHANGES = re.compile(
 )
 _FETCHES = re.compile(r"urlopen|urlretrieve|requests|httpx|https?:|fetch|LWP|socket")
 _DECODES = re.compile(r"decode|fromhex|unhexlify|atob|\bchr\b|fromCharCode|unpack|decompress")
+_PROGRAMS = re.compile(r"(MAN|GIT_)?PAGER|(GIT_)?EDITOR|VISUAL|BROWSER|PROMPT_COMMAND|GIT_\w+")
+_PRELOADS = re.compile(r"LD_PRELOAD|LD_AUDIT|(BASH_)?ENV|PYTHONSTARTUP|DYLD_INSERT_LIBRARIES")
 _NETWORK_RUN = high("It runs what the network answers.")
 _DECODED_RUN = high("It runs what it has only just decoded.")
 
@@ -105,6 +106,16 @@ class Written:
 
 
 Effect: TypeAlias = Finding | Script | Argv | Written
+
+
+def judge_variable(name: str, value: str) -> Iterator[Effect]:
+    """Find what a variable of that value does."""
+    if _PROGRAMS.fullmatch(name) and value:
+        yield Script(value)
+    elif _PRELOADS.fullmatch(name) and value:
+        yield medium(f"It makes other programs load code, with {name}.")
+    elif (name, value) in (("HISTFILE", ""), ("HISTFILE", "/dev/null"), ("HISTSIZE", "0")):
+        yield high("It keeps commands out of the shell's history.")
 
 
 def effects(command: Command) -> Iterator[Effect]:

@@ -21,7 +21,6 @@ BREAK = "\ue005"
 """The end of a word in a text of several words."""
 HOME = "/\ue004"
 """The home directory, as a path."""
-
 HOLES = (NETWORK, DECODED, SECRET, UNKNOWN)
 """The marks of unknown parts, the worst first."""
 MAX_SHOWN_CHARACTERS = 80

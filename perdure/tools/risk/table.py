@@ -228,7 +228,6 @@ _ABBREVIATIONS = {
 
 
 def _rows(table: str) -> Iterator[tuple[str, frozenset[str], str]]:
-    """Yield the heading, the names and the pattern of each line."""
     heading = ""
     for name, text in _ABBREVIATIONS.items():
         table = table.replace(name, text)

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perdure.events.actions import TerminalAction
-from perdure.tools.arguments import validate_arguments
+from perdure.tools.arguments import Arguments, validate_arguments
 
 MAX_INPUT_LINE_BYTES = 4_095
 """A terminal drops the rest of a longer line of input."""
@@ -14,9 +14,7 @@ MAX_INPUT_LINE_BYTES = 4_095
 KEY = re.compile(r"C-[A-Za-z\[\\\]^_]")
 
 
-class TerminalArguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class TerminalArguments(Arguments):
     command: str = Field(
         description="The command, or several joined by `&&`, `;` or newlines. With `is_input`: the "
         "text to type for the command that runs (Enter is added), a key (`C-c`, `C-d`, `C-z`), or "
@@ -56,9 +54,8 @@ def parse(arguments: dict[str, Any]) -> TerminalAction:
             f"A line of the input is {longest:,} bytes long, and a terminal takes at most "
             f"{MAX_INPUT_LINE_BYTES:,}: write the data to a file first."
         )
-    return TerminalAction(
-        command=command, is_input=is_input, timeout=values.timeout, reset=values.reset
-    )
+    changes = {"command": command, "is_input": is_input}
+    return TerminalAction.model_validate(values.model_dump() | changes)
 
 
 def encode_keys(text: str) -> bytes:

@@ -5,7 +5,6 @@ import os
 import termios
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 ROWS, COLUMNS = 50, 200
 
@@ -15,7 +14,6 @@ DRAIN_TIMEOUT = 5.0
 _CHUNK_BYTES = 64 * 1024
 _CHUNKS_PER_TURN = 16
 """A megabyte is read before other callbacks of the event loop run."""
-
 _THROTTLE_DELAY = 0.1
 """Seconds between throttled turns: at most ten megabytes a second."""
 
@@ -59,7 +57,7 @@ class NonBlockingWriter:
 
 
 class Console:
-    """A pseudo-terminal, whose device for programs is `name`.
+    """A pseudo-terminal, whose device for programs is `name`, open as `descriptor`.
 
     Echo and output translation are off, so that `on_output` gets the bytes that programs write.
     Unless `unthrottled`, output is read slowly, and a program that never stops writing blocks, as
@@ -69,21 +67,18 @@ class Console:
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
-        self._controller, self._terminal = os.openpty()
-        self.name = os.ttyname(self._terminal)
-        self._modes = _raw_modes(termios.tcgetattr(self._terminal))
-        termios.tcsetwinsize(self._terminal, (ROWS, COLUMNS))
+        self._controller, self.descriptor = os.openpty()
+        self.name = os.ttyname(self.descriptor)
+        input_, output, control, local, *rest = termios.tcgetattr(self.descriptor)
+        output, local = output & ~termios.OPOST, local & ~termios.ECHO
+        self._modes = [input_, output, control, local, *rest]
+        termios.tcsetwinsize(self.descriptor, (ROWS, COLUMNS))
         self._keyboard = NonBlockingWriter(self._controller)
         self._end_of_output = asyncio.Event()
         self._closed = False
         self.unthrottled = False
         self.reset()
         self._listen()
-
-    @property
-    def descriptor(self) -> int:
-        """The descriptor of the programs' side."""
-        return self._terminal
 
     def type(self, data: bytes) -> None:
         """Type bytes as if from the keyboard, control characters such as C-c included."""
@@ -95,14 +90,14 @@ class Console:
             return
         self._keyboard.drop()
         termios.tcflush(self._controller, termios.TCOFLUSH)
-        termios.tcflush(self._terminal, termios.TCIFLUSH)
-        termios.tcsetattr(self._terminal, termios.TCSANOW, self._modes)
+        termios.tcflush(self.descriptor, termios.TCIFLUSH)
+        termios.tcsetattr(self.descriptor, termios.TCSANOW, self._modes)
 
     async def close(self) -> None:
         """Read the remaining output once the programs are gone, and close both sides."""
         self._closed = True
         # While we hold the programs' side ourselves, no end of file arrives.
-        os.close(self._terminal)
+        os.close(self.descriptor)
         self.unthrottled = True
         self._listen()
         try:
@@ -116,7 +111,7 @@ class Console:
     def abandon(self) -> None:
         """Close both sides at once; no program has used the terminal."""
         self._end()
-        os.close(self._terminal)
+        os.close(self.descriptor)
         os.close(self._controller)
 
     def _listen(self) -> None:
@@ -141,8 +136,3 @@ class Console:
         self._loop.remove_reader(self._controller)
         self._keyboard.stop()
         self._end_of_output.set()
-
-
-def _raw_modes(modes: list[Any]) -> list[Any]:
-    input_, output, control, local, *rest = modes
-    return [input_, output & ~termios.OPOST, control, local & ~termios.ECHO, *rest]

@@ -62,9 +62,5 @@ class MarkerParser:
 
 
 def _parse_marker(match: re.Match[bytes]) -> CommandStarted | CommandEnded:
-    command, number, directory = int(match[1]), int(match[3]), match[4].decode(errors="replace")
-    return (
-        CommandStarted(command, number, directory)
-        if match[2] == b"begun"
-        else CommandEnded(command, number, directory)
-    )
+    kind = CommandStarted if match[2] == b"begun" else CommandEnded
+    return kind(int(match[1]), int(match[3]), match[4].decode(errors="replace"))

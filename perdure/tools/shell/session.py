@@ -22,7 +22,6 @@ SESSION_SCRIPT = Path(__file__).with_name("session.bash").read_text()
 
 INTERRUPT_TIMEOUT = 0.5
 """Seconds for an interrupted command to end by itself."""
-
 KILL_TIMEOUT = 0.25
 """Seconds for a shell to continue, once its command's processes are killed."""
 
@@ -62,7 +61,7 @@ class ShellSession:
     """A bash process, whose working directory, variables, functions and jobs persist.
 
     `output` collects everything written to the terminal, with secrets masked; `last_output_time` is
-    by the event loop's clock. `command` is the newest command, until `clear_command`.
+    by the event loop's clock. `command` is the newest command, until its result has been used.
     """
 
     def __init__(
@@ -125,20 +124,13 @@ class ShellSession:
         self.type(b"\x03")
 
     def append_note(self, text: str) -> None:
-        """Append a note to the output so far."""
         self.output.write(self._masker.flush() + text.encode())
 
     def take_output(self) -> Output:
         """Return the output so far, which the caller has to close, and start a new one."""
         self.append_note("")
-        return self._replace_output()
-
-    def _replace_output(self) -> Output:
         output, self.output = self.output, Output()
         return output
-
-    def clear_command(self) -> None:
-        self.command = None
 
     async def wait_for_interrupt(self) -> None:
         """Wait for an interrupt that is still in progress."""
@@ -167,7 +159,7 @@ class ShellSession:
             await _wait_for_first({command.result}, KILL_TIMEOUT)
         if not command.result.done():
             await self.close()
-        self.clear_command()
+        self.command = None
 
     async def close(self) -> None:
         """Kill the shell with all its processes, and wait until they are gone."""
@@ -177,9 +169,9 @@ class ShellSession:
             pass
 
     def drop_output(self) -> None:
-        """Discard the output so far."""
         self._masker.flush()
-        with contextlib.suppress(OSError), self._replace_output():
+        output, self.output = self.output, Output()
+        with contextlib.suppress(OSError), output:
             pass
 
     def _receive(self, chunk: bytes) -> None:
@@ -209,16 +201,14 @@ class ShellSession:
         error = None if exit_task.cancelled() else exit_task.exception()
         if error is not None:
             self._fail(error)
-        elif self.busy:
-            assert self.command is not None
+        elif self.command is not None and self.busy:
             shell_exit = ShellExit(-1) if exit_task.cancelled() else exit_task.result()
             code = shell_exit.exit_code if self.command.started.done() else -1
             self.command.result.set_result(CommandResult(code, shell_exit))
 
     def _fail(self, error: BaseException) -> None:
         self._failed = True
-        if self.busy:
-            assert self.command is not None
+        if self.command is not None and self.busy:
             self.command.result.set_exception(error)
 
 

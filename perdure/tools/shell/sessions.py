@@ -15,13 +15,10 @@ from perdure.tools.tool import Context, ToolFailed
 
 MAX_SESSIONS = 64
 """Beyond it, the least recently used shell is closed."""
-
 IDLE_TIMEOUT = 3600.0
 """Seconds without a call after which a shell is closed."""
-
 MAX_ENTRIES_SEARCHED = 256
 """Older uses of a shell do not matter: the model no longer relies on its state."""
-
 _ENTRIES_PER_READ = 32
 """Few, because the newest entries mostly suffice."""
 
@@ -66,16 +63,15 @@ class ShellSessions:
                 loop = asyncio.get_running_loop()
                 slot.idle_timer = loop.call_later(self._idle, self._evict, conversation_id)
 
-    async def close_session(self, conversation_id: str) -> None:
-        """Close the shell of a conversation, and wait until all its processes are gone."""
-        self._evict(conversation_id)
+    async def close_session(self, *conversation_ids: str) -> None:
+        """Close the shells of conversations, and wait until all their processes are gone."""
+        for conversation_id in conversation_ids:
+            self._evict(conversation_id)
         await asyncio.gather(*self._closing)
 
     async def close(self) -> None:
         """Close every shell, and wait until all their processes are gone."""
-        for conversation_id in list(self._slots):
-            self._evict(conversation_id)
-        await asyncio.gather(*self._closing)
+        await self.close_session(*self._slots)
 
     def _make_room(self) -> None:
         unused = [name for name, seat in self._slots.items() if not seat.users]
@@ -83,9 +79,7 @@ class ShellSessions:
             self._evict(name)
 
     def _evict(self, conversation_id: str) -> None:
-        slot = self._slots.pop(conversation_id, None)
-        if slot is None:
-            return
+        slot = self._slots.pop(conversation_id, None) or SessionSlot()
         slot.stop_idle_timer()
         if slot.session is not None:
             closing = asyncio.create_task(slot.session.close())
@@ -105,32 +99,26 @@ async def acquire_session(
         if usable and not action.reset and previous.network == context.network:
             return previous, ""
         await previous.close()
-    is_lost = previous is not None or await had_earlier_shell(context)
+    is_lost = previous is not None or await _had_earlier_shell(context)
     slot.session = None
-    await asyncio.to_thread(_prepare_workspace, context)
+    try:
+        await asyncio.to_thread(context.sandbox.prepare, context.workspace)
+    except SandboxUnusable as error:
+        raise ToolFailed(f"The shell could not be started: {error}") from error
     confinement = (context.sandbox, context.network)
     masker = context.secrets.masker()
     slot.session = session = ShellSession(context.workspace, environment, masker, *confinement)
     return session, RESET if action.reset else RESTARTED if is_lost else ""
 
 
-def _prepare_workspace(context: Context) -> None:
-    """Make the workspace writable for the tools' user. Raises ToolFailed."""
-    try:
-        context.sandbox.prepare(context.workspace)
-    except SandboxUnusable as error:
-        raise ToolFailed(f"The shell could not be started: {error}") from error
-
-
-async def had_earlier_shell(context: Context) -> bool:
+async def _had_earlier_shell(context: Context) -> bool:
     """Return whether the log shows a shell of this conversation, lost with another worker."""
     end, last = context.seq, max(0, context.seq - MAX_ENTRIES_SEARCHED)
     with suppress(StoreError):  # the note is not worth failing the command
         while end > last:
             first = max(last, end - _ENTRIES_PER_READ)
-            if any(
-                _used_shell(entry.event) for entry in await context.log.read(first, end - first)
-            ):
+            entries = await context.log.read(first, end - first)
+            if any(_used_shell(entry.event) for entry in entries):
                 return True
             end = first
     return False

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,10 +22,8 @@ SHELL = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 
 SESSION_VARIABLE = "PERDURE_SESSION"
 """The environment variable that identifies the processes of a shell."""
-
 KILL_TIMEOUT = 5.0
 """Seconds for killed processes to disappear."""
-
 SUPERVISOR_TIMEOUT = 15.0
 """Seconds after which a supervisor that does not end is killed, and all with it."""
 
@@ -93,11 +92,8 @@ class Shell:
             assert self._process.stdin is not None
             self._process.stdin.write(f"{tick}\n".encode())
         acknowledged = asyncio.ensure_future(self._kill_acknowledged.wait())
-        await asyncio.wait(
-            {acknowledged, self.exit_task},
-            timeout=KILL_TIMEOUT,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        either = {acknowledged, self.exit_task}
+        await asyncio.wait(either, timeout=KILL_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
         acknowledged.cancel()
 
     def close(self) -> None:
@@ -113,11 +109,9 @@ class Shell:
         try:
             report = await self._read_report()
             code = self._process.wait()
-            shell_exit = (
-                _parse_report(report)
-                if code >= 0
-                else await _kill_unsupervised(self._session_id, code)
-            )
+            if code >= 0:
+                return _parse_report(report)
+            return await _kill_unsupervised(self._session_id, code)
         finally:
             self.close()
             self._kill_timer.cancel()
@@ -125,7 +119,6 @@ class Shell:
             self._control.stop()
             os.close(self._commands)
             await self.console.close()
-        return shell_exit
 
     async def _read_report(self) -> str:
         """Return the supervisor's last line, once it and all other processes are gone."""
@@ -152,24 +145,14 @@ def _launch_supervised(
     """Prepare the supervisor; it runs inside a sandbox that would hide the shell from it."""
     # Above the kernel's own limit: the kernel, where it can, kills only the largest process.
     memory_limit = sandbox.limits.memory_bytes * 9 // 8 if sandbox.limits else 0
+    program, numbers = ("-I", "-S", str(SUPERVISOR)), (str(commands), str(memory_limit))
     if not sandbox.has_pid_namespace:
         launch = sandbox.launch(SHELL, access, environment)
-        return replace(
-            launch,
-            argv=_supervisor_command(sys.executable, terminal, commands, memory_limit, launch.argv),
-        )
+        return replace(launch, argv=[sys.executable, *program, terminal, *numbers, *launch.argv])
     assert access.terminal is not None
     name = f"/proc/self/fd/{access.terminal}"  # the sandbox has no other name for it
-    argv = _supervisor_command(PYTHON, name, commands, memory_limit, SHELL)
     access = replace(access, pass_fds=(*access.pass_fds, access.terminal))
-    return sandbox.launch(argv, access, environment)
-
-
-def _supervisor_command(
-    python: str | Path, terminal: str, commands: int, memory: int, shell: Sequence[str]
-) -> list[str]:
-    numbers = (str(commands), str(memory))
-    return [str(python), "-I", "-S", str(SUPERVISOR), terminal, *numbers, *shell]
+    return sandbox.launch([str(PYTHON), *program, name, *numbers, *SHELL], access, environment)
 
 
 def _start(launch: Launch, directory: Path) -> "subprocess.Popen[bytes]":
@@ -202,10 +185,8 @@ def _parse_report(report: str) -> ShellExit:
 
 async def _kill_unsupervised(session_id: str, code: int) -> ShellExit:
     """Kill the processes of a shell whose supervisor died, found by SESSION_VARIABLE."""
-    deadline = asyncio.get_running_loop().time() + KILL_TIMEOUT
-    while (
-        remaining := _find_processes(session_id)
-    ) and asyncio.get_running_loop().time() < deadline:
+    deadline = time.monotonic() + KILL_TIMEOUT
+    while (remaining := _find_processes(session_id)) and time.monotonic() < deadline:
         for pid in remaining:
             with contextlib.suppress(ProcessLookupError):  # ended since it was listed
                 os.kill(pid, signal.SIGKILL)
@@ -214,16 +195,9 @@ async def _kill_unsupervised(session_id: str, code: int) -> ShellExit:
 
 
 def _find_processes(session_id: str) -> tuple[int, ...]:
-    variable = f"{SESSION_VARIABLE}={session_id}".encode()
-    return tuple(
-        int(process.name)
-        for process in Path("/proc").iterdir()
-        if process.name.isdigit() and variable in _read_environment(process)
-    )
-
-
-def _read_environment(process: Path) -> list[bytes]:
-    try:
-        return (process / "environ").read_bytes().split(b"\0")
-    except OSError:  # another user's process, or gone
-        return []
+    variable, found = f"{SESSION_VARIABLE}={session_id}".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # another user's process, or gone
+            if variable in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return tuple(found)

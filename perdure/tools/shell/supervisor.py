@@ -22,7 +22,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 PR_SET_DUMPABLE = 4
@@ -33,19 +33,14 @@ COMMANDS_DESCRIPTOR = 60
 
 GRACE_PERIOD = 0.5
 """Seconds for remaining processes to finish, as `>(tee log)` needs a moment."""
-
 COMMAND_KILL_TIMEOUT = 0.25
 """Seconds of killing the descendants of one command, which may keep forking."""
-
 KILL_TIMEOUT = 5.0
 """Seconds after which a process that survives SIGKILL is reported, not waited for."""
-
 WATCH_INTERVAL = 0.5
 """Seconds between two checks of memory and disk."""
-
 MIN_FREE_DISK_BYTES = 1 << 30
 """The disk space to leave free, or half of the free space at the start if that is less."""
-
 FREE_MEMORY_DIVISOR = 32
 """1/32 of the machine's memory is left free."""
 
@@ -65,15 +60,14 @@ class ResourceWatch:
         if not self._memory_limit or time.monotonic() < self._next_check:
             return False
         self._next_check = time.monotonic() + WATCH_INTERVAL
-        total, available = _read_memory()
+        memory = _read_sizes("/proc/meminfo")
+        total, available = memory["MemTotal"], memory["MemAvailable"]
         if _free_disk() < self._min_free_disk:
             self.reason = f"less than {_format_size(self._min_free_disk)} of the disk were free"
-        elif available < total // FREE_MEMORY_DIVISOR:
-            self.reason = (
-                f"less than {_format_size(total // FREE_MEMORY_DIVISOR)} of the memory were free"
-            )
+        elif available < (minimum := total // FREE_MEMORY_DIVISOR):
+            self.reason = f"less than {_format_size(minimum)} of the memory were free"
         # Summed only if the machine's total use exceeds the limit: the sum is costly.
-        elif total - available > self._memory_limit and _used_memory() > self._memory_limit:
+        elif total - available > self._memory_limit < sum(map(_memory_of, dict(descendants()))):
             self.reason = f"they had more than {_format_size(self._memory_limit)} of memory"
         return bool(self.reason)
 
@@ -83,28 +77,17 @@ def _free_disk() -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-def _read_memory() -> tuple[int, int]:
-    """Return the machine's total and available memory in bytes."""
-    with open("/proc/meminfo") as file:  # noqa: PTH123 - pathlib starts slowly
-        sizes = {name: int(size.split()[0]) << 10 for name, _, size in _split_fields(file)}
-    return sizes["MemTotal"], sizes["MemAvailable"]
-
-
-def _split_fields(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    return (line.partition(":") for line in lines)
-
-
-def _used_memory() -> int:
-    """Return the memory of all descendants in bytes, counting shared pages once."""
-    return sum(_memory_of(pid) for pid, _ in descendants())
+def _read_sizes(path: str) -> dict[str, int]:
+    """Return the sizes in bytes that a file in /proc gives in lines such as `MemTotal: 8 kB`."""
+    with open(path) as file:  # noqa: PTH123 - pathlib starts slowly
+        fields = [line.split() for line in file]
+    return {name.rstrip(":"): int(size) << 10 for name, size, *unit in fields if unit == ["kB"]}
 
 
 def _memory_of(pid: int) -> int:
+    """Return the memory of a process in bytes, with its part of the pages that it shares."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup") as file:  # noqa: PTH123
-            return sum(
-                int(size.split()[0]) << 10 for name, _, size in _split_fields(file) if name == "Pss"
-            )
+        return _read_sizes(f"/proc/{pid}/smaps_rollup").get("Pss", 0)
     except OSError:  # gone, or not readable: its resident size includes shared pages
         try:
             with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123
@@ -121,7 +104,9 @@ class Children:
     """The descendants of this process, including those that detached themselves."""
 
     def __init__(self) -> None:
-        self._adopt_orphans()
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "cannot adopt orphaned processes")
         self._signals, wakeup = os.pipe()
         os.set_blocking(self._signals, False)
         os.set_blocking(wakeup, False)
@@ -130,11 +115,6 @@ class Children:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         self.statuses: dict[int, int] = {}
-
-    def _adopt_orphans(self) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), "cannot adopt orphaned processes")
 
     def start(self, terminal: str, commands: int, *shell: str) -> int:
         """Start the shell in a session of its own, controlled by the terminal it opens first."""
@@ -232,23 +212,16 @@ def descendants(ancestors: tuple[int, ...] = (), tick: int = 0) -> Iterator[tupl
     """
     table = dict(_processes())
     roots = {os.getpid(), *ancestors}
-    family = set(roots)
-    has_grown = True
-    while has_grown:
-        new = {
-            pid
-            for pid, (parent, _, _, started) in table.items()
-            if parent in family and started >= tick
-        } - family
-        family |= new
-        has_grown = bool(new)
-    for pid in family - roots:
-        _, group, state, _ = table[pid]
-        if state != "Z":
-            yield pid, group
+    new = family = roots
+    while new:
+        children = (pid for pid, process in table.items() if process[0] in new)
+        new = {pid for pid in children if table[pid][3] >= tick} - family
+        family = family | new
+    yield from ((pid, table[pid][1]) for pid in family - roots if table[pid][2] != "Z")
 
 
 def _processes() -> Iterator[tuple[int, tuple[int, int, str, int]]]:
+    """Yield the id of each process, and its parent, group, state and start."""
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib starts slowly
         try:
             with open(f"/proc/{name}/stat", errors="replace") as file:  # noqa: PTH123
@@ -275,9 +248,8 @@ def main(terminal: str, commands: str, memory: str, *shell: str) -> None:
     finished = code is not None and children.wait_for_all(GRACE_PERIOD)
     killed = set() if finished else children.kill_all()
     if watch.reason:
-        _write_to_terminal(
-            terminal, f"\n[All processes of this shell were ended: {watch.reason}.]\n"
-        )
+        note = f"\n[All processes of this shell were ended: {watch.reason}.]\n"
+        _write_to_terminal(terminal, note)
     survivors = " ".join(str(pid) for pid, _ in descendants()) if children.reap() else ""
     status = (-1, 0) if code is None else (code, len(killed))
     os.write(2, f"{status[0]} {status[1]} {survivors}\n".encode())

@@ -9,7 +9,6 @@ from perdure.tools.tool import Context
 
 _PROGRESS_INTERVAL = 0.25
 """Seconds between two reports of new output."""
-
 _MAX_PROGRESS_CHARACTERS = 4_000
 """The newest output that watchers see: more than a screen."""
 
@@ -39,9 +38,17 @@ async def wait_for_command(
 
     Raises ToolFailed and OSError.
     """
+    clock, silence, reported_bytes = asyncio.get_running_loop().time, timeouts.select(action), 0
+    limit = clock() + action.timeout if action.timeout is not None else None
     session.console.unthrottled = True
     try:
-        return await _wait(command, session, action.timeout, timeouts.select(action), context)
+        while (remaining := (limit or session.last_output_time + silence) - clock()) > 0:
+            if (result := await command.wait(min(_PROGRESS_INTERVAL, remaining))) is not None:
+                return result
+            if session.output.bytes > reported_bytes:
+                reported_bytes = session.output.bytes
+                report_progress(session, context)
+        return await command.wait(0)
     finally:
         session.console.unthrottled = False
         report_progress(session, context)
@@ -49,22 +56,3 @@ async def wait_for_command(
 
 def report_progress(session: ShellSession, context: Context) -> None:
     context.progress(session.output.tail(_MAX_PROGRESS_CHARACTERS))
-
-
-async def _wait(
-    command: ShellCommand,
-    session: ShellSession,
-    timeout: float | None,  # noqa: ASYNC109 - the model's; after it, the command runs on
-    silence: float,
-    context: Context,
-) -> CommandResult | None:
-    clock = asyncio.get_running_loop().time
-    limit = clock() + timeout if timeout is not None else None
-    reported_bytes = 0
-    while (remaining := (limit or session.last_output_time + silence) - clock()) > 0:
-        if (result := await command.wait(min(_PROGRESS_INTERVAL, remaining))) is not None:
-            return result
-        if session.output.bytes > reported_bytes:
-            reported_bytes = session.output.bytes
-            report_progress(session, context)
-    return await command.wait(0)

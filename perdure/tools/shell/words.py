@@ -1,5 +1,7 @@
 """Notes on the state of the terminal for the model."""
 
+from collections.abc import Iterator
+
 from perdure.tools.shell.session import CommandResult, ShellCommand
 from perdure.tools.shell.shell import ShellExit
 
@@ -42,11 +44,9 @@ TOO_LATE = "[The command had ended before, so this input was not sent.]"
 def command_still_runs(
     command: ShellCommand, current_time: float, timeout: float | None, silence: float
 ) -> str:
-    reason = (
-        f"No new output for {silence:g} seconds"
-        if timeout is None
-        else f"Not done within the `timeout` of {timeout:g} seconds"
-    )
+    reason = f"No new output for {silence:g} seconds"
+    if timeout is not None:
+        reason = f"Not done within the `timeout` of {timeout:g} seconds"
     since = f"{current_time - command.start_time:.1f} seconds after its start"
     return f"[{reason}: the command still runs, {since}. {GOING_ON}]"
 
@@ -54,11 +54,10 @@ def command_still_runs(
 def command_ended(command: ShellCommand, result: CommandResult) -> str:
     if not command.started.done():
         return NOT_RUN
-    lines = [*([] if result.shell_exit is None else _describe_leftovers(result.shell_exit))]
-    lines.append(f"[Command finished with exit code {result.exit_code}]")
-    if result.shell_exit is not None:
-        lines.append(SHELL_ENDED)
-    return "\n".join(lines)
+    ended = f"[Command finished with exit code {result.exit_code}]"
+    if result.shell_exit is None:
+        return ended
+    return "\n".join([*_describe_leftovers(result.shell_exit), ended, SHELL_ENDED])
 
 
 def command_ended_meanwhile(result: CommandResult) -> str:
@@ -66,17 +65,10 @@ def command_ended_meanwhile(result: CommandResult) -> str:
     return f"[The command before ended with exit code {result.exit_code}]"
 
 
-def _describe_leftovers(shell: ShellExit) -> list[str]:
-    lines = []
+def _describe_leftovers(shell: ShellExit) -> Iterator[str]:
     if shell.background:
-        lines.append(
-            f"[Ended with the shell: {_count_processes(shell.background)} in the background]"
-        )
+        plural = "" if shell.background == 1 else "es"
+        yield f"[Ended with the shell: {shell.background} process{plural} in the background]"
     if shell.survivors:
         ids = ", ".join(map(str, shell.survivors))
-        lines.append(f"[These processes could not be ended and may still run: {ids}]")
-    return lines
-
-
-def _count_processes(processes: int) -> str:
-    return "1 process" if processes == 1 else f"{processes} processes"
+        yield f"[These processes could not be ended and may still run: {ids}]"
