@@ -56,11 +56,7 @@ class Conversation:
         return self.workflow.handle
 
     async def start(
-        self,
-        text: str,
-        spec: Agent,
-        message_id: str | None = None,
-        images: Sequence[str] = (),
+        self, text: str, spec: Agent, message_id: str | None = None, images: Sequence[str] = ()
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
@@ -229,11 +225,7 @@ class Conversation:
         await self._signal("close")
 
     async def respond(
-        self,
-        accept: bool,
-        calls: Sequence[str] = (),
-        through: int | None = None,
-        reason: str = "",
+        self, accept: bool, calls: Sequence[str] = (), through: int | None = None, reason: str = ""
     ) -> list[str]:
         """Accept or reject waiting actions, and return the ids of their calls.
 

@@ -9,9 +9,7 @@ from typing import Any, TypeVar
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionResponse as WorkflowDescription,
 )
@@ -157,12 +155,7 @@ class ConversationWorkflow:
         return True
 
     async def update_with_start(
-        self,
-        name: str,
-        argument: Any,
-        result: type[T],
-        max_wait: float,
-        title: str | None = None,
+        self, name: str, argument: Any, result: type[T], max_wait: float, title: str | None = None
     ) -> T:
         """Send an update, start the workflow if it does not run, and return the answer.
 

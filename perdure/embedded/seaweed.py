@@ -131,13 +131,7 @@ def _build_environment(folder: Path) -> dict[str, str]:
 def _build_command(ports: dict[str, int]) -> list[str]:
     flags = [f"-{name}={port}" for name, port in ports.items()]
     # By default it writes log files into the folder for temporary files.
-    return [
-        find_program("weed"),
-        "-logtostderr=true",
-        "mini",
-        *flags,
-        *SERVER_FLAGS,
-    ]
+    return [find_program("weed"), "-logtostderr=true", "mini", *flags, *SERVER_FLAGS]
 
 
 # `mini` starts its servers in the right order: in 1 s, where `server` sleeps for 8. Paths are

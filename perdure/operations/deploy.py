@@ -67,9 +67,7 @@ async def list_versions(temporal: Client, task_queue: str) -> list[WorkerVersion
     info = await _describe_deployment(temporal, task_queue)
     workers = await list_workers(temporal, task_queue)
     summaries = sorted(
-        info.version_summaries,
-        key=lambda item: item.create_time.ToNanoseconds(),
-        reverse=True,
+        info.version_summaries, key=lambda item: item.create_time.ToNanoseconds(), reverse=True
     )
     routing = info.routing_config
     ramping = routing.ramping_deployment_version.build_id

@@ -146,9 +146,7 @@ async def _diagnose_task(
 
 
 async def _diagnose_step(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    step: PendingActivityInfo,
+    workflow: ConversationWorkflow, description: WorkflowDescription, step: PendingActivityInfo
 ) -> Trouble | None:
     """Find why a step keeps failing, or that no worker has picked it up."""
     if step.paused:
@@ -190,9 +188,7 @@ async def _diagnose_silence(
 
 
 async def _diagnose_delegates(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    options: DiagnosisOptions,
+    workflow: ConversationWorkflow, description: WorkflowDescription, options: DiagnosisOptions
 ) -> Trouble | None:
     if not options.delegate_depth:
         return None

@@ -11,9 +11,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionResponse as WorkflowDescription,
 )
-from temporalio.api.workflowservice.v1 import (
-    GetWorkflowExecutionHistoryReverseRequest,
-)
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
@@ -95,9 +93,7 @@ async def load_task_failure(
 
 
 async def load_step_failure(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    step: PendingActivityInfo,
+    workflow: ConversationWorkflow, description: WorkflowDescription, step: PendingActivityInfo
 ) -> FailureReason:
     """Load why the last attempt of a step failed, and when the step was scheduled.
 
