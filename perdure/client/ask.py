@@ -13,10 +13,6 @@ from perdure.agent.loop.steps import Task
 from perdure.client.client import Client
 from perdure.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
 
-ASK_WORKFLOW = "Ask"
-
-ASK_AGAIN_HINT = "Start a worker with `perdure dev` or `perdure worker`, and ask again."
-
 
 async def ask(
     client: Client, conversation_id: str, question: str, max_wait: float | None = None
@@ -37,7 +33,7 @@ async def ask(
     )
     try:
         handle = await client.temporal.start_workflow(
-            ASK_WORKFLOW,
+            "Ask",
             task,
             id=f"{ask_workflow_prefix(conversation_id)}{uuid4()}",
             task_queue=client.task_queue,
@@ -62,7 +58,8 @@ async def _await_answer(
             return await handle.result()
     except TimeoutError as error:
         await handle.cancel()
-        raise TimedOut(f"There was no answer within {max_wait:g} s.", ASK_AGAIN_HINT) from error
+        hint = "Start a worker with `perdure dev` or `perdure worker`, and ask again."
+        raise TimedOut(f"There was no answer within {max_wait:g} s.", hint) from error
     except asyncio.CancelledError:
         await handle.cancel()
         raise

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from perdure.settings.settings import Settings
     from perdure.storage.store import Store
 
-ENTRY_CACHE_BYTES = 16 * 1024 * 1024
-
 
 class Client:
     """The client of one user: plain Temporal signals and objects of the store, nothing else.
@@ -50,7 +48,7 @@ class Client:
         self.model_queues = {
             model: connection.model_queue_name(task_queue, model) for model in limited_models
         }
-        self._cache = connection.EntryCache(ENTRY_CACHE_BYTES)
+        self._cache = connection.EntryCache(16 * 1024 * 1024)
         self._has_search_attributes: bool | None = None if search_attributes == "auto" else False
 
     @classmethod
@@ -82,9 +80,8 @@ class Client:
         images: Sequence[str] = (),
     ) -> Conversation:
         """Start a conversation with its first message."""
-        connection = self._connection
-        conversation = self.conversation(conversation_id or connection.new_conversation_id())
-        await conversation.start(text, spec, message_id or connection.new_message_id(), images)
+        conversation = self.conversation(conversation_id or self._connection.new_conversation_id())
+        await conversation.start(text, spec, message_id, images)
         return conversation
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -110,7 +107,6 @@ class Client:
     async def has_search_attributes(self) -> bool:
         """Tell whether Temporal knows our search attributes; the answer is cached."""
         if self._has_search_attributes is None:
-            self._has_search_attributes = await self._connection.are_attributes_registered(
-                self.temporal
-            )
+            check = self._connection.has_attributes
+            self._has_search_attributes = await check(self.temporal)
         return self._has_search_attributes

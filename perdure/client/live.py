@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
@@ -52,10 +51,8 @@ async def watch_running_steps(
             current = ()
         if current != previous:
             yield current
-        previous, pause = (
-            current,
-            STEP_POLL_INTERVAL if current else min(2 * pause, MAX_STEP_POLL_INTERVAL),
-        )
+        previous = current
+        pause = STEP_POLL_INTERVAL if current else min(2 * pause, MAX_STEP_POLL_INTERVAL)
         await asyncio.sleep(pause)
 
 
@@ -65,25 +62,21 @@ async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningSte
     if description is None:
         return ()
     run_id = description.workflow_execution_info.execution.run_id
-    steps = [
-        RunningStep(
-            kind=step.activity_type.name,
-            activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
-            attempt=step.attempt,
-            text=await _load_text(workflow, step),
-            run_id=run_id,
-            failure=await _decode_failure(workflow, step.last_failure),
-        )
-        for step in description.pending_activities
-    ]
-    return tuple(steps)
+    return tuple(
+        [await _load_step(workflow, run_id, step) for step in description.pending_activities]
+    )
 
 
-async def _load_text(workflow: ConversationWorkflow, step: PendingActivityInfo) -> str:
-    if step.state == STEP_SCHEDULED:
-        return ""
-    return str((await load_heartbeat(workflow, step)).get("text", ""))
-
-
-async def _decode_failure(workflow: ConversationWorkflow, failure: Failure) -> str | None:
-    return (await decode_reason(workflow, failure))[0] if failure.message else None
+async def _load_step(
+    workflow: ConversationWorkflow, run_id: str, step: PendingActivityInfo
+) -> RunningStep:
+    heartbeat = {} if step.state == STEP_SCHEDULED else await load_heartbeat(workflow, step)
+    failure = await decode_reason(workflow, step.last_failure) if step.last_failure.message else ()
+    return RunningStep(
+        kind=step.activity_type.name,
+        activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
+        attempt=step.attempt,
+        text=str(heartbeat.get("text", "")),
+        run_id=run_id,
+        failure=failure[0] if failure else None,
+    )

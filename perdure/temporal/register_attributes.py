@@ -49,7 +49,7 @@ async def register_attributes(temporal: Client) -> list[str]:
     return [key.name for key in absent]
 
 
-async def are_attributes_registered(temporal: Client) -> bool:
+async def has_attributes(temporal: Client) -> bool:
     """Tell whether all attributes are registered; False if the server does not list them."""
     try:
         return not await missing_attributes(temporal)

@@ -1,21 +1,18 @@
 """Failures of workflow tasks, steps and workflows, as Temporal records them."""
 
-from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from temporalio.api.enums.v1 import WorkflowTaskFailedCause
+from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.enums.v1 import WorkflowExecutionStatus, WorkflowTaskFailedCause
 from temporalio.api.failure.v1 import Failure as TemporalFailure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse as WorkflowDescription,
-)
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow
+from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow, WorkflowDescription
 from perdure.errors import ClientError, Unreachable
 
 MAX_HISTORY_EVENTS = 50
@@ -29,16 +26,30 @@ DECODE_FAILURE_PREFIX = "Failed decoding"
 """The start of the SDK's message for an undecodable payload; its cause is the reason."""
 
 
-class TaskFailureKind(Enum):
-    """The kind of a failed workflow task; the value is what fixes it."""
+WORKFLOW_FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
 
-    BROKEN = "a mended version of the code"
-    NONDETERMINISTIC = "the version of the code that fits the history"
-    TOO_LARGE = "handing over less"
+
+class TaskFailureKind(Enum):
+    """The kind of a failed workflow task; the value says what to do about it."""
+
+    BROKEN = (
+        "Its workflow task failed {times}: {reason} It goes on when a worker with a mended version "
+        "runs."
+    )
+    NONDETERMINISTIC = (
+        "The code of its workers does not fit its history (tried {times}): {reason} It goes on "
+        "when a worker runs the version that it began with, or one that can replay it; where no "
+        "other was deployed, terminate the workflow in Temporal: `perdure resume` then opens the "
+        "conversation from its log."
+    )
+    TOO_LARGE = (
+        "What its workflow hands to Temporal is too large (tried {times}): {reason} Terminate the "
+        "workflow in Temporal; `perdure resume` then opens the conversation from its log."
+    )
 
 
 class FailureReason(NamedTuple):
-    """The reason for a failure; `type` is the error's type, `since` a time of day in UTC."""
+    """The reason for a failure; `type` is the error's type, `since` a time of day."""
 
     message: str
     type: str = ""
@@ -47,26 +58,21 @@ class FailureReason(NamedTuple):
     kind: TaskFailureKind = TaskFailureKind.BROKEN
 
 
-_PREFIX = "WORKFLOW_TASK_FAILED_CAUSE_"
-
-_HARMLESS = frozenset(
-    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}")
-    for name in (
-        "UNHANDLED_COMMAND",
-        "FORCE_CLOSE_COMMAND",
-        "RESET_STICKY_TASK_QUEUE",
-        "RESET_WORKFLOW",
+def _causes(*names: str) -> frozenset[WorkflowTaskFailedCause.ValueType]:
+    return frozenset(
+        WorkflowTaskFailedCause.Value(f"WORKFLOW_TASK_FAILED_CAUSE_{name}") for name in names
     )
+
+
+_HARMLESS = _causes(
+    "UNHANDLED_COMMAND", "FORCE_CLOSE_COMMAND", "RESET_STICKY_TASK_QUEUE", "RESET_WORKFLOW"
 )
 
+_TOO_LARGE = _causes("GRPC_MESSAGE_TOO_LARGE", "PAYLOADS_TOO_LARGE", "REQUEST_TOO_LARGE")
+
 _KINDS = {
-    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}"): kind
-    for name, kind in {
-        "NON_DETERMINISTIC_ERROR": TaskFailureKind.NONDETERMINISTIC,
-        "GRPC_MESSAGE_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-        "PAYLOADS_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-        "REQUEST_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-    }.items()
+    **dict.fromkeys(_TOO_LARGE, TaskFailureKind.TOO_LARGE),
+    **dict.fromkeys(_causes("NON_DETERMINISTIC_ERROR"), TaskFailureKind.NONDETERMINISTIC),
 }
 
 
@@ -78,17 +84,12 @@ async def load_task_failure(
         if event.HasField("workflow_task_completed_event_attributes"):
             return None
         failed = event.workflow_task_failed_event_attributes
-        if (
-            event.HasField("workflow_task_failed_event_attributes")
-            and failed.cause not in _HARMLESS
-        ):
+        is_failure = event.HasField("workflow_task_failed_event_attributes")
+        if is_failure and failed.cause not in _HARMLESS:
             reason, error_type = await decode_reason(workflow, failed.failure)
-            kind = _KINDS.get(failed.cause, TaskFailureKind.BROKEN)
             if error_type and error_type != "_NonDeterminismError":
                 reason = f"{error_type}: {reason}"
-            return FailureReason(
-                reason, since=_format_event_time(event), worker=failed.identity, kind=kind
-            )
+            return FailureReason(reason, kind=_KINDS.get(failed.cause, TaskFailureKind.BROKEN))
     return None
 
 
@@ -101,7 +102,7 @@ async def load_step_failure(
     """
     reason, error_type = await decode_reason(workflow, step.last_failure)
     since = (
-        _format_event_time(event)
+        format_time(event.event_time)
         for event in await _load_newest_events(workflow, description)
         if event.activity_task_scheduled_event_attributes.activity_id == step.activity_id
     )
@@ -111,14 +112,12 @@ async def load_step_failure(
 async def load_workflow_failure(
     workflow: ConversationWorkflow, description: WorkflowDescription
 ) -> FailureReason | None:
-    """Load why the workflow has failed. Raises Unreachable."""
-    for event in await _load_newest_events(workflow, description, 1):
-        failed = event.workflow_execution_failed_event_attributes
-        if event.HasField("workflow_execution_failed_event_attributes"):
-            return FailureReason(
-                *await decode_reason(workflow, failed.failure), since=_format_event_time(event)
-            )
-    return None
+    """Load why a closed workflow has failed; None if it has not. Raises Unreachable."""
+    if description.workflow_execution_info.status != WORKFLOW_FAILED:
+        return None
+    [event] = await _load_newest_events(workflow, description, 1)
+    failure = event.workflow_execution_failed_event_attributes.failure
+    return FailureReason(*await decode_reason(workflow, failure))
 
 
 async def load_heartbeat(
@@ -169,12 +168,10 @@ async def decode_reason(
 
 def _is_wrapper(failure: TemporalFailure, error: BaseException) -> bool:
     """Tell whether the real reason is the cause: the server or the SDK has wrapped it."""
-    is_undecoded = isinstance(error, ApplicationError) and error.message.startswith(
-        DECODE_FAILURE_PREFIX
-    )
-    return failure.HasField("server_failure_info") or is_undecoded
+    if isinstance(error, ApplicationError) and error.message.startswith(DECODE_FAILURE_PREFIX):
+        return True
+    return failure.HasField("server_failure_info")
 
 
-def _format_event_time(event: HistoryEvent) -> str:
-    moment: datetime = event.event_time.ToDatetime()
-    return f"{moment:%H:%M:%S} UTC"
+def format_time(moment: Timestamp) -> str:
+    return f"{moment.ToDatetime():%H:%M:%S} UTC"
