@@ -34,29 +34,19 @@ def write_private(path: Path, text: str) -> None:
     draft.rename(path)
 
 
-class FolderLock:
-    """The exclusive use of a folder until `release`."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    @classmethod
-    async def acquire(cls, folder: Path) -> "FolderLock":
-        """Acquire the lock. Raises FolderTaken if another stack has it."""
-        file = _open(folder)
-        try:
-            async with asyncio.timeout(LOCK_TIMEOUT):
-                while not _try_lock(file, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody
-                    await asyncio.sleep(LOCK_TIMEOUT / 10)
-        except TimeoutError as error:
-            file.close()
-            raise FolderTaken(
-                f"Another perdure stack runs in {folder}: use it, stop it, or take another folder."
-            ) from error
-        return cls(file)
-
-    def release(self) -> None:
-        self._file.close()
+async def lock_folder(folder: Path) -> IO[bytes]:
+    """Lock the folder until the returned file is closed. Raises FolderTaken."""
+    file = _open(folder)
+    try:
+        async with asyncio.timeout(LOCK_TIMEOUT):
+            while not _try_lock(file, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody
+                await asyncio.sleep(LOCK_TIMEOUT / 10)
+    except TimeoutError as error:
+        file.close()
+        raise FolderTaken(
+            f"Another perdure stack runs in {folder}: use it, stop it, or take another folder."
+        ) from error
+    return file
 
 
 def is_locked(folder: Path) -> bool:

@@ -43,12 +43,9 @@ class StackInfo(BaseModel):
 
 def open_stack_store(info: StackInfo) -> Store:
     """Open the store of a running stack, with the keys of that stack."""
-    variables = info.environment
+    env = info.environment
     access = S3Access(
-        info.store,
-        variables["AWS_ACCESS_KEY_ID"],
-        variables["AWS_SECRET_ACCESS_KEY"],
-        variables["AWS_REGION"],
+        info.store, env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], env["AWS_REGION"]
     )
     return open_store(info.store_url, access)
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import platformdirs
 
-from perdure.embedded.folder import FolderLock, is_locked, make_folder
+from perdure.embedded.folder import is_locked, lock_folder, make_folder
 from perdure.embedded.process import is_listening, request_status
 from perdure.embedded.record import (
     StackInfo,
@@ -74,9 +74,10 @@ class Stack:
         folder = _resolve_folder(folder)
         make_folder(folder)
         async with AsyncExitStack() as exit_stack:
-            exit_stack.callback((await FolderLock.acquire(folder)).release)
+            exit_stack.enter_context(await lock_folder(folder))
             exit_stack.callback(remove_stack_info, folder)
-            _remove_stale_files(folder)
+            remove_stack_info(folder)
+            _worker_log(folder).unlink(missing_ok=True)
             temporal, store = await _start_servers(folder, ui, codec, exit_stack)
             await store.make_bucket(STACK_BUCKET)
             stack = cls(folder, temporal, store, worker, report)
@@ -149,11 +150,6 @@ async def find_stack(folder: Path | None = None) -> StackInfo | None:
 
 def _resolve_folder(folder: Path | None) -> Path:
     return (folder or platformdirs.user_data_path("perdure")).absolute()
-
-
-def _remove_stale_files(folder: Path) -> None:
-    remove_stack_info(folder)
-    _worker_log(folder).unlink(missing_ok=True)
 
 
 def _worker_log(folder: Path) -> Path:

@@ -35,17 +35,13 @@ FAIRNESS_CONFIG = (
     "matching.numTaskqueueWritePartitions=1",
 )
 
-
 CodecStarter = Callable[[str], Awaitable[str]]
 """Start a codec server for the UI at a given URL, and return the codec server's URL."""
 
 
 @dataclass(frozen=True)
 class TemporalServer:
-    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI.
-
-    The UI has its payloads decrypted at `codec_url`, if there is one.
-    """
+    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI."""
 
     address: str
     ui_url: str | None
@@ -56,9 +52,8 @@ class TemporalServer:
     async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
         """Start a server on free ports of 127.0.0.1; its database stays in `folder`.
 
-        The UI shows payloads as they are, or decrypted by `codec`.
-
-        Returns when the namespace `default` answers. Raises ProcessFailed if it never does.
+        The UI shows payloads as they are, or decrypted by `codec`. Returns when the namespace
+        `default` answers. Raises ProcessFailed if it never does.
         """
         make_folder(folder)
         port, ui_port = find_free_ports(2)
@@ -67,7 +62,9 @@ class TemporalServer:
         ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
         codec_url = await codec(ui_url) if ui_url and codec else None
         command = _build_command(folder, port, ui_port if ui else None, codec_url)
-        process = await ChildProcess.start("temporal", command, log, _build_environment())
+        # The server reads TEMPORAL_* too, which are about another server.
+        own = {name: text for name, text in os.environ.items() if not name.startswith("TEMPORAL_")}
+        process = await ChildProcess.start("temporal", command, log, own)
         await process.wait_until(lambda: _is_ready(port))
         return cls(f"127.0.0.1:{port}", ui_url, codec_url, process)
 
@@ -78,11 +75,6 @@ class TemporalServer:
     async def stop(self) -> None:
         """Stop the server; its database stays in its folder."""
         await self.process.stop()
-
-
-def _build_environment() -> dict[str, str]:
-    # The server reads TEMPORAL_* too, which are about another server.
-    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
 
 
 def _build_command(
