@@ -116,9 +116,8 @@ async def run(settings: Settings) -> None:
         save_llm_messages=settings.save_llm_messages,
         model_queues=RateLimitedQueues(settings.task_queue, settings.model_rates),
     )
-    watchdog = Watchdog(
-        Client(client, store, settings.user, settings.task_queue, settings.search_attributes)
-    )
+    queue = settings.task_queue
+    watchdog = Watchdog(Client(client, store, settings.user, queue, settings.search_attributes))
     stop = worker_process.stop_signal()
     try:
         async with (

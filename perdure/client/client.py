@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from perdure.errors import Invalid
+from perdure.errors import Invalid, Unreachable
 
 if TYPE_CHECKING:
     import temporalio.client
@@ -45,9 +45,8 @@ class Client:
         self.user_id = user_id
         self.task_queue = task_queue
         self.store_address = store_address
-        self.model_queues = {
-            model: connection.model_queue_name(task_queue, model) for model in limited_models
-        }
+        queue_name = connection.model_queue_name
+        self.model_queues = {model: queue_name(task_queue, model) for model in limited_models}
         self._cache = connection.EntryCache(16 * 1024 * 1024)
         self._has_search_attributes: bool | None = None if search_attributes == "auto" else False
 
@@ -107,6 +106,9 @@ class Client:
     async def has_search_attributes(self) -> bool:
         """Tell whether Temporal knows our search attributes; the answer is cached."""
         if self._has_search_attributes is None:
-            check = self._connection.has_attributes
-            self._has_search_attributes = await check(self.temporal)
+            try:
+                missing = await self._connection.missing_attributes(self.temporal)
+                self._has_search_attributes = not missing
+            except Unreachable:  # the server does not list them
+                self._has_search_attributes = False
         return self._has_search_attributes

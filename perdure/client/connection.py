@@ -14,7 +14,7 @@ from perdure.storage.log.entry_cache import EntryCache as EntryCache
 from perdure.storage.log.event_log import EventLog as EventLog
 from perdure.storage.store import Store
 from perdure.temporal.connect import connect as connect
-from perdure.temporal.register_attributes import has_attributes as has_attributes
+from perdure.temporal.register_attributes import missing_attributes as missing_attributes
 
 
 async def find_connection(settings: Settings | None) -> tuple[Settings, Store, str | None]:

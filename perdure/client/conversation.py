@@ -272,11 +272,9 @@ class Conversation:
         state = await self.require_open()
         await self.workflow.signal_with_start(signal, [], title=state.title)
 
-    async def _update(self, update: str, argument: Any, result: type[T]) -> T:
+    async def _update(self, name: str, value: Any, result: type[T]) -> T:
         title = (await self.require_open()).title
-        return await self.workflow.update_with_start(
-            update, argument, result, UPDATE_TIMEOUT, title
-        )
+        return await self.workflow.update_with_start(name, value, result, UPDATE_TIMEOUT, title)
 
 
 async def read_logged_status(log: EventLog) -> ConversationStatus | None:

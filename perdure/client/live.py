@@ -62,9 +62,8 @@ async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningSte
     if description is None:
         return ()
     run_id = description.workflow_execution_info.execution.run_id
-    return tuple(
-        [await _load_step(workflow, run_id, step) for step in description.pending_activities]
-    )
+    steps = description.pending_activities
+    return tuple([await _load_step(workflow, run_id, step) for step in steps])
 
 
 async def _load_step(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias, TypeVar
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import WorkflowExecutionStatus
+from temporalio.api.enums.v1 import WorkflowExecutionStatus as Status
 from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import (
     Client,
@@ -40,16 +40,13 @@ RPC_TIMEOUT = timedelta(seconds=10)
 MAX_SUMMARY_CHARS = 100
 """Characters of a title in the Temporal UI's list of workflows."""
 
-RUNNING_STATUSES = (
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
-)
+RUNNING = (Status.WORKFLOW_EXECUTION_STATUS_RUNNING, Status.WORKFLOW_EXECUTION_STATUS_PAUSED)
 
 START_WORKER_HINT = (
     "Start a worker with `perdure dev` or `perdure worker`; the conversation goes on by itself."
 )
 
-WorkflowDescription: TypeAlias = requests.DescribeWorkflowExecutionResponse
+Description: TypeAlias = requests.DescribeWorkflowExecutionResponse
 
 T = TypeVar("T")
 
@@ -82,7 +79,7 @@ class ConversationWorkflow:
             self.temporal, log, self.task_queue, self.has_search_attributes, self.store_address
         )
 
-    async def describe(self) -> WorkflowDescription | None:
+    async def describe(self) -> Description | None:
         """Describe the workflow; None if Temporal does not know it.
 
         The raw request is sent because the SDK's `describe` fails on a workflow that an operator
@@ -139,12 +136,10 @@ class ConversationWorkflow:
             return False
         return True
 
-    async def _start(
-        self, name: str, spec: Agent | None, title: str | None, **options: Any
-    ) -> None:
-        options |= await self._start_options(spec, title)
+    async def _start(self, name: str, spec: Agent | None, title: str | None, **more: Any) -> None:
+        more |= await self._start_options(spec, title)
         try:
-            await self.temporal.start_workflow("Conversation", **options)
+            await self.temporal.start_workflow("Conversation", **more)
         except RPCError as error:
             raise _to_unreachable(name, error) from error
 
@@ -202,11 +197,9 @@ class ConversationWorkflow:
         return f"- conversation: `{self.log.conversation_id}`\n- log: `{at}`"
 
 
-def is_running(description: WorkflowDescription | None) -> bool:
+def is_running(description: Description | None) -> bool:
     """Tell whether a described workflow runs or waits for a worker."""
-    return (
-        description is not None and description.workflow_execution_info.status in RUNNING_STATUSES
-    )
+    return description is not None and description.workflow_execution_info.status in RUNNING
 
 
 def _shorten_title(title: str | None) -> str | None:

@@ -43,9 +43,8 @@ async def lock_folder(folder: Path) -> IO[bytes]:
                 await asyncio.sleep(LOCK_TIMEOUT / 10)
     except TimeoutError as error:
         file.close()
-        raise FolderTaken(
-            f"Another perdure stack runs in {folder}: use it, stop it, or take another folder."
-        ) from error
+        what = f"Another perdure stack runs in {folder}"
+        raise FolderTaken(f"{what}: use it, stop it, or take another folder.") from error
     return file
 
 

@@ -80,9 +80,7 @@ class ChildProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    async def wait_until(
-        self, ready: Callable[[], Awaitable[bool]], max_wait: float = 60.0
-    ) -> None:
+    async def wait_until(self, ready: Callable[[], Awaitable[bool]], max_wait: float = 60) -> None:
         """Wait until `ready()` is true, for at most `max_wait` seconds.
 
         Otherwise ends the program and raises ProcessFailed.

@@ -23,11 +23,8 @@ ADMIN_GRPC_OFFSET = 10_000
 # are in its files by then, so it may be killed.
 SEAWEED_STOP_TIMEOUT = 2.0
 
-PORT_FLAGS = [
-    f"{server}.port{suffix}"
-    for server in ("master", "volume", "filer", "s3")
-    for suffix in ("", ".grpc")
-]
+SERVERS = ("master", "volume", "filer", "s3")
+PORT_FLAGS = [f"{server}.port{suffix}" for server in SERVERS for suffix in ("", ".grpc")]
 
 
 @dataclass(frozen=True)

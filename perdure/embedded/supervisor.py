@@ -55,11 +55,9 @@ class Supervisor:
             code = await self._child.wait()
             early_exits = early_exits + 1 if monotonic() - started < STABLE_AFTER else 1
             await asyncio.sleep(_backoff(early_exits))
-            dead_pid = self._child.pid
+            dead = self.pid
             self._child = await self._launch()
-            self.on_restart(
-                f"{self.name} {dead_pid} died ({describe_exit(code)}); started {self.pid}"
-            )
+            self.on_restart(f"{self.name} {dead} died ({describe_exit(code)}); started {self.pid}")
 
     async def _launch(self) -> ChildProcess:
         return await ChildProcess.start(self.name, list(self.command), self.log, self.env)

@@ -77,9 +77,7 @@ class TemporalServer:
         await self.process.stop()
 
 
-def _build_command(
-    folder: Path, port: int, ui_port: int | None, codec_url: str | None
-) -> list[str]:
+def _build_command(folder: Path, port: int, ui_port: int | None, codec: str | None) -> list[str]:
     command = [find_program("temporal"), "server", "start-dev"]
     command += ["--ip", "127.0.0.1", "--port", str(port), "--log-level", "warn"]
     command += ["--db-filename", str(folder / "temporal.sqlite")]
@@ -93,7 +91,7 @@ def _build_command(
     if ui_port is None:
         return [*command, "--headless"]
     command += ["--ui-port", str(ui_port), "--ui-disable-news-fetch"]
-    return [*command, "--ui-codec-endpoint", codec_url] if codec_url else command
+    return [*command, "--ui-codec-endpoint", codec] if codec else command
 
 
 async def _is_ready(port: int) -> bool:

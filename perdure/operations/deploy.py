@@ -12,11 +12,7 @@ from temporalio.api.deployment.v1 import (
     WorkerDeploymentInfo,
     WorkerDeploymentVersion,
 )
-from temporalio.api.enums.v1 import (
-    RoutingConfigUpdateState,
-    TaskQueueType,
-    WorkerDeploymentVersionStatus,
-)
+from temporalio.api.enums import v1 as enums
 from temporalio.api.taskqueue.v1 import TaskQueue, TaskQueueVersioningInfo
 from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import Client
@@ -44,9 +40,9 @@ POLLER_EXPIRY = timedelta(seconds=90)
 NOT_READY_STATUSES = (RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION)
 """Temporal's answers if a version's workers have not all connected, or never will."""
 
-WORKFLOW_TASKS = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+WORKFLOW_TASKS = enums.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
-PROPAGATING = RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
+PROPAGATING = enums.RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ async def list_versions(temporal: Client, task_queue: str) -> list[WorkerVersion
     return [
         WorkerVersion(
             build_id=(build_id := summary.deployment_version.build_id),
-            status=WorkerDeploymentVersionStatus.Name(summary.status)
+            status=enums.WorkerDeploymentVersionStatus.Name(summary.status)
             .removeprefix("WORKER_DEPLOYMENT_VERSION_STATUS_")
             .lower(),
             percent=routing.ramping_version_percentage if build_id == ramping else None,
@@ -96,12 +92,12 @@ async def deploy(
     Running conversations move to it between two steps. Raises Invalid if none of its workers polls
     within `max_wait` seconds, Unreachable, and TimedOut if the change takes effect later.
     """
-    refusal = await _try_set_version(temporal, task_queue, build_id, percent)
+    refusal = await _set_version(temporal, task_queue, build_id, percent)
     try:
         async with asyncio.timeout(max_wait):
             while refusal:
                 await asyncio.sleep(DEPLOY_POLL_INTERVAL)
-                refusal = await _try_set_version(temporal, task_queue, build_id, percent)
+                refusal = await _set_version(temporal, task_queue, build_id, percent)
             await _await_propagation(temporal, task_queue, build_id)
     except TimeoutError as error:
         if refusal:
@@ -111,9 +107,7 @@ async def deploy(
         raise TimedOut(what, "`perdure deploy` tells when it is current.") from error
 
 
-async def _try_set_version(
-    temporal: Client, queue: str, build_id: str, percent: float | None
-) -> str:
+async def _set_version(temporal: Client, queue: str, build_id: str, percent: float | None) -> str:
     """Set the current or ramping version, or return why that is not possible yet."""
     if not (await list_workers(temporal, queue))[build_id]:
         return f"No worker of the version {build_id!r} takes work from the queue {queue!r}."
@@ -128,10 +122,8 @@ async def _try_set_version(
             current = requests.SetWorkerDeploymentCurrentVersionRequest(**version)
             await service.set_worker_deployment_current_version(current)
         else:
-            ramping = requests.SetWorkerDeploymentRampingVersionRequest(
-                **version, percentage=percent
-            )
-            await service.set_worker_deployment_ramping_version(ramping)
+            ramp = requests.SetWorkerDeploymentRampingVersionRequest(**version, percentage=percent)
+            await service.set_worker_deployment_ramping_version(ramp)
     except RPCError as error:
         if error.status in NOT_READY_STATUSES:
             return f"Temporal does not take the version {build_id!r}: {error.message}."
@@ -148,14 +140,12 @@ async def _await_propagation(temporal: Client, queue: str, build_id: str) -> Non
         if info.routing_config_update_state != PROPAGATING:
             return
         late = loop.time() > check_after
-        if late and await _is_propagated(temporal, queue, build_id, info.routing_config):
+        if late and await _in_force(temporal, queue, build_id, info.routing_config):
             return
         await asyncio.sleep(DEPLOY_POLL_INTERVAL)
 
 
-async def _is_propagated(
-    temporal: Client, queue: str, build_id: str, routing: RoutingConfig
-) -> bool:
+async def _in_force(temporal: Client, queue: str, build_id: str, routing: RoutingConfig) -> bool:
     """Tell whether the version has queues, and each has this routing."""
     request = requests.DescribeWorkerDeploymentVersionRequest(
         namespace=temporal.namespace,
@@ -165,9 +155,7 @@ async def _is_propagated(
     queues = answer.worker_deployment_version_info.task_queue_infos
     described = [await _describe_queue(temporal, queue.name, queue.type) for queue in queues]
     wanted = _versions(routing)
-    return bool(described) and all(
-        _versions(description.versioning_info) == wanted for description in described
-    )
+    return bool(described) and all(_versions(at.versioning_info) == wanted for at in described)
 
 
 def _versions(
@@ -195,7 +183,7 @@ async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeplo
 
 
 async def list_workers(
-    temporal: Client, task_queue: str, kind: TaskQueueType.ValueType = WORKFLOW_TASKS
+    temporal: Client, task_queue: str, kind: enums.TaskQueueType.ValueType = WORKFLOW_TASKS
 ) -> defaultdict[str, set[str]]:
     """List the workers of each version that have polled a queue lately. Raises Unreachable.
 
@@ -211,7 +199,7 @@ async def list_workers(
 
 
 async def _describe_queue(
-    temporal: Client, name: str, kind: TaskQueueType.ValueType
+    temporal: Client, name: str, kind: enums.TaskQueueType.ValueType
 ) -> requests.DescribeTaskQueueResponse:
     request = requests.DescribeTaskQueueRequest(
         namespace=temporal.namespace, task_queue=TaskQueue(name=name), task_queue_type=kind

@@ -132,10 +132,8 @@ def needs_workflow(state: State) -> bool:
 
     A missing title alone is no reason for one.
     """
-    steps = decide(state, ())
-    return state.status in TURN_STATUSES or any(
-        not isinstance(step, GenerateTitle) for step in steps
-    )
+    kinds = {type(step) for step in decide(state, ())}
+    return state.status in TURN_STATUSES or bool(kinds - {GenerateTitle})
 
 
 async def _load_opening(log: EventLog) -> dict[str, Any] | None:

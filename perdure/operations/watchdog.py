@@ -102,9 +102,8 @@ class Watchdog(Interceptor):
 
     async def _check_store(self) -> None:
         """Check the store once a round: a step may wait for it inside, and never fail."""
-        trouble = await diagnose_store(
-            EventLog(self.client.store, self.client.user_id, NIL_CONVERSATION_ID)
-        )
+        log = EventLog(self.client.store, self.client.user_id, NIL_CONVERSATION_ID)
+        trouble = await diagnose_store(log)
         if trouble is not None and self._store_trouble is None:
             logger.warning("%s", trouble.sentence)
         elif trouble is None and self._store_trouble is not None:
@@ -184,9 +183,8 @@ class Watchdog(Interceptor):
 
     async def _load_user(self, name: str) -> str:
         """Load the user from the workflow's input. Raises Unreachable."""
-        events = self.client.conversation(name).handle.fetch_history_events(
-            page_size=1, rpc_timeout=RPC_TIMEOUT
-        )
+        handle = self.client.conversation(name).handle
+        events = handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
         try:
             started = (await anext(events)).workflow_execution_started_event_attributes
         except RPCError as error:

@@ -3,8 +3,8 @@
 import asyncio
 from functools import lru_cache
 
-import temporalio.client
 from pydantic import SecretStr
+from temporalio.client import Client
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
@@ -28,7 +28,7 @@ def _quiet_runtime() -> Runtime:
 
 async def connect(
     address: str | None = None, payload_keys: SecretStr | None = None, *, quiet: bool = False
-) -> temporalio.client.Client:
+) -> Client:
     """Connect to the Temporal server at `address`, by default to the one of TEMPORAL_*.
 
     With an `address`, nothing else of TEMPORAL_* and `temporal.toml` is used.
@@ -41,13 +41,10 @@ async def connect(
     runtime = _quiet_runtime() if quiet else None
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            return await temporalio.client.Client.connect(
-                **config, data_converter=converter, runtime=runtime
-            )
+            return await Client.connect(**config, data_converter=converter, runtime=runtime)
     except TimeoutError as error:
-        raise Unreachable(
-            f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s.", START_SERVER_HINT
-        ) from error
+        what = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
+        raise Unreachable(what, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
 

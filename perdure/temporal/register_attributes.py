@@ -3,33 +3,28 @@
 from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import (
-    AddSearchAttributesRequest,
-    ListSearchAttributesRequest,
-)
+from temporalio.api.operatorservice import v1 as requests
 from temporalio.client import Client
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.loop.start import Start
 from perdure.errors import Conflict, Unreachable
-from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER
+from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER, Key
 
 
-async def missing_attributes(temporal: Client) -> list[SearchAttributeKey[Any]]:
+async def missing_attributes(temporal: Client) -> list[Key]:
     """Return our search attributes that the namespace lacks, or has with another type.
 
     Raises Unreachable if the server does not list them.
     """
-    request = ListSearchAttributesRequest(namespace=temporal.namespace)
+    request = requests.ListSearchAttributesRequest(namespace=temporal.namespace)
     try:
-        registered = (
-            await temporal.operator_service.list_search_attributes(request)
-        ).custom_attributes
+        answer = await temporal.operator_service.list_search_attributes(request)
     except RPCError as error:
-        raise Unreachable(
-            f"Temporal does not list its search attributes: {error.message}"
-        ) from error
+        what = f"Temporal does not list its search attributes: {error.message}"
+        raise Unreachable(what) from error
+    registered = answer.custom_attributes
     return [key for key in ATTRIBUTES if registered.get(key.name) != _value_type(key)]
 
 
@@ -38,7 +33,7 @@ async def register_attributes(temporal: Client) -> list[str]:
     absent = await missing_attributes(temporal)
     if not absent:
         return []
-    request = AddSearchAttributesRequest(
+    request = requests.AddSearchAttributesRequest(
         namespace=temporal.namespace,
         search_attributes={key.name: _value_type(key) for key in absent},
     )
@@ -49,32 +44,22 @@ async def register_attributes(temporal: Client) -> list[str]:
     return [key.name for key in absent]
 
 
-async def has_attributes(temporal: Client) -> bool:
-    """Tell whether all attributes are registered; False if the server does not list them."""
-    try:
-        return not await missing_attributes(temporal)
-    except Unreachable:
-        return False
-
-
 def initial_attributes(start: Start) -> TypedSearchAttributes | None:
     """Return the search attributes of a conversation before a worker has taken it up."""
     if not start.searchable:
         return None
-    pairs: list[SearchAttributePair[Any]] = [SearchAttributePair(USER, start.user_id)]
-    if start.spec is not None:
-        pairs.append(SearchAttributePair(STATUS, "idle"))
-        pairs.append(SearchAttributePair(MODEL, start.spec.model.name))
-        pairs.append(SearchAttributePair(TAGS, list(start.spec.tags)))
-    return TypedSearchAttributes(pairs)
+    values: dict[Key, Any] = {USER: start.user_id}
+    if (spec := start.spec) is not None:
+        values |= {STATUS: "idle", MODEL: spec.model.name, TAGS: list(spec.tags)}
+    return TypedSearchAttributes([SearchAttributePair(*pair) for pair in values.items()])
 
 
-def _value_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
+def _value_type(key: Key) -> IndexedValueType.ValueType:
     return IndexedValueType.ValueType(key.indexed_value_type)
 
 
 def _registration_error(
-    namespace: str, absent: list[SearchAttributeKey[Any]], error: RPCError
+    namespace: str, absent: list[Key], error: RPCError
 ) -> Conflict | Unreachable:
     names = ", ".join(key.name for key in absent)
     if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):

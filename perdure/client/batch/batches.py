@@ -80,10 +80,8 @@ class Batches:
         if await batch.folder.load() is None:
             names = await self.list_names()
             more = ", and others" if len(names) > MAX_NAMES_LISTED else ""
-            listed = f"There are {', '.join(names[:MAX_NAMES_LISTED])}{more}."
-            raise NotFound(
-                f"There is no batch {name!r}.", listed if names else "There is none yet."
-            )
+            hint = f"There are {', '.join(names[:MAX_NAMES_LISTED])}{more}."
+            raise NotFound(f"There is no batch {name!r}.", hint if names else "There is none yet.")
         return batch
 
     async def run(

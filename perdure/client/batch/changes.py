@@ -151,16 +151,14 @@ def hash_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-async def samples_match(
-    folder: BatchFolder, record: BatchRecord, samples: Iterable[Sample]
-) -> bool:
+async def samples_match(folder: BatchFolder, record: BatchRecord, others: Iterable[Sample]) -> bool:
     """Tell whether the samples are the batch's present ones, in order. Raises Altered."""
-    others = iter(samples)
+    rest = iter(others)
     for chunk in range(record.chunks):
         for sample in await folder.read_chunk(record.samples, chunk):
-            if next(others, None) != sample:
+            if next(rest, None) != sample:
                 return False
-    return next(others, None) is None
+    return next(rest, None) is None
 
 
 async def list_sample_sets(folder: BatchFolder) -> list[str]:

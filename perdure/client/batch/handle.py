@@ -18,12 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_workflow
 from perdure.client.diagnosis.trouble import Trouble, sample_trouble, temporal_unreachable
 from perdure.client.ids import NIL_CONVERSATION_ID
-from perdure.client.workflow import (
-    ConversationWorkflow,
-    WorkflowDescription,
-    is_running,
-    limit_update,
-)
+from perdure.client.workflow import ConversationWorkflow, Description, is_running, limit_update
 from perdure.errors import Conflict, Invalid, NotFound, Unreachable
 from perdure.evaluation.messages import LimitsUpdate
 from perdure.evaluation.progress import (
@@ -40,9 +35,6 @@ from perdure.temporal.names import batch_workflow_id
 
 RESULT_TIMEOUT = timedelta(seconds=5)
 """The time within which Temporal must return the result of a batch."""
-
-BATCH_UPDATE_TIMEOUT = 20.0
-"""Seconds for a worker to apply an update."""
 
 RECONNECT_INTERVAL = 2.0
 """Seconds between two attempts to reach Temporal."""
@@ -116,7 +108,7 @@ class BatchHandle:
         """Count the progress from the results in the store. Raises NotFound and StoreError."""
         return await count_progress(self.folder, await self.load_record())
 
-    async def describe(self) -> WorkflowDescription | None:
+    async def describe(self) -> Description | None:
         """Describe the workflow; None if Temporal does not know it. Raises Unreachable."""
         return await self._workflow().describe()
 
@@ -151,9 +143,7 @@ class BatchHandle:
         """Start samples again. Raises Conflict if it does not run, NotFound, Unreachable."""
         await self._signal("resume")
 
-    async def update_limits(
-        self, changes: LimitsUpdate, max_wait: float = BATCH_UPDATE_TIMEOUT
-    ) -> Progress:
+    async def update_limits(self, changes: LimitsUpdate, max_wait: float = 20.0) -> Progress:
         """Change concurrency and limits while it runs.
 
         Raises Conflict if it does not run, Invalid, NotFound, Unreachable, and TimedOut: the change
@@ -204,9 +194,8 @@ class BatchHandle:
 
     async def _count_unanswered(self) -> Progress:
         trouble = await diagnose_workflow(self._workflow(), OWN_DIAGNOSIS)
-        reason = (
-            trouble.sentence if trouble else "No worker has told anything yet: the store has this"
-        )
+        untold = "No worker has told anything yet: the store has this"
+        reason = trouble.sentence if trouble else untold
         progress = _with_reason(await self.count_progress(), reason)
         return progress.model_copy(update={"status": "running"})
 
@@ -223,10 +212,8 @@ class BatchHandle:
             await self.load_record()
         except NotFound as unknown:
             return unknown
-        return Conflict(
-            f"The batch {self.name} is not running.",
-            f"`perdure batch retry {self.name}` runs what is left of it.",
-        )
+        hint = f"`perdure batch retry {self.name}` runs what is left of it."
+        return Conflict(f"The batch {self.name} is not running.", hint)
 
     def _require_temporal(self) -> Client:
         """Return the Temporal client. Raises Unreachable if there is none."""
@@ -250,12 +237,11 @@ def _with_reason(progress: Progress, reason: str) -> Progress:
 
 def _merge_shards(whole: Progress, shards: list[Progress]) -> Progress:
     counted = merge_progress(whole.name, shards)
-    own = ("status", "reason", "concurrency", "cost", "tokens", "parts")
-    fields = {name: getattr(whole, name) for name in own}
-    expected = max(whole.expected, counted.expected)
-    return counted.model_copy(
-        update={**fields, "expected": expected, "reason": whole.reason or counted.reason}
-    )
+    own = ("status", "concurrency", "cost", "tokens", "parts")
+    changes = {name: getattr(whole, name) for name in own}
+    changes["expected"] = max(whole.expected, counted.expected)
+    changes["reason"] = whole.reason or counted.reason
+    return counted.model_copy(update=changes)
 
 
 def _describe_end(error: WorkflowFailureError) -> str:

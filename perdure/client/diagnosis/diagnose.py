@@ -6,27 +6,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
-from temporalio.api.enums.v1 import (
-    PendingActivityState,
-    PendingWorkflowTaskState,
-    WorkflowExecutionStatus,
-)
+from temporalio.api.enums import v1 as enums
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
+from perdure.client.diagnosis import failures
 from perdure.client.diagnosis import trouble as troubles
-from perdure.client.diagnosis.failures import (
-    load_heartbeat,
-    load_step_failure,
-    load_task_failure,
-    load_workflow_failure,
-)
 from perdure.client.diagnosis.trouble import STEP_SCHEDULED, Trouble, seconds_since
-from perdure.client.workflow import (
-    QUERY_TIMEOUT,
-    ConversationWorkflow,
-    WorkflowDescription,
-    is_running,
-)
+from perdure.client.workflow import QUERY_TIMEOUT, ConversationWorkflow, Description, is_running
 from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
@@ -45,9 +31,9 @@ RETRY_GRACE = 2.0
 MAX_CHILDREN_CHECKED = 3
 """The number of delegates or samples to check when nothing else is wrong."""
 
-WORKFLOW_PAUSED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED
-STEP_STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-TASK_SCHEDULED = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+WORKFLOW_PAUSED = enums.WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED
+STEP_STARTED = enums.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+TASK_SCHEDULED = enums.PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
 
 
 class DiagnosisOptions(NamedTuple):
@@ -77,7 +63,7 @@ async def diagnose_workflow(
     if description is None:
         return None
     if not is_running(description):
-        return troubles.workflow_closed(await load_workflow_failure(workflow, description))
+        return troubles.workflow_closed(await failures.load_workflow_failure(workflow, description))
     if description.workflow_execution_info.status == WORKFLOW_PAUSED:
         return troubles.workflow_paused(workflow.workflow_id)
     steps, children = description.pending_activities, description.pending_children
@@ -113,12 +99,15 @@ async def diagnose_store(log: EventLog) -> Trouble | None:
 
 
 async def _diagnose_task(
-    workflow: ConversationWorkflow, description: WorkflowDescription
+    workflow: ConversationWorkflow, description: Description
 ) -> Trouble | None:
     if not description.HasField("pending_workflow_task"):
         return None
     task = description.pending_workflow_task
-    if task.attempt > 1 and (failed := await load_task_failure(workflow, description)) is not None:
+    if (
+        task.attempt > 1
+        and (failed := await failures.load_task_failure(workflow, description)) is not None
+    ):
         return troubles.workflow_task_failed(failed, task.attempt - 1)
     if task.attempt > 2:
         return troubles.workflow_task_lost(task.attempt - 1)
@@ -128,7 +117,7 @@ async def _diagnose_task(
 
 
 async def _diagnose_step(
-    workflow: ConversationWorkflow, description: WorkflowDescription, step: PendingActivityInfo
+    workflow: ConversationWorkflow, description: Description, step: PendingActivityInfo
 ) -> Trouble | None:
     """Find why a step keeps failing, or that no worker has picked it up."""
     if step.paused:
@@ -145,7 +134,7 @@ async def _diagnose_step(
     since_failure = seconds_since(step.last_attempt_complete_time)
     if step.attempt == 2 and max(delay, since_failure) < RETRY_GRACE:
         return None
-    return troubles.step_failed(step, await load_step_failure(workflow, description, step))
+    return troubles.step_failed(step, await failures.load_step_failure(workflow, description, step))
 
 
 async def _diagnose_silence(
@@ -155,7 +144,7 @@ async def _diagnose_silence(
     seconds = seconds_since(step.last_started_time)
     if step.state != STEP_STARTED or seconds < options.max_silence:
         return None
-    heartbeat = await load_heartbeat(workflow, step)
+    heartbeat = await failures.load_heartbeat(workflow, step)
     if last_output := heartbeat.get("told"):
         moment = datetime.fromisoformat(f"{last_output}+00:00")
         seconds = (datetime.now(UTC) - moment).total_seconds()

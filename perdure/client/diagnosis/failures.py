@@ -4,15 +4,16 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
-from temporalio.api.enums.v1 import WorkflowExecutionStatus, WorkflowTaskFailedCause
-from temporalio.api.failure.v1 import Failure as TemporalFailure
+from temporalio.api.enums.v1 import WorkflowExecutionStatus
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause as Cause
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow, WorkflowDescription
+from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow, Description
 from perdure.errors import ClientError, Unreachable
 
 MAX_HISTORY_EVENTS = 50
@@ -58,10 +59,8 @@ class FailureReason(NamedTuple):
     kind: TaskFailureKind = TaskFailureKind.BROKEN
 
 
-def _causes(*names: str) -> frozenset[WorkflowTaskFailedCause.ValueType]:
-    return frozenset(
-        WorkflowTaskFailedCause.Value(f"WORKFLOW_TASK_FAILED_CAUSE_{name}") for name in names
-    )
+def _causes(*names: str) -> frozenset[Cause.ValueType]:
+    return frozenset(Cause.Value(f"WORKFLOW_TASK_FAILED_CAUSE_{name}") for name in names)
 
 
 _HARMLESS = _causes(
@@ -77,7 +76,7 @@ _KINDS = {
 
 
 async def load_task_failure(
-    workflow: ConversationWorkflow, description: WorkflowDescription
+    workflow: ConversationWorkflow, description: Description
 ) -> FailureReason | None:
     """Load why the workflow task fails at present. Raises Unreachable."""
     for event in await _load_newest_events(workflow, description):
@@ -94,7 +93,7 @@ async def load_task_failure(
 
 
 async def load_step_failure(
-    workflow: ConversationWorkflow, description: WorkflowDescription, step: PendingActivityInfo
+    workflow: ConversationWorkflow, description: Description, step: PendingActivityInfo
 ) -> FailureReason:
     """Load why the last attempt of a step failed, and when the step was scheduled.
 
@@ -110,7 +109,7 @@ async def load_step_failure(
 
 
 async def load_workflow_failure(
-    workflow: ConversationWorkflow, description: WorkflowDescription
+    workflow: ConversationWorkflow, description: Description
 ) -> FailureReason | None:
     """Load why a closed workflow has failed; None if it has not. Raises Unreachable."""
     if description.workflow_execution_info.status != WORKFLOW_FAILED:
@@ -134,9 +133,7 @@ async def load_heartbeat(
 
 
 async def _load_newest_events(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    count: int = MAX_HISTORY_EVENTS,
+    workflow: ConversationWorkflow, description: Description, count: int = MAX_HISTORY_EVENTS
 ) -> list[HistoryEvent]:
     request = GetWorkflowExecutionHistoryReverseRequest(
         namespace=workflow.temporal.namespace,
@@ -151,9 +148,7 @@ async def _load_newest_events(
     return list(answer.history.events)
 
 
-async def decode_reason(
-    workflow: ConversationWorkflow, failure: TemporalFailure
-) -> tuple[str, str]:
+async def decode_reason(workflow: ConversationWorkflow, failure: Failure) -> tuple[str, str]:
     """Decode the reason and its type, skipping wrappers by the server and the SDK."""
     try:
         error = await workflow.temporal.data_converter.decode_failure(failure)
@@ -166,7 +161,7 @@ async def decode_reason(
     return " ".join(message.split())[:MAX_REASON_CHARS], kind
 
 
-def _is_wrapper(failure: TemporalFailure, error: BaseException) -> bool:
+def _is_wrapper(failure: Failure, error: BaseException) -> bool:
     """Tell whether the real reason is the cause: the server or the SDK has wrapped it."""
     if isinstance(error, ApplicationError) and error.message.startswith(DECODE_FAILURE_PREFIX):
         return True

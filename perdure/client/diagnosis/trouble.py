@@ -45,9 +45,8 @@ def temporal_unreachable(error: Unreachable) -> Trouble:
 
 def store_unavailable(reason: str, since: str = "") -> Trouble:
     waiting = f" It has been waiting for the store since {since}." if since else ""
-    return Trouble(
-        STORE_CAUSE, f"{_as_sentence(reason)}{waiting} It goes on by itself when the store does."
-    )
+    again = "It goes on by itself when the store does."
+    return Trouble(STORE_CAUSE, f"{_as_sentence(reason)}{waiting} {again}")
 
 
 def workflow_paused(workflow_id: str) -> Trouble:
@@ -78,9 +77,8 @@ def workflow_task_lost(times: int) -> Trouble:
 
 def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
     """Describe a failed workflow task: the workers' code has to be fixed, not the conversation."""
-    sentence = failed.kind.value.format(
-        times=_format_times(times), reason=_as_sentence(failed.message)
-    )
+    reason = _as_sentence(failed.message)
+    sentence = failed.kind.value.format(times=_format_times(times), reason=reason)
     return Trouble(f"{failed.kind.name}: {failed.message}", sentence)
 
 
@@ -111,9 +109,8 @@ def step_silent(step: PendingActivityInfo, seconds: float, calls: str = "") -> T
     if name.startswith("llm."):
         sentence = f"The model has said nothing for {time}; it may take its time. {_INTERRUPT_HINT}"
     elif name == "tool.call":
-        sentence = (
-            f"A tool has said nothing for {time}{f' ({calls})' if calls else ''}. {_INTERRUPT_HINT}"
-        )
+        which = f" ({calls})" if calls else ""
+        sentence = f"A tool has said nothing for {time}{which}. {_INTERRUPT_HINT}"
     elif name == "agent.prepare":
         sentence = f"The MCP servers of its agent have not started for {time}."
     return Trouble(f"{name} {step.activity_id} silent", sentence, slow=True)
