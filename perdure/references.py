@@ -109,8 +109,8 @@ def _import_module(name: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         # A user's module may raise anything; whoever named it gets one sentence.
         if isinstance(error, ModuleNotFoundError) and _is_within(name, error.name):
-            what = f"module {name!r} cannot be found: it is not installed, and not in"
-            raise BadReference(f"{what} {', '.join(_FINDER.folders)}") from error
+            message = f"module {name!r} cannot be found: it is not installed, and not in"
+            raise BadReference(f"{message} {', '.join(_FINDER.folders)}") from error
         reason = f"{type(error).__name__}: {error}"
         raise BadReference(f"module {name!r} cannot be imported: {reason}") from error
 

@@ -64,8 +64,8 @@ async def _load_cut_state(log: EventLog, at: int | None) -> State:
             raise Invalid(f"At seq {at} the conversation is closed.", hint)
         state = await read_state_at(log, closed)
     if state.spec is None:
-        what = f"At seq {state.next_seq - 1} the conversation has no agent yet."
-        raise Invalid(what, "Fork it later on.")
+        message = f"At seq {state.next_seq - 1} the conversation has no agent yet."
+        raise Invalid(message, "Fork it later on.")
     return state
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import Client
 
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.client.diagnosis.failures import decode_reason, load_heartbeat
@@ -63,14 +64,12 @@ async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningSte
         return ()
     run_id = description.workflow_execution_info.execution.run_id
     steps = description.pending_activities
-    return tuple([await _load_step(workflow, run_id, step) for step in steps])
+    return tuple([await _load_step(workflow.temporal, run_id, step) for step in steps])
 
 
-async def _load_step(
-    workflow: ConversationWorkflow, run_id: str, step: PendingActivityInfo
-) -> RunningStep:
-    heartbeat = {} if step.state == STEP_SCHEDULED else await load_heartbeat(workflow, step)
-    failure = await decode_reason(workflow, step.last_failure) if step.last_failure.message else ()
+async def _load_step(temporal: Client, run_id: str, step: PendingActivityInfo) -> RunningStep:
+    heartbeat = {} if step.state == STEP_SCHEDULED else await load_heartbeat(temporal, step)
+    failure = await decode_reason(temporal, step.last_failure) if step.last_failure.message else ()
     return RunningStep(
         kind=step.activity_type.name,
         activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),

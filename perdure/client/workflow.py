@@ -117,8 +117,8 @@ class ConversationWorkflow:
             await self.handle.signal(name)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                what = f"The conversation {self.log.conversation_id} is not running."
-                raise Conflict(what) from error
+                message = f"The conversation {self.log.conversation_id} is not running."
+                raise Conflict(message) from error
             raise _to_unreachable(name, error) from error
 
     async def signal_with_start(

@@ -15,14 +15,15 @@ from perdure.embedded.errors import FolderTaken, FolderUnusable
 LOCK_TIMEOUT = 0.5
 
 
-def make_folder(folder: Path) -> None:
-    """Create `folder` if it is missing. Raises FolderUnusable if it is not writable."""
+def make_folder(folder: Path) -> Path:
+    """Create `folder` if it is missing, and return its absolute path. Raises FolderUnusable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise FolderUnusable(f"Nothing can be kept in {folder}: {error}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FolderUnusable(f"Nothing can be kept in {folder}: it must be writable for you.")
+    return folder.absolute()
 
 
 def write_private(path: Path, text: str) -> None:
@@ -43,8 +44,8 @@ async def lock_folder(folder: Path) -> IO[bytes]:
                 await asyncio.sleep(LOCK_TIMEOUT / 10)
     except TimeoutError as error:
         file.close()
-        what = f"Another perdure stack runs in {folder}"
-        raise FolderTaken(f"{what}: use it, stop it, or take another folder.") from error
+        message = f"Another perdure stack runs in {folder}"
+        raise FolderTaken(f"{message}: use it, stop it, or take another folder.") from error
     return file
 
 

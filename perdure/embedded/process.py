@@ -213,7 +213,8 @@ def find_free_ports(count: int, span: int = 0) -> list[int]:
     They lie below the range of outgoing connections, so that none is taken meanwhile.
     """
     ports = random.sample(range(10_000, 32_768), 22_768)
-    return list(islice((at for at in ports if _is_free(at) and _is_free(at + span)), count))
+    free = (port for port in ports if _is_free(port) and _is_free(port + span))
+    return list(islice(free, count))
 
 
 def _is_free(port: int) -> bool:

@@ -57,8 +57,8 @@ async def _convert(
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_REQUEST_BYTES:
-            what = f"The request is larger than {MAX_REQUEST_BYTES:,} bytes."
-            return PlainTextResponse(what, 413)
+            message = f"The request is larger than {MAX_REQUEST_BYTES:,} bytes."
+            return PlainTextResponse(message, 413)
     try:
         payloads = Parse(bytes(body), Payloads())
         await convert(payloads)

@@ -103,8 +103,8 @@ async def deploy(
         if refusal:
             hint = f"Start one with PERDURE_BUILD_ID={build_id}; `perdure deploy` lists versions."
             raise Invalid(refusal, hint) from error
-        what = f"The version {build_id!r} is not yet in force everywhere after {max_wait:g} s."
-        raise TimedOut(what, "`perdure deploy` tells when it is current.") from error
+        message = f"The version {build_id!r} is not yet in force everywhere after {max_wait:g} s."
+        raise TimedOut(message, "`perdure deploy` tells when it is current.") from error
 
 
 async def _set_version(temporal: Client, queue: str, build_id: str, percent: float | None) -> str:
@@ -153,9 +153,9 @@ async def _in_force(temporal: Client, queue: str, build_id: str, routing: Routin
     )
     answer = await _answer(temporal.workflow_service.describe_worker_deployment_version(request))
     queues = answer.worker_deployment_version_info.task_queue_infos
-    described = [await _describe_queue(temporal, queue.name, queue.type) for queue in queues]
+    infos = [await _describe_queue(temporal, info.name, info.type) for info in queues]
     wanted = _versions(routing)
-    return bool(described) and all(_versions(at.versioning_info) == wanted for at in described)
+    return bool(infos) and all(_versions(info.versioning_info) == wanted for info in infos)
 
 
 def _versions(
@@ -173,13 +173,9 @@ async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeplo
     request = requests.DescribeWorkerDeploymentRequest(
         namespace=temporal.namespace, deployment_name=task_queue
     )
-    try:
-        answer = await temporal.workflow_service.describe_worker_deployment(request)
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return WorkerDeploymentInfo()
-        raise _to_unreachable(error) from error
-    return answer.worker_deployment_info
+    absent = requests.DescribeWorkerDeploymentResponse()
+    call = temporal.workflow_service.describe_worker_deployment(request)
+    return (await _answer(call, absent)).worker_deployment_info
 
 
 async def list_workers(
@@ -207,10 +203,12 @@ async def _describe_queue(
     return await _answer(temporal.workflow_service.describe_task_queue(request))
 
 
-async def _answer(call: Awaitable[Answer]) -> Answer:
+async def _answer(call: Awaitable[Answer], absent: Answer | None = None) -> Answer:
     try:
         return await call
     except RPCError as error:
+        if absent is not None and error.status is RPCStatusCode.NOT_FOUND:
+            return absent
         raise _to_unreachable(error) from error
 
 

@@ -40,8 +40,8 @@ async def list_purge_targets(
     if not await conversation_exists(client.store, client.user_id, conversation_id):
         raise NotFound.for_conversation(conversation_id)
     if await conversation.workflow.is_running():
-        what = f"The workflow of the conversation {conversation_id} is running."
-        raise Conflict(what, f"Close it first: `perdure close {conversation_id}`.")
+        message = f"The workflow of the conversation {conversation_id} is running."
+        raise Conflict(message, f"Close it first: `perdure close {conversation_id}`.")
     forks = await forks_of(conversation.log)
     if forks and not with_forks:
         raise _to_conflict(StillForked(conversation_id, forks))

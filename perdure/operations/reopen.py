@@ -160,4 +160,4 @@ async def _is_waiting(client: Client, parent: dict[str, Any]) -> bool:
         state = await read_state(client.conversation(parent["conversation_id"]).log)
     except (Altered, Damaged, Missing):
         return False
-    return needs_workflow(state) and any(at.seq == parent["action"] for at in state.pending)
+    return needs_workflow(state) and parent["action"] in {action.seq for action in state.pending}

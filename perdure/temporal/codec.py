@@ -55,8 +55,8 @@ class Encryption(PayloadCodec):
 
     def _encrypt(self, payload: Payload) -> Payload:
         key_id, nonce = self.key_ids[0], os.urandom(NONCE_BYTES)
-        text, cipher = payload.SerializeToString(), self._ciphers[key_id]
-        data = cipher.encrypt(nonce, text, _associated_data(key_id))
+        plain, cipher = payload.SerializeToString(), self._ciphers[key_id]
+        data = cipher.encrypt(nonce, plain, _associated_data(key_id))
         return Payload(metadata={"encoding": ENCODING, KEY_ID: key_id.encode()}, data=nonce + data)
 
     def _decrypt(self, payload: Payload) -> Payload:

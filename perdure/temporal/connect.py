@@ -43,8 +43,8 @@ async def connect(
         async with asyncio.timeout(CONNECT_TIMEOUT):
             return await Client.connect(**config, data_converter=converter, runtime=runtime)
     except TimeoutError as error:
-        what = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
-        raise Unreachable(what, START_SERVER_HINT) from error
+        message = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
+        raise Unreachable(message, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
 

@@ -22,8 +22,8 @@ async def missing_attributes(temporal: Client) -> list[Key]:
     try:
         answer = await temporal.operator_service.list_search_attributes(request)
     except RPCError as error:
-        what = f"Temporal does not list its search attributes: {error.message}"
-        raise Unreachable(what) from error
+        message = f"Temporal does not list its search attributes: {error.message}"
+        raise Unreachable(message) from error
     registered = answer.custom_attributes
     return [key for key in ATTRIBUTES if registered.get(key.name) != _value_type(key)]
 
@@ -40,7 +40,15 @@ async def register_attributes(temporal: Client) -> list[str]:
     try:
         await temporal.operator_service.add_search_attributes(request)
     except RPCError as error:
-        raise _registration_error(temporal.namespace, absent, error) from error
+        names = ", ".join(key.name for key in absent)
+        if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
+            raise Unreachable(f"Temporal did not register {names}: {error.message}") from error
+        raise Conflict(
+            f"Temporal does not let you register {names} in the namespace {temporal.namespace}: "
+            f"{error.message}",
+            "Have an administrator of it run `perdure setup temporal`, or set "
+            "PERDURE_SEARCH_ATTRIBUTES=off: nothing but searching in Temporal is lost.",
+        ) from error
     return [key.name for key in absent]
 
 
@@ -56,16 +64,3 @@ def initial_attributes(start: Start) -> TypedSearchAttributes | None:
 
 def _value_type(key: Key) -> IndexedValueType.ValueType:
     return IndexedValueType.ValueType(key.indexed_value_type)
-
-
-def _registration_error(
-    namespace: str, absent: list[Key], error: RPCError
-) -> Conflict | Unreachable:
-    names = ", ".join(key.name for key in absent)
-    if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
-        return Unreachable(f"Temporal did not register {names}: {error.message}")
-    return Conflict(
-        f"Temporal does not let you register {names} in the namespace {namespace}: {error.message}",
-        "Have an administrator of it run `perdure setup temporal`, or set "
-        "PERDURE_SEARCH_ATTRIBUTES=off: nothing but searching in Temporal is lost.",
-    )

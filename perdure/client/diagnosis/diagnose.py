@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from temporalio.api.enums import v1 as enums
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import Client
 
 from perdure.client.diagnosis import failures
 from perdure.client.diagnosis import trouble as troubles
@@ -63,18 +64,20 @@ async def diagnose_workflow(
     if description is None:
         return None
     if not is_running(description):
-        return troubles.workflow_closed(await failures.load_workflow_failure(workflow, description))
+        return troubles.workflow_closed(
+            await failures.load_workflow_failure(workflow.temporal, description)
+        )
     if description.workflow_execution_info.status == WORKFLOW_PAUSED:
         return troubles.workflow_paused(workflow.workflow_id)
-    steps, children = description.pending_activities, description.pending_children
-    started = [seconds_since(at.last_started_time) for at in steps if at.state == STEP_STARTED]
-    is_long = any(seconds > MAX_PICKUP_DELAY for seconds in started)
+    temporal, steps = workflow.temporal, description.pending_activities
+    started = (step.last_started_time for step in steps if step.state == STEP_STARTED)
+    is_long = any(seconds_since(moment) > MAX_PICKUP_DELAY for moment in started)
     return (
-        await _diagnose_task(workflow, description)
-        or await _find_first(_diagnose_step(workflow, description, step) for step in steps)
+        await _diagnose_task(temporal, description)
+        or await _find_first(_diagnose_step(temporal, description, step) for step in steps)
         or (await diagnose_store(workflow.log) if is_long and options.check_store else None)
         or await _find_first(_diagnose_silence(workflow, step, options) for step in steps)
-        or await _diagnose_children(workflow, [child.workflow_id for child in children], options)
+        or await _diagnose_children(workflow, description, options)
     )
 
 
@@ -98,26 +101,23 @@ async def diagnose_store(log: EventLog) -> Trouble | None:
     return None
 
 
-async def _diagnose_task(
-    workflow: ConversationWorkflow, description: Description
-) -> Trouble | None:
+async def _diagnose_task(temporal: Client, description: Description) -> Trouble | None:
     if not description.HasField("pending_workflow_task"):
         return None
     task = description.pending_workflow_task
-    if (
-        task.attempt > 1
-        and (failed := await failures.load_task_failure(workflow, description)) is not None
-    ):
+    failed = await failures.load_task_failure(temporal, description) if task.attempt > 1 else None
+    if failed is not None:
         return troubles.workflow_task_failed(failed, task.attempt - 1)
     if task.attempt > 2:
         return troubles.workflow_task_lost(task.attempt - 1)
+    queue = description.execution_config.task_queue.name
     waited = seconds_since(task.original_scheduled_time)
     is_waiting = task.state == TASK_SCHEDULED and waited > MAX_PICKUP_DELAY
-    return troubles.no_worker(workflow.task_queue, waited) if is_waiting else None
+    return troubles.no_worker(queue, waited) if is_waiting else None
 
 
 async def _diagnose_step(
-    workflow: ConversationWorkflow, description: Description, step: PendingActivityInfo
+    temporal: Client, description: Description, step: PendingActivityInfo
 ) -> Trouble | None:
     """Find why a step keeps failing, or that no worker has picked it up."""
     if step.paused:
@@ -134,7 +134,7 @@ async def _diagnose_step(
     since_failure = seconds_since(step.last_attempt_complete_time)
     if step.attempt == 2 and max(delay, since_failure) < RETRY_GRACE:
         return None
-    return troubles.step_failed(step, await failures.load_step_failure(workflow, description, step))
+    return troubles.step_failed(step, await failures.load_step_failure(temporal, description, step))
 
 
 async def _diagnose_silence(
@@ -144,7 +144,7 @@ async def _diagnose_silence(
     seconds = seconds_since(step.last_started_time)
     if step.state != STEP_STARTED or seconds < options.max_silence:
         return None
-    heartbeat = await failures.load_heartbeat(workflow, step)
+    heartbeat = await failures.load_heartbeat(workflow.temporal, step)
     if last_output := heartbeat.get("told"):
         moment = datetime.fromisoformat(f"{last_output}+00:00")
         seconds = (datetime.now(UTC) - moment).total_seconds()
@@ -156,14 +156,14 @@ async def _diagnose_silence(
 
 
 async def _diagnose_children(
-    workflow: ConversationWorkflow, children: Iterable[str], options: DiagnosisOptions
+    workflow: ConversationWorkflow, description: Description, options: DiagnosisOptions
 ) -> Trouble | None:
     """Find what blocks one of the first conversations that a workflow waits for."""
     if not options.depth:
         return None
-    names = filter(is_conversation_id, map(conversation_id_of, children))
+    names = (conversation_id_of(child.workflow_id) for child in description.pending_children)
     deeper = DiagnosisOptions(options.max_silence, options.check_store, options.depth - 1)
-    for name in islice(names, MAX_CHILDREN_CHECKED):
+    for name in islice(filter(is_conversation_id, names), MAX_CHILDREN_CHECKED):
         trouble = await diagnose_workflow(workflow.child(name), deeper)
         if trouble is not None and not trouble.is_over:
             return options.describe_child(name, trouble)

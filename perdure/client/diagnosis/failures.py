@@ -10,10 +10,11 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow, Description
+from perdure.client.workflow import RPC_TIMEOUT, Description
 from perdure.errors import ClientError, Unreachable
 
 MAX_HISTORY_EVENTS = 50
@@ -75,17 +76,15 @@ _KINDS = {
 }
 
 
-async def load_task_failure(
-    workflow: ConversationWorkflow, description: Description
-) -> FailureReason | None:
+async def load_task_failure(temporal: Client, description: Description) -> FailureReason | None:
     """Load why the workflow task fails at present. Raises Unreachable."""
-    for event in await _load_newest_events(workflow, description):
+    for event in await _load_newest_events(temporal, description):
         if event.HasField("workflow_task_completed_event_attributes"):
             return None
         failed = event.workflow_task_failed_event_attributes
         is_failure = event.HasField("workflow_task_failed_event_attributes")
         if is_failure and failed.cause not in _HARMLESS:
-            reason, error_type = await decode_reason(workflow, failed.failure)
+            reason, error_type = await decode_reason(temporal, failed.failure)
             if error_type and error_type != "_NonDeterminismError":
                 reason = f"{error_type}: {reason}"
             return FailureReason(reason, kind=_KINDS.get(failed.cause, TaskFailureKind.BROKEN))
@@ -93,54 +92,50 @@ async def load_task_failure(
 
 
 async def load_step_failure(
-    workflow: ConversationWorkflow, description: Description, step: PendingActivityInfo
+    temporal: Client, description: Description, step: PendingActivityInfo
 ) -> FailureReason:
     """Load why the last attempt of a step failed, and when the step was scheduled.
 
     Raises Unreachable.
     """
-    reason, error_type = await decode_reason(workflow, step.last_failure)
+    reason, error_type = await decode_reason(temporal, step.last_failure)
     since = (
         format_time(event.event_time)
-        for event in await _load_newest_events(workflow, description)
+        for event in await _load_newest_events(temporal, description)
         if event.activity_task_scheduled_event_attributes.activity_id == step.activity_id
     )
     return FailureReason(reason, error_type, next(since, "long ago"), step.last_worker_identity)
 
 
-async def load_workflow_failure(
-    workflow: ConversationWorkflow, description: Description
-) -> FailureReason | None:
+async def load_workflow_failure(temporal: Client, description: Description) -> FailureReason | None:
     """Load why a closed workflow has failed; None if it has not. Raises Unreachable."""
     if description.workflow_execution_info.status != WORKFLOW_FAILED:
         return None
-    [event] = await _load_newest_events(workflow, description, 1)
+    [event] = await _load_newest_events(temporal, description, 1)
     failure = event.workflow_execution_failed_event_attributes.failure
-    return FailureReason(*await decode_reason(workflow, failure))
+    return FailureReason(*await decode_reason(temporal, failure))
 
 
-async def load_heartbeat(
-    workflow: ConversationWorkflow, step: PendingActivityInfo
-) -> dict[str, Any]:
+async def load_heartbeat(temporal: Client, step: PendingActivityInfo) -> dict[str, Any]:
     """Load the last heartbeat of this attempt; Temporal may still hold the previous one's."""
     if step.last_heartbeat_time.ToDatetime() <= step.last_started_time.ToDatetime():
         return {}
     try:
-        details = await workflow.temporal.data_converter.decode(step.heartbeat_details.payloads)
+        details = await temporal.data_converter.decode(step.heartbeat_details.payloads)
     except ClientError:  # encrypted, and no key is here
         return {}
     return details[0] if details and isinstance(details[0], dict) else {}
 
 
 async def _load_newest_events(
-    workflow: ConversationWorkflow, description: Description, count: int = MAX_HISTORY_EVENTS
+    temporal: Client, description: Description, count: int = MAX_HISTORY_EVENTS
 ) -> list[HistoryEvent]:
     request = GetWorkflowExecutionHistoryReverseRequest(
-        namespace=workflow.temporal.namespace,
+        namespace=temporal.namespace,
         execution=description.workflow_execution_info.execution,
         maximum_page_size=count,
     )
-    service = workflow.temporal.workflow_service
+    service = temporal.workflow_service
     try:
         answer = await service.get_workflow_execution_history_reverse(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
@@ -148,10 +143,10 @@ async def _load_newest_events(
     return list(answer.history.events)
 
 
-async def decode_reason(workflow: ConversationWorkflow, failure: Failure) -> tuple[str, str]:
+async def decode_reason(temporal: Client, failure: Failure) -> tuple[str, str]:
     """Decode the reason and its type, skipping wrappers by the server and the SDK."""
     try:
-        error = await workflow.temporal.data_converter.decode_failure(failure)
+        error = await temporal.data_converter.decode_failure(failure)
     except ClientError as unreadable:
         return str(unreadable)[:MAX_REASON_CHARS], type(unreadable).__name__
     while _is_wrapper(failure, error) and error.__cause__ is not None:
