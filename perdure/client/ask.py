@@ -5,13 +5,13 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ActivityError
-from temporalio.service import RPCError
 
 from perdure.agent.loop.ask import Ask, AskResponse
 from perdure.agent.loop.inbox import UserMessage, find_message_error
 from perdure.agent.loop.steps import Task
 from perdure.client.client import Client
-from perdure.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
+from perdure.errors import Conflict, Invalid, NotFound, TimedOut
+from perdure.temporal.connect import translate_rpc_errors
 
 
 async def ask(
@@ -31,7 +31,7 @@ async def ask(
     task = Task[Ask](
         conversation_id=conversation_id, user_id=log.user_id, base=end, step=Ask(question=question)
     )
-    try:
+    with translate_rpc_errors("did not take the question"):
         handle = await client.temporal.start_workflow(
             "Ask",
             task,
@@ -40,8 +40,6 @@ async def ask(
             result_type=AskResponse,
         )
         return await _await_answer(handle, max_wait)
-    except RPCError as error:
-        raise Unreachable(f"Temporal did not take the question: {error.message}") from error
 
 
 def ask_workflow_prefix(conversation_id: str) -> str:

@@ -195,7 +195,7 @@ class Conversation:
             description = await self.workflow.describe()
         except Unreachable:
             return
-        if description is not None and is_running(description):
+        if is_running(description):
             return
         try:
             await self.handle.result()

@@ -8,7 +8,7 @@ from time import monotonic
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
-from perdure.client.live import RunningStep
+from perdure.client.live import STEP_POLL_INTERVAL, RunningStep
 from perdure.errors import ClientError
 from perdure.events.agent_text import agent_text
 from perdure.events.content import join_text
@@ -18,9 +18,6 @@ from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
-
-LIVE_INTERVAL = 0.25
-"""Seconds between two looks at an answer that grows: the interval of its heartbeats."""
 
 CHECK_INTERVAL = 2.0
 """Seconds between two looks at whether the workflow still runs."""
@@ -110,7 +107,7 @@ class Turn:
                     if step.kind == "llm.chat" and (piece := find_growth(sent, step.text)):
                         yield piece
                         sent += piece
-                await asyncio.sleep(LIVE_INTERVAL)
+                await asyncio.sleep(STEP_POLL_INTERVAL)
 
     def is_over(self, state: State) -> bool:
         """Tell whether this turn has ended."""

@@ -27,6 +27,7 @@ from perdure.agent.spec import Agent
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog
+from perdure.temporal.connect import translate_rpc_errors
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.register_attributes import initial_attributes
 from perdure.temporal.timeouts import TASK_TIMEOUT
@@ -113,13 +114,14 @@ class ConversationWorkflow:
 
     async def signal(self, name: str) -> None:
         """Signal the workflow. Raises Conflict if it has ended, Unreachable."""
-        try:
-            await self.handle.signal(name)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+        with translate_rpc_errors(f"did not take the {name}"):
+            try:
+                await self.handle.signal(name)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
                 message = f"The conversation {self.log.conversation_id} is not running."
                 raise Conflict(message) from error
-            raise _to_unreachable(name, error) from error
 
     async def signal_with_start(
         self, name: str, args: list[Any], spec: Agent | None = None, title: str | None = None
@@ -138,10 +140,8 @@ class ConversationWorkflow:
 
     async def _start(self, name: str, spec: Agent | None, title: str | None, **more: Any) -> None:
         more |= await self._start_options(spec, title)
-        try:
+        with translate_rpc_errors(f"did not take the {name}"):
             await self.temporal.start_workflow("Conversation", **more)
-        except RPCError as error:
-            raise _to_unreachable(name, error) from error
 
     async def update_with_start(
         self, name: str, argument: Any, result: type[T], max_wait: float, title: str | None = None
@@ -167,7 +167,7 @@ class ConversationWorkflow:
         except WorkflowUpdateFailedError as error:
             raise _to_client_error(error) from error
         except RPCError as error:
-            raise _to_unreachable(name, error) from error
+            raise Unreachable(f"Temporal did not take the {name}: {error.message}") from error
         finally:
             start_task.cancel()
 
@@ -204,9 +204,8 @@ def is_running(description: Description | None) -> bool:
 
 def _shorten_title(title: str | None) -> str | None:
     words = " ".join((title or "").split())
-    return (
-        words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 3]}..."
-    ) or None
+    short = f"{words[: MAX_SUMMARY_CHARS - 3]}..." if len(words) > MAX_SUMMARY_CHARS else words
+    return short or None
 
 
 @contextlib.asynccontextmanager
@@ -227,10 +226,6 @@ def _retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the failure that the SDK reports twice: Python warns of an unretrieved one."""
     if not task.cancelled():
         task.exception()
-
-
-def _to_unreachable(name: str, error: RPCError) -> Unreachable:
-    return Unreachable(f"Temporal did not take the {name}: {error.message}")
 
 
 def _to_client_error(error: WorkflowUpdateFailedError) -> ClientError:

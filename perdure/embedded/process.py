@@ -87,20 +87,16 @@ class ChildProcess:
         """
         try:
             async with asyncio.timeout(max_wait):
-                await self._poll_until(ready)
+                while not await ready():
+                    if (code := self._process.returncode) is not None:
+                        raise self._build_error(f"ended at its start ({describe_exit(code)})")
+                    await asyncio.sleep(POLL_INTERVAL)
         except TimeoutError as error:
             await self.stop()
             raise self._build_error(f"was not ready within {max_wait:g} s") from error
         except BaseException:
             await self.stop()
             raise
-
-    async def _poll_until(self, ready: Callable[[], Awaitable[bool]]) -> None:
-        while not await ready():
-            code = self._process.returncode
-            if code is not None:
-                raise self._build_error(f"ended at its start ({describe_exit(code)})")
-            await asyncio.sleep(POLL_INTERVAL)
 
     def _build_error(self, event: str) -> ProcessFailed:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]

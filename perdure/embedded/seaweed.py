@@ -53,7 +53,8 @@ class Seaweed:
         # By default it writes log files into the folder for temporary files.
         command = [find_program("weed"), "-logtostderr=true", "mini", *SERVER_FLAGS]
         command += [f"-{name}={port}" for name, port in ports.items()]
-        env = _build_environment(folder)
+        env = {name: text for name, text in os.environ.items() if not STORE_VARIABLES.match(name)}
+        env["HOME"] = str(folder)  # instead of the person's ~/.seaweedfs/*.toml
         process = await ChildProcess.start("weed", command, folder / "weed.log", env, folder)
         await process.wait_until(lambda: _is_writable(ports))
         return cls(*keys, process, ports)
@@ -109,11 +110,6 @@ def _remove_sockets(ports: dict[str, int]) -> None:
     for port in (*ports.values(), ports["admin.port"] + ADMIN_GRPC_OFFSET):
         for path in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
             path.unlink(missing_ok=True)
-
-
-def _build_environment(folder: Path) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not STORE_VARIABLES.match(name)}
-    return {**own, "HOME": str(folder)}  # instead of the person's ~/.seaweedfs/*.toml
 
 
 # `mini` starts its servers in the right order: in 1 s, where `server` sleeps for 8. Paths are

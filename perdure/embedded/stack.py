@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -33,24 +34,16 @@ logger = logging.getLogger("perdure.stack")
 ServerT = TypeVar("ServerT", TemporalServer, Seaweed)
 
 
+@dataclass
 class Stack:
     """A running stack, which ends with the process that started it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        temporal: TemporalServer,
-        store: Seaweed,
-        worker: Sequence[str],
-        report: Callable[[str], None],
-    ) -> None:
-        self._folder = folder
-        self._temporal = temporal
-        self._store = store
-        self._report = report
-        self._exit_stack = AsyncExitStack()
-        env = merge_environment(os.environ, self._environment)
-        self._worker = Supervisor("worker", worker, folder / WORKER_LOG, env, self._on_restart)
+    _folder: Path
+    _temporal: TemporalServer
+    _store: Seaweed
+    _report: Callable[[str], None]
+    _worker: Supervisor = field(init=False)
+    _exit_stack: AsyncExitStack = field(init=False)
 
     @classmethod
     async def start(
@@ -77,7 +70,9 @@ class Stack:
             (folder / WORKER_LOG).unlink(missing_ok=True)
             temporal, store = await _start_servers(folder, ui, codec, exit_stack)
             await store.make_bucket(STACK_BUCKET)
-            stack = cls(folder, temporal, store, worker, report)
+            stack = cls(folder, temporal, store, report)
+            env, log = merge_environment(os.environ, stack._environment), folder / WORKER_LOG
+            stack._worker = Supervisor("worker", worker, log, env, stack._on_restart)
             await stack._worker.start()
             exit_stack.push_async_callback(stack._worker.stop)
             write_stack_info(stack.info)

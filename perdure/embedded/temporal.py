@@ -19,17 +19,14 @@ TEMPORAL_NAMESPACE = "default"
 # With WAL and synchronous=2, acknowledged writes survive a power cut.
 SQLITE_PRAGMAS = ("journal_mode=wal", "synchronous=2")
 
-# By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
-# conversation. The daily version check is off, and operators may pause workflows.
 DYNAMIC_CONFIG = (
+    # By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
+    # conversation. The daily version check is off, and operators may pause workflows.
     "history.transferProcessorMaxPollRPS=2000",
     "frontend.enableServerVersionCheck=false",
     "frontend.WorkflowPauseEnabled=true",
-)
-
-# Batches share a queue by priority. With the default of four partitions, neither their shares nor
-# the rate limit of a queue would be exact.
-FAIRNESS_CONFIG = (
+    # Batches share a queue by priority. With the default of four partitions, neither their shares
+    # nor the rate limit of a queue would be exact.
     "matching.enableFairness=true",
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
@@ -83,7 +80,7 @@ def _build_command(folder: Path, port: int, ui_port: int | None, codec: str | No
     command += ["--db-filename", str(folder / "temporal.sqlite")]
     for pragma in SQLITE_PRAGMAS:
         command += ["--sqlite-pragma", pragma]
-    for value in (*DYNAMIC_CONFIG, *FAIRNESS_CONFIG):
+    for value in DYNAMIC_CONFIG:
         command += ["--dynamic-config-value", value]
     for key in ATTRIBUTES:
         kind = key.indexed_value_type.name.title().replace("_", "")  # KEYWORD_LIST: KeywordList

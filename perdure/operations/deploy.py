@@ -2,28 +2,24 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from operator import attrgetter
+from time import monotonic
+from typing import Any
 
-from temporalio.api.deployment.v1 import (
-    RoutingConfig,
-    WorkerDeploymentInfo,
-    WorkerDeploymentVersion,
-)
+from temporalio.api.deployment.v1 import RoutingConfig, WorkerDeploymentInfo
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion as Version
 from temporalio.api.enums import v1 as enums
-from temporalio.api.taskqueue.v1 import TaskQueue, TaskQueueVersioningInfo
+from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.errors import Invalid, TimedOut, Unreachable
+from perdure.temporal.connect import translate_rpc_errors
 
-Answer = TypeVar("Answer")
-
-DEPLOY_TIMEOUT = 30.0
-"""Seconds for Temporal to know a version's workers, and to make the version current."""
+NO_DESCRIPTION = "does not describe its workers"
 
 DEPLOY_POLL_INTERVAL = 0.1
 
@@ -41,6 +37,10 @@ NOT_READY_STATUSES = (RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION
 """Temporal's answers if a version's workers have not all connected, or never will."""
 
 WORKFLOW_TASKS = enums.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+
+_versions = attrgetter(
+    "current_deployment_version", "ramping_deployment_version", "ramping_version_percentage"
+)
 
 PROPAGATING = enums.RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
 
@@ -81,24 +81,20 @@ async def list_versions(temporal: Client, task_queue: str) -> list[WorkerVersion
 
 
 async def deploy(
-    temporal: Client,
-    task_queue: str,
-    build_id: str,
-    percent: float | None = None,
-    max_wait: float = DEPLOY_TIMEOUT,
+    temporal: Client, queue: str, build_id: str, percent: float | None = None, max_wait: float = 30
 ) -> None:
     """Start new conversations, or `percent` of them, on a version.
 
     Running conversations move to it between two steps. Raises Invalid if none of its workers polls
     within `max_wait` seconds, Unreachable, and TimedOut if the change takes effect later.
     """
-    refusal = await _set_version(temporal, task_queue, build_id, percent)
+    refusal = await _set_version(temporal, queue, build_id, percent)
     try:
         async with asyncio.timeout(max_wait):
             while refusal:
                 await asyncio.sleep(DEPLOY_POLL_INTERVAL)
-                refusal = await _set_version(temporal, task_queue, build_id, percent)
-            await _await_propagation(temporal, task_queue, build_id)
+                refusal = await _set_version(temporal, queue, build_id, percent)
+            await _await_propagation(temporal, queue, build_id)
     except TimeoutError as error:
         if refusal:
             hint = f"Start one with PERDURE_BUILD_ID={build_id}; `perdure deploy` lists versions."
@@ -127,19 +123,18 @@ async def _set_version(temporal: Client, queue: str, build_id: str, percent: flo
     except RPCError as error:
         if error.status in NOT_READY_STATUSES:
             return f"Temporal does not take the version {build_id!r}: {error.message}."
-        raise _to_unreachable(error) from error
+        raise Unreachable(f"Temporal {NO_DESCRIPTION}: {error.message}") from error
     return ""
 
 
 async def _await_propagation(temporal: Client, queue: str, build_id: str) -> None:
     """Wait until all queues have the new routing."""
-    loop = asyncio.get_running_loop()
-    check_after = loop.time() + PROPAGATION_TIMEOUT
+    check_after = monotonic() + PROPAGATION_TIMEOUT
     while True:
         info = await _describe_deployment(temporal, queue)
         if info.routing_config_update_state != PROPAGATING:
             return
-        late = loop.time() > check_after
+        late = monotonic() > check_after
         if late and await _in_force(temporal, queue, build_id, info.routing_config):
             return
         await asyncio.sleep(DEPLOY_POLL_INTERVAL)
@@ -149,23 +144,14 @@ async def _in_force(temporal: Client, queue: str, build_id: str, routing: Routin
     """Tell whether the version has queues, and each has this routing."""
     request = requests.DescribeWorkerDeploymentVersionRequest(
         namespace=temporal.namespace,
-        deployment_version=WorkerDeploymentVersion(deployment_name=queue, build_id=build_id),
+        deployment_version=Version(deployment_name=queue, build_id=build_id),
     )
-    answer = await _answer(temporal.workflow_service.describe_worker_deployment_version(request))
+    with translate_rpc_errors(NO_DESCRIPTION):
+        answer = await temporal.workflow_service.describe_worker_deployment_version(request)
     queues = answer.worker_deployment_version_info.task_queue_infos
     infos = [await _describe_queue(temporal, info.name, info.type) for info in queues]
     wanted = _versions(routing)
     return bool(infos) and all(_versions(info.versioning_info) == wanted for info in infos)
-
-
-def _versions(
-    routing: RoutingConfig | TaskQueueVersioningInfo,
-) -> tuple[WorkerDeploymentVersion, WorkerDeploymentVersion, float]:
-    return (
-        routing.current_deployment_version,
-        routing.ramping_deployment_version,
-        routing.ramping_version_percentage,
-    )
 
 
 async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeploymentInfo:
@@ -173,9 +159,14 @@ async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeplo
     request = requests.DescribeWorkerDeploymentRequest(
         namespace=temporal.namespace, deployment_name=task_queue
     )
-    absent = requests.DescribeWorkerDeploymentResponse()
-    call = temporal.workflow_service.describe_worker_deployment(request)
-    return (await _answer(call, absent)).worker_deployment_info
+    with translate_rpc_errors(NO_DESCRIPTION):
+        try:
+            answer = await temporal.workflow_service.describe_worker_deployment(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return WorkerDeploymentInfo()
+    return answer.worker_deployment_info
 
 
 async def list_workers(
@@ -200,17 +191,5 @@ async def _describe_queue(
     request = requests.DescribeTaskQueueRequest(
         namespace=temporal.namespace, task_queue=TaskQueue(name=name), task_queue_type=kind
     )
-    return await _answer(temporal.workflow_service.describe_task_queue(request))
-
-
-async def _answer(call: Awaitable[Answer], absent: Answer | None = None) -> Answer:
-    try:
-        return await call
-    except RPCError as error:
-        if absent is not None and error.status is RPCStatusCode.NOT_FOUND:
-            return absent
-        raise _to_unreachable(error) from error
-
-
-def _to_unreachable(error: RPCError) -> Unreachable:
-    return Unreachable(f"Temporal does not describe its workers: {error.message}")
+    with translate_rpc_errors(NO_DESCRIPTION):
+        return await temporal.workflow_service.describe_task_queue(request)

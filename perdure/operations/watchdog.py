@@ -13,7 +13,6 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
-from temporalio.service import RPCError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from perdure.client.client import Client
@@ -27,6 +26,7 @@ from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.trouble import save_trouble
+from perdure.temporal.connect import translate_rpc_errors
 from perdure.temporal.names import conversation_id_of
 
 logger = logging.getLogger("perdure.worker.watchdog")
@@ -127,10 +127,8 @@ class Watchdog(Interceptor):
             page_size=MAX_CHECKS_PER_QUERY,
             next_page_token=self._page_tokens.pop(query, b""),
         )
-        try:
+        with translate_rpc_errors("does not list its workflows"):
             answer = await service.list_workflow_executions(request, timeout=RPC_TIMEOUT)
-        except RPCError as error:
-            raise Unreachable(f"Temporal does not list its workflows: {error.message}") from error
         if answer.next_page_token:
             self._page_tokens[query] = answer.next_page_token
         return [execution.execution.workflow_id for execution in answer.executions]
@@ -185,10 +183,8 @@ class Watchdog(Interceptor):
         """Load the user from the workflow's input. Raises Unreachable."""
         handle = self.client.conversation(name).handle
         events = handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
-        try:
+        with translate_rpc_errors("does not show its history"):
             started = (await anext(events)).workflow_execution_started_event_attributes
-        except RPCError as error:
-            raise Unreachable(f"Temporal does not show its history: {error.message}") from error
         converter = self.client.temporal.data_converter
         [start, *_] = await converter.decode(started.input.payloads)
         return str(start["user_id"]) if isinstance(start, dict) else self.client.user_id

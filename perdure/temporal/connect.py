@@ -1,6 +1,8 @@
-"""Connecting to Temporal as TEMPORAL_* and `temporal.toml` say."""
+"""Connecting to Temporal as TEMPORAL_* and `temporal.toml` say, and its outages."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from pydantic import SecretStr
@@ -47,6 +49,15 @@ async def connect(
         raise Unreachable(message, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
+
+
+@contextmanager
+def translate_rpc_errors(predicate: str) -> Iterator[None]:
+    """Raise Unreachable if Temporal refuses a request: "Temporal does not show its history: …"."""
+    try:
+        yield
+    except RPCError as error:
+        raise Unreachable(f"Temporal {predicate}: {error.message}") from error
 
 
 def _load_config() -> ClientConnectConfig:

@@ -10,6 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.loop.start import Start
 from perdure.errors import Conflict, Unreachable
+from perdure.temporal.connect import translate_rpc_errors
 from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER, Key
 
 
@@ -19,11 +20,8 @@ async def missing_attributes(temporal: Client) -> list[Key]:
     Raises Unreachable if the server does not list them.
     """
     request = requests.ListSearchAttributesRequest(namespace=temporal.namespace)
-    try:
+    with translate_rpc_errors("does not list its search attributes"):
         answer = await temporal.operator_service.list_search_attributes(request)
-    except RPCError as error:
-        message = f"Temporal does not list its search attributes: {error.message}"
-        raise Unreachable(message) from error
     registered = answer.custom_attributes
     return [key for key in ATTRIBUTES if registered.get(key.name) != _value_type(key)]
 
@@ -33,10 +31,8 @@ async def register_attributes(temporal: Client) -> list[str]:
     absent = await missing_attributes(temporal)
     if not absent:
         return []
-    request = requests.AddSearchAttributesRequest(
-        namespace=temporal.namespace,
-        search_attributes={key.name: _value_type(key) for key in absent},
-    )
+    request = requests.AddSearchAttributesRequest(namespace=temporal.namespace)
+    request.search_attributes.update({key.name: _value_type(key) for key in absent})
     try:
         await temporal.operator_service.add_search_attributes(request)
     except RPCError as error:

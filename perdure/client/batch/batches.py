@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -44,6 +44,8 @@ from perdure.storage.store import Store
 from perdure.temporal.search_attributes import BATCH, MODEL, USER
 from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
+
+Options: TypeAlias = dict[str, JsonValue]
 
 MAX_NAMES_LISTED = 20
 """The number of batch names in the hint of NotFound."""
@@ -88,7 +90,7 @@ class Batches:
         self,
         batch: BatchSpec | Mapping[str, Any],
         mode: BatchMode = "missing",
-        options: dict[str, JsonValue] | None = None,
+        options: Options | None = None,
     ) -> BatchHandle:
         """Start a batch of one model, or attach to it if it runs already.
 
@@ -105,10 +107,9 @@ class Batches:
         check_scorers(batch)
         try:
             with await asyncio.to_thread(read_dataset, batch) as samples:
-                before = await handle.folder.load()
                 if await handle.is_running():
-                    return await _attach(handle, before, batch, samples, mode)
-                record = await _prepare(handle, before, batch, samples, mode)
+                    return await _attach(handle, batch, samples, mode)
+                record = await _prepare(handle, batch, samples, mode)
         except BadDataset as error:
             raise Invalid(str(error)) from error
         return await self._start_workflow(handle, record, mode, options or {})
@@ -126,11 +127,7 @@ class Batches:
         return await self._start_workflow(handle, record, mode, {})
 
     async def _start_workflow(
-        self,
-        handle: BatchHandle,
-        record: BatchRecord,
-        mode: BatchMode,
-        options: dict[str, JsonValue],
+        self, handle: BatchHandle, record: BatchRecord, mode: BatchMode, options: Options
     ) -> BatchHandle:
         if self.client is None:
             raise Unreachable("Temporal does not answer.")
@@ -194,13 +191,10 @@ def count_shards(record: BatchRecord) -> int:
 
 
 async def _attach(
-    handle: BatchHandle,
-    before: BatchRecord | None,
-    batch: BatchSpec,
-    samples: Iterable[Sample],
-    mode: BatchMode,
+    handle: BatchHandle, batch: BatchSpec, samples: Iterable[Sample], mode: BatchMode
 ) -> BatchHandle:
     """Attach to a running batch. Raises Conflict if it differs from the one to run."""
+    before = await handle.folder.load()
     if before is None:
         raise Conflict(
             f"A batch {batch.name} is running, and this store does not know it.",
@@ -220,14 +214,11 @@ async def _attach(
 
 
 async def _prepare(
-    handle: BatchHandle,
-    before: BatchRecord | None,
-    batch: BatchSpec,
-    samples: Iterable[Sample],
-    mode: BatchMode,
+    handle: BatchHandle, batch: BatchSpec, samples: Iterable[Sample], mode: BatchMode
 ) -> BatchRecord:
     """Write the samples. Raises Conflict if they or the agent differ from an earlier run."""
-    folder, options = handle.folder, dict[str, JsonValue]()
+    folder, options = handle.folder, Options()
+    before = await folder.load()
     # As long as no sample can have run, the batch may be rewritten.
     if before and (not await folder.is_fresh() or await handle.describe() is not None):
         refuse_other_agent(before.spec, batch)

@@ -20,13 +20,6 @@ from perdure.storage.store import list_folders, list_keys
 MODE_OPTION = "mode"
 """The option that records the mode of a batch's last run."""
 
-COVERED_MODES: dict[BatchMode, tuple[BatchMode, ...]] = {
-    "missing": ("missing", "failed"),
-    "failed": ("failed",),
-    "rescore": ("rescore",),
-}
-"""For each requested mode, the modes of a running batch that include it."""
-
 MODE_DESCRIPTIONS: dict[BatchMode, str] = {
     "missing": "running what is missing",
     "failed": "running again what failed",
@@ -35,7 +28,6 @@ MODE_DESCRIPTIONS: dict[BatchMode, str] = {
 
 SAMPLE_KEYS = ("dataset", "seed", "shuffle", "limit", "ids")
 """Keys that only select and order the samples."""
-
 
 SCORING_FIELDS = {"target", "metadata"}
 """The fields that the agent does not see: they may change if samples are scored again."""
@@ -57,7 +49,8 @@ def check_scorers(batch: BatchSpec) -> None:
 def refuse_other_mode(name: str, record: BatchRecord, mode: BatchMode) -> None:
     """Raise Conflict if a running batch does not do what `mode` asks for."""
     running = record.options.get(MODE_OPTION, "missing")
-    if running not in COVERED_MODES[mode]:
+    # A batch that runs again what failed may also be asked for what is missing.
+    if running != mode and (running, mode) != ("failed", "missing"):
         raise Conflict(
             f"The batch {name} is running, and {MODE_DESCRIPTIONS[mode]} is not what it does.",
             f"Wait until it has finished: `perdure batch status {name}` says how far it is.",
@@ -103,12 +96,6 @@ class SampleHashes:
     scorings: dict[int, int] = field(default_factory=dict)
     """Hashes of the targets and metadata that may not change."""
 
-    def add(self, sample: Sample, *, with_scoring: bool) -> None:
-        name = hash_text(sample.id)
-        self.inputs[name] = _hash_input(sample)
-        if with_scoring:
-            self.scorings[name] = _hash_scoring(sample)
-
     def refuse_changed(self, sample: Sample) -> None:
         """Raise Conflict if the sample was in an earlier run, and has changed since."""
         name, hint = hash_text(sample.id), "Give the batch another name."
@@ -143,7 +130,9 @@ async def load_sample_hashes(
         chunks = record.chunks if name == record.samples else await _count_chunks(folder, name)
         for chunk in range(chunks):
             for sample in await folder.read_chunk(name, chunk):
-                hashes.add(sample, with_scoring=with_scoring)
+                hashes.inputs[hash_text(sample.id)] = _hash_input(sample)
+                if with_scoring:
+                    hashes.scorings[hash_text(sample.id)] = _hash_scoring(sample)
     return hashes
 
 

@@ -245,13 +245,11 @@ def _merge_shards(whole: Progress, shards: list[Progress]) -> Progress:
 
 
 def _describe_end(error: WorkflowFailureError) -> str:
-    match error.cause:
-        case TerminatedError():
-            return "its workflow was terminated in Temporal"
-        case CancelledError():
-            return "its workflow was cancelled in Temporal"
-        case cause:
-            return f"its workflow failed: {getattr(cause, 'message', cause)}"
+    if isinstance(error.cause, TerminatedError):
+        return "its workflow was terminated in Temporal"
+    if isinstance(error.cause, CancelledError):
+        return "its workflow was cancelled in Temporal"
+    return f"its workflow failed: {getattr(error.cause, 'message', error.cause)}"
 
 
 async def count_progress(folder: BatchFolder, record: BatchRecord) -> Progress:

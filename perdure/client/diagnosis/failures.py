@@ -12,10 +12,10 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError
 
 from perdure.client.workflow import RPC_TIMEOUT, Description
-from perdure.errors import ClientError, Unreachable
+from perdure.errors import ClientError
+from perdure.temporal.connect import translate_rpc_errors
 
 MAX_HISTORY_EVENTS = 50
 """The number of events to search in a history, the newest first."""
@@ -23,10 +23,8 @@ MAX_HISTORY_EVENTS = 50
 MAX_REASON_CHARS = 500
 """The length at which a reason is truncated."""
 
-
 DECODE_FAILURE_PREFIX = "Failed decoding"
 """The start of the SDK's message for an undecodable payload; its cause is the reason."""
-
 
 WORKFLOW_FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
 
@@ -136,10 +134,8 @@ async def _load_newest_events(
         maximum_page_size=count,
     )
     service = temporal.workflow_service
-    try:
+    with translate_rpc_errors("does not show its history"):
         answer = await service.get_workflow_execution_history_reverse(request, timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        raise Unreachable(f"Temporal does not show its history: {error.message}") from error
     return list(answer.history.events)
 
 

@@ -105,14 +105,15 @@ def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:
 def step_silent(step: PendingActivityInfo, seconds: float, calls: str = "") -> Trouble:
     """Describe a step without output; `calls` names the running tools."""
     name, time = step.activity_type.name, f"{seconds:.0f} s"
-    sentence = f"Its step {name} has been at work for {time}: the store may be slow."
+    which = f" ({calls})" if calls else ""
+    sentences = {
+        "tool.call": f"A tool has said nothing for {time}{which}. {_INTERRUPT_HINT}",
+        "agent.prepare": f"The MCP servers of its agent have not started for {time}.",
+    }
+    slow_store = f"Its step {name} has been at work for {time}: the store may be slow."
+    sentence = sentences.get(name, slow_store)
     if name.startswith("llm."):
         sentence = f"The model has said nothing for {time}; it may take its time. {_INTERRUPT_HINT}"
-    elif name == "tool.call":
-        which = f" ({calls})" if calls else ""
-        sentence = f"A tool has said nothing for {time}{which}. {_INTERRUPT_HINT}"
-    elif name == "agent.prepare":
-        sentence = f"The MCP servers of its agent have not started for {time}."
     return Trouble(f"{name} {step.activity_id} silent", sentence, slow=True)
 
 
