@@ -70,14 +70,9 @@ async def run_model_workers(
     async with AsyncExitStack() as workers:
         for model, rate in queues.rates.items():
             worker_process.logger.info("%s gets %g calls a minute at most", model, rate)
-            worker = _build(
-                client,
-                queues.queues[model],
-                registry.model_activities(world),
-                world,
-                watchdog,
-                max_task_queue_activities_per_second=rate / 60,
-            )
+            activities, limit = registry.model_activities(world), rate / 60
+            options = {"max_task_queue_activities_per_second": limit}
+            worker = _build(client, queues.queues[model], activities, world, watchdog, **options)
             await workers.enter_async_context(worker)
         yield
 
@@ -90,13 +85,10 @@ def _build(
     watchdog: Watchdog | None,
     **options: Any,
 ) -> Worker:
+    options |= worker_process.WORKER_OPTIONS
+    interceptors = [MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])]
     return Worker(
-        client,
-        task_queue=task_queue,
-        activities=activities,
-        interceptors=[MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])],
-        **worker_process.WORKER_OPTIONS,
-        **options,
+        client, task_queue=task_queue, activities=activities, interceptors=interceptors, **options
     )
 
 
@@ -124,9 +116,8 @@ async def run(settings: Settings) -> None:
         save_llm_messages=settings.save_llm_messages,
         model_queues=RateLimitedQueues(settings.task_queue, settings.model_rates),
     )
-    watchdog = Watchdog(
-        Client(client, store, settings.user, settings.task_queue, settings.search_attributes)
-    )
+    queue = settings.task_queue
+    watchdog = Watchdog(Client(client, store, settings.user, queue, settings.search_attributes))
     stop = worker_process.stop_signal()
     try:
         async with (

@@ -33,10 +33,8 @@ def import_reference(reference: str) -> Any:
     value: Any = _import_module(name)
     for part in attribute.split("."):
         if not hasattr(value, part):
-            available = ", ".join(_public_names(value)) or "nothing of its own"
-            raise BadReference(
-                f"module {name!r} has no attribute {attribute!r}: it has {available}"
-            )
+            public = ", ".join(_public_names(value)) or "nothing of its own"
+            raise BadReference(f"module {name!r} has no attribute {attribute!r}: it has {public}")
         value = getattr(value, part)
     return value
 
@@ -110,17 +108,11 @@ def _import_module(name: str) -> ModuleType:
         return import_module(name)
     except (Exception, SystemExit) as error:
         # A user's module may raise anything; whoever named it gets one sentence.
-        if isinstance(error, ModuleNotFoundError) and _is_within(name, error.name):
-            places = ", ".join(_FINDER.folders)
-            raise BadReference(
-                f"module {name!r} cannot be found: it is not installed, and not in {places}"
-            ) from error
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            message = f"module {name!r} cannot be found: it is not installed, and not in"
+            raise BadReference(f"{message} {', '.join(_FINDER.folders)}") from error
         reason = f"{type(error).__name__}: {error}"
         raise BadReference(f"module {name!r} cannot be imported: {reason}") from error
-
-
-def _is_within(name: str, missing: str | None) -> bool:
-    return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
 def _public_names(value: Any) -> list[str]:

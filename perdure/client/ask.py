@@ -5,17 +5,13 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import ActivityError
-from temporalio.service import RPCError
 
 from perdure.agent.loop.ask import Ask, AskResponse
 from perdure.agent.loop.inbox import UserMessage, find_message_error
 from perdure.agent.loop.steps import Task
 from perdure.client.client import Client
-from perdure.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
-
-ASK_WORKFLOW = "Ask"
-
-ASK_AGAIN_HINT = "Start a worker with `perdure dev` or `perdure worker`, and ask again."
+from perdure.errors import Conflict, Invalid, NotFound, TimedOut
+from perdure.temporal.connect import translate_rpc_errors
 
 
 async def ask(
@@ -35,17 +31,15 @@ async def ask(
     task = Task[Ask](
         conversation_id=conversation_id, user_id=log.user_id, base=end, step=Ask(question=question)
     )
-    try:
+    with translate_rpc_errors("did not take the question"):
         handle = await client.temporal.start_workflow(
-            ASK_WORKFLOW,
+            "Ask",
             task,
             id=f"{ask_workflow_prefix(conversation_id)}{uuid4()}",
             task_queue=client.task_queue,
             result_type=AskResponse,
         )
         return await _await_answer(handle, max_wait)
-    except RPCError as error:
-        raise Unreachable(f"Temporal did not take the question: {error.message}") from error
 
 
 def ask_workflow_prefix(conversation_id: str) -> str:
@@ -62,7 +56,8 @@ async def _await_answer(
             return await handle.result()
     except TimeoutError as error:
         await handle.cancel()
-        raise TimedOut(f"There was no answer within {max_wait:g} s.", ASK_AGAIN_HINT) from error
+        hint = "Start a worker with `perdure dev` or `perdure worker`, and ask again."
+        raise TimedOut(f"There was no answer within {max_wait:g} s.", hint) from error
     except asyncio.CancelledError:
         await handle.cancel()
         raise

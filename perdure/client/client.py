@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from perdure.errors import Invalid
+from perdure.errors import Invalid, Unreachable
 
 if TYPE_CHECKING:
     import temporalio.client
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from perdure.client.conversation import Conversation
     from perdure.settings.settings import Settings
     from perdure.storage.store import Store
-
-ENTRY_CACHE_BYTES = 16 * 1024 * 1024
 
 
 class Client:
@@ -47,10 +45,9 @@ class Client:
         self.user_id = user_id
         self.task_queue = task_queue
         self.store_address = store_address
-        self.model_queues = {
-            model: connection.model_queue_name(task_queue, model) for model in limited_models
-        }
-        self._cache = connection.EntryCache(ENTRY_CACHE_BYTES)
+        queue_name = connection.model_queue_name
+        self.model_queues = {model: queue_name(task_queue, model) for model in limited_models}
+        self._cache = connection.EntryCache(16 * 1024 * 1024)
         self._has_search_attributes: bool | None = None if search_attributes == "auto" else False
 
     @classmethod
@@ -82,9 +79,8 @@ class Client:
         images: Sequence[str] = (),
     ) -> Conversation:
         """Start a conversation with its first message."""
-        connection = self._connection
-        conversation = self.conversation(conversation_id or connection.new_conversation_id())
-        await conversation.start(text, spec, message_id or connection.new_message_id(), images)
+        conversation = self.conversation(conversation_id or self._connection.new_conversation_id())
+        await conversation.start(text, spec, message_id, images)
         return conversation
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -110,7 +106,9 @@ class Client:
     async def has_search_attributes(self) -> bool:
         """Tell whether Temporal knows our search attributes; the answer is cached."""
         if self._has_search_attributes is None:
-            self._has_search_attributes = await self._connection.are_attributes_registered(
-                self.temporal
-            )
+            try:
+                missing = await self._connection.missing_attributes(self.temporal)
+                self._has_search_attributes = not missing
+            except Unreachable:  # the server does not list them
+                self._has_search_attributes = False
         return self._has_search_attributes

@@ -1,34 +1,20 @@
 """The parts of a client that are slow to import: `Client` loads them when it connects."""
 
-from perdure.agent.loop.model_queues import model_queue_name
-from perdure.client.conversation import Conversation
-from perdure.client.ids import new_conversation_id, new_message_id
+from perdure.agent.loop.model_queues import model_queue_name as model_queue_name
+from perdure.client.conversation import Conversation as Conversation
+from perdure.client.ids import new_conversation_id as new_conversation_id
 from perdure.client.store import open_configured_store
-from perdure.client.workflow import ConversationWorkflow
+from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
 from perdure.embedded.record import open_stack_store
 from perdure.embedded.stack import find_stack
 from perdure.errors import Unreachable
 from perdure.settings.settings import Settings, load_settings
-from perdure.storage.conversations import list_conversations
-from perdure.storage.log.entry_cache import EntryCache
-from perdure.storage.log.event_log import EventLog
+from perdure.storage.conversations import list_conversations as list_conversations
+from perdure.storage.log.entry_cache import EntryCache as EntryCache
+from perdure.storage.log.event_log import EventLog as EventLog
 from perdure.storage.store import Store
-from perdure.temporal.connect import connect
-from perdure.temporal.register_attributes import are_attributes_registered
-
-__all__ = [
-    "Conversation",
-    "ConversationWorkflow",
-    "EntryCache",
-    "EventLog",
-    "are_attributes_registered",
-    "connect",
-    "find_connection",
-    "list_conversations",
-    "model_queue_name",
-    "new_conversation_id",
-    "new_message_id",
-]
+from perdure.temporal.connect import connect as connect
+from perdure.temporal.register_attributes import missing_attributes as missing_attributes
 
 
 async def find_connection(settings: Settings | None) -> tuple[Settings, Store, str | None]:
@@ -37,10 +23,8 @@ async def find_connection(settings: Settings | None) -> tuple[Settings, Store, s
     Given settings are used as they are; others are those of the environment, or of a stack that
     runs in the data folder if no store is set. Raises Unreachable, Invalid.
     """
-    if settings is not None:
-        return settings, open_configured_store(settings), None
-    settings = load_settings()
-    if settings.store is not None:
+    explicit, settings = settings is not None, settings or load_settings()
+    if explicit or settings.store is not None:
         return settings, open_configured_store(settings), None
     stack = await find_stack(settings.data)
     if stack is None:

@@ -56,17 +56,13 @@ class Conversation:
         return self.workflow.handle
 
     async def start(
-        self,
-        text: str,
-        spec: Agent,
-        message_id: str | None = None,
-        images: Sequence[str] = (),
+        self, text: str, spec: Agent, message_id: str | None = None, images: Sequence[str] = ()
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
         Raises Invalid, Unreachable.
         """
-        message = _validate_message(text, message_id or new_message_id(), images)
+        message = _validate_message(text, message_id, images)
         self._sent_id, self._sent_after = message.message_id, -1
         await self.workflow.signal_with_start("send_message", [message], spec, text)
 
@@ -77,10 +73,8 @@ class Conversation:
 
         `images` are http addresses, or `data:image/…` with the image itself.
         """
-        message = _validate_message(text, message_id or new_message_id(), images)
-        state = await self.require_open()
-        self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
-        await self.workflow.signal_with_start("send_message", [message], title=state.title)
+        message, title = await self._prepare_message(text, message_id, images)
+        await self.workflow.signal_with_start("send_message", [message], title=title)
 
     async def submit(
         self,
@@ -94,12 +88,18 @@ class Conversation:
         Raises what `send` raises, and TimedOut after `max_wait` seconds: the message may still
         arrive then.
         """
-        message = _validate_message(text, message_id or new_message_id(), images)
-        state = await self.require_open()
-        self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
+        message, title = await self._prepare_message(text, message_id, images)
         return await self.workflow.update_with_start(
-            "submit_message", message, RecordedMessage, max_wait, state.title
+            "submit_message", message, RecordedMessage, max_wait, title
         )
+
+    async def _prepare_message(
+        self, text: str, message_id: str | None, images: Sequence[str]
+    ) -> tuple[UserMessage, str | None]:
+        """Return a message to send now, and the title of the conversation."""
+        message, state = _validate_message(text, message_id, images), await self.require_open()
+        self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
+        return message, state.title
 
     async def state(self) -> State:
         """Fold the log into its state. Raises NotFound."""
@@ -127,12 +127,7 @@ class Conversation:
 
     async def _diagnose(self, max_silence: float = MAX_SILENCE) -> Trouble | None:
         try:
-            description = await self.workflow.describe()
-            return (
-                await diagnose_workflow(self.workflow, description, DiagnosisOptions(max_silence))
-                if description
-                else None
-            )
+            return await diagnose_workflow(self.workflow, DiagnosisOptions(max_silence))
         except Unreachable as error:
             return temporal_unreachable(error)
 
@@ -201,12 +196,14 @@ class Conversation:
             description = await self.workflow.describe()
         except Unreachable:
             return
-        if description is not None and is_running(description):
+        if is_running(description):
             return
         try:
             await self.handle.result()
-        except (RPCError, WorkflowFailureError) as error:
-            raise _to_client_error(error) from error
+        except RPCError as error:
+            raise Unreachable(f"Temporal does not answer any more: {error.message}") from error
+        except WorkflowFailureError as error:
+            raise Conflict(f"The conversation's workflow failed: {error.cause}") from error
 
     async def pause(self) -> None:
         """Pause between two steps. Raises Conflict if no workflow is running, too."""
@@ -230,11 +227,7 @@ class Conversation:
         await self._signal("close")
 
     async def respond(
-        self,
-        accept: bool,
-        calls: Sequence[str] = (),
-        through: int | None = None,
-        reason: str = "",
+        self, accept: bool, calls: Sequence[str] = (), through: int | None = None, reason: str = ""
     ) -> list[str]:
         """Accept or reject waiting actions, and return the ids of their calls.
 
@@ -268,25 +261,21 @@ class Conversation:
         try:
             state = await read_state(self.log)
         except (Missing, Damaged) as error:
-            raise Conflict(explain_read_only(self.log.conversation_id, error)) from error
+            raise Conflict(explain_read_only(self.id, error)) from error
         if state.next_seq == 0 and not await self.workflow.is_running():
-            raise NotFound.for_conversation(self.log.conversation_id)
+            raise NotFound.for_conversation(self.id)
         if state.status == "closed":
-            raise Conflict(
-                f"The conversation {self.log.conversation_id} is closed.",
-                "Start another one with `perdure run`.",
-            )
+            hint = "Start another one with `perdure run`."
+            raise Conflict(f"The conversation {self.id} is closed.", hint)
         return state
 
     async def _signal(self, signal: str) -> None:
         state = await self.require_open()
         await self.workflow.signal_with_start(signal, [], title=state.title)
 
-    async def _update(self, update: str, argument: Any, result: type[T]) -> T:
-        state = await self.require_open()
-        return await self.workflow.update_with_start(
-            update, argument, result, UPDATE_TIMEOUT, state.title
-        )
+    async def _update(self, name: str, value: Any, result: type[T]) -> T:
+        title = (await self.require_open()).title
+        return await self.workflow.update_with_start(name, value, result, UPDATE_TIMEOUT, title)
 
 
 async def read_logged_status(log: EventLog) -> ConversationStatus | None:
@@ -300,14 +289,8 @@ async def read_logged_status(log: EventLog) -> ConversationStatus | None:
 
 
 def _validate_message(text: str, message_id: str | None, images: Sequence[str]) -> UserMessage:
+    message_id = message_id or new_message_id()
     message = UserMessage(text=text, message_id=message_id, images=tuple(images))
     if problem := find_message_error(message):
         raise Invalid(problem)
     return message
-
-
-def _to_client_error(failure: BaseException) -> Conflict | Unreachable:
-    if isinstance(failure, RPCError):
-        return Unreachable(f"Temporal does not answer any more: {failure.message}")
-    cause = failure.cause if isinstance(failure, WorkflowFailureError) else failure
-    return Conflict(f"The conversation's workflow failed: {cause}")

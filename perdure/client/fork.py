@@ -40,14 +40,13 @@ async def fork(
     """
     log = client.conversation(conversation_id).log
     state = await _load_cut_state(log, at)
-    events = [
-        _state_update("forked", {"conversation_id": conversation_id, "at": state.next_seq - 1})
-    ]
+    at = state.next_seq - 1
+    events = [_state_update("forked", {"conversation_id": conversation_id, "at": at})]
     if model is not None:
         events.append(_state_update("spec", await _replace_model(log, state, model), "user"))
     child = client.conversation(new_conversation_id())
     forked = await start_fork(log, child.id, state, events)
-    return Fork(conversation=child, at=state.next_seq - 1, state=forked)
+    return Fork(child, at, forked)
 
 
 async def _load_cut_state(log: EventLog, at: int | None) -> State:
@@ -61,24 +60,21 @@ async def _load_cut_state(log: EventLog, at: int | None) -> State:
     if state.status == "closed":
         closed = await _find_close(log, state.next_seq)
         if at is not None:
-            raise Invalid(
-                f"At seq {at} the conversation is closed.", f"Fork it at {closed - 1} or before."
-            )
+            hint = f"Fork it at {closed - 1} or before."
+            raise Invalid(f"At seq {at} the conversation is closed.", hint)
         state = await read_state_at(log, closed)
     if state.spec is None:
-        raise Invalid(
-            f"At seq {state.next_seq - 1} the conversation has no agent yet.", "Fork it later on."
-        )
+        message = f"At seq {state.next_seq - 1} the conversation has no agent yet."
+        raise Invalid(message, "Fork it later on.")
     return state
 
 
 async def _find_close(log: EventLog, end: int) -> int:
     """Find the slot before `end` that closed the conversation."""
     for seq in range(end - 1, -1, -1):
-        event = (await log.get(seq)).event
-        update = event if isinstance(event, ConversationStateUpdateEvent) else None
-        if update and (update.key, update.value) == ("status", "closed"):
-            return seq
+        match (await log.get(seq)).event:
+            case ConversationStateUpdateEvent(key="status", value="closed"):
+                return seq
     raise AssertionError("a closed conversation was closed")
 
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.client import Client
 
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.client.diagnosis.failures import decode_reason, load_heartbeat
@@ -52,10 +52,8 @@ async def watch_running_steps(
             current = ()
         if current != previous:
             yield current
-        previous, pause = (
-            current,
-            STEP_POLL_INTERVAL if current else min(2 * pause, MAX_STEP_POLL_INTERVAL),
-        )
+        previous = current
+        pause = STEP_POLL_INTERVAL if current else min(2 * pause, MAX_STEP_POLL_INTERVAL)
         await asyncio.sleep(pause)
 
 
@@ -65,25 +63,18 @@ async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningSte
     if description is None:
         return ()
     run_id = description.workflow_execution_info.execution.run_id
-    steps = [
-        RunningStep(
-            kind=step.activity_type.name,
-            activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
-            attempt=step.attempt,
-            text=await _load_text(workflow, step),
-            run_id=run_id,
-            failure=await _decode_failure(workflow, step.last_failure),
-        )
-        for step in description.pending_activities
-    ]
-    return tuple(steps)
+    steps = description.pending_activities
+    return tuple([await _load_step(workflow.temporal, run_id, step) for step in steps])
 
 
-async def _load_text(workflow: ConversationWorkflow, step: PendingActivityInfo) -> str:
-    if step.state == STEP_SCHEDULED:
-        return ""
-    return str((await load_heartbeat(workflow, step)).get("text", ""))
-
-
-async def _decode_failure(workflow: ConversationWorkflow, failure: Failure) -> str | None:
-    return (await decode_reason(workflow, failure))[0] if failure.message else None
+async def _load_step(temporal: Client, run_id: str, step: PendingActivityInfo) -> RunningStep:
+    heartbeat = {} if step.state == STEP_SCHEDULED else await load_heartbeat(temporal, step)
+    failure = await decode_reason(temporal, step.last_failure) if step.last_failure.message else ()
+    return RunningStep(
+        kind=step.activity_type.name,
+        activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
+        attempt=step.attempt,
+        text=str(heartbeat.get("text", "")),
+        run_id=run_id,
+        failure=failure[0] if failure else None,
+    )

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from time import monotonic
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
-from perdure.client.live import RunningStep
+from perdure.client.live import STEP_POLL_INTERVAL, RunningStep
 from perdure.errors import ClientError
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -17,9 +18,6 @@ from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
-
-LIVE_INTERVAL = 0.25
-"""Seconds between two looks at an answer that grows: the interval of its heartbeats."""
 
 CHECK_INTERVAL = 2.0
 """Seconds between two looks at whether the workflow still runs."""
@@ -59,27 +57,28 @@ class Turn:
     async def entries(self) -> AsyncIterator[Entry]:
         """Yield each entry of the turn, and end with the turn."""
         state = await read_state(self.log)
-        if state.next_seq > self.after + 1:
-            for entry in await self.log.read(self.after + 1, state.next_seq - self.after - 1):
+        if (count := state.next_seq - self.after - 1) > 0:
+            for entry in await self.log.read(self.after + 1, count):
                 yield entry
-        if self.is_over(state):
-            return
-        async for entry in self.log.tail(state.next_seq - 1, is_idle=self._check_now_and_then()):
-            state = fold(state, [summarize(entry)])
+        async for entry, _ in self._follow(state):
             yield entry
-            if self.is_over(state):
-                return
 
     async def end(self) -> State:
         """Wait until the turn is over; return the state at its end."""
         state = await read_state(self.log)
+        async for _, newest in self._follow(state):
+            state = newest
+        return state
+
+    async def _follow(self, state: State) -> AsyncIterator[tuple[Entry, State]]:
+        """Yield each entry after `state`, with the state after it, until the turn is over."""
         if self.is_over(state):
-            return state
+            return
         async for entry in self.log.tail(state.next_seq - 1, is_idle=self._check_now_and_then()):
             state = fold(state, [summarize(entry)])
+            yield entry, state
             if self.is_over(state):
-                return state
-        raise AssertionError("a tail has no end")
+                return
 
     async def text(
         self, live: Callable[[], Awaitable[tuple[RunningStep, ...]]]
@@ -92,8 +91,7 @@ class Turn:
         state, seq, sent = await read_state(self.log), self.after + 1, ""
         check = self._check_now_and_then()
         while True:
-            entry = await self.log.find(seq)
-            if entry is not None:
+            if (entry := await self.log.find(seq)) is not None:
                 if said := _text(entry):
                     yield said.removeprefix(sent) if said.startswith(sent) else f"\n{said}"
                     yield "\n"
@@ -109,7 +107,7 @@ class Turn:
                     if step.kind == "llm.chat" and (piece := find_growth(sent, step.text)):
                         yield piece
                         sent += piece
-                await asyncio.sleep(LIVE_INTERVAL)
+                await asyncio.sleep(STEP_POLL_INTERVAL)
 
     def is_over(self, state: State) -> bool:
         """Tell whether this turn has ended."""
@@ -117,12 +115,12 @@ class Turn:
         return begun and state.next_seq > self.after + 1 and is_turn_over(state)
 
     def _check_now_and_then(self) -> Callable[[], Awaitable[bool]]:
-        checked = asyncio.get_running_loop().time()
+        checked = monotonic()
 
         async def check() -> bool:
             nonlocal checked
-            if (now := asyncio.get_running_loop().time()) - checked >= CHECK_INTERVAL:
-                checked = now
+            if monotonic() - checked >= CHECK_INTERVAL:
+                checked = monotonic()
                 await self.check()
             return False
 

@@ -2,19 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import WorkflowExecutionStatus
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionRequest,
-)
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse as WorkflowDescription,
-)
+from temporalio.api.enums.v1 import WorkflowExecutionStatus as Status
+from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -32,13 +27,10 @@ from perdure.agent.spec import Agent
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog
+from perdure.temporal.connect import translate_rpc_errors
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.register_attributes import initial_attributes
-
-CONVERSATION_WORKFLOW = "Conversation"
-
-WORKFLOW_TASK_TIMEOUT = timedelta(seconds=5)
-"""The time after which Temporal gives a workflow task to another worker."""
+from perdure.temporal.timeouts import TASK_TIMEOUT
 
 QUERY_TIMEOUT = timedelta(seconds=3)
 """The time within which a running workflow must answer a query."""
@@ -49,14 +41,13 @@ RPC_TIMEOUT = timedelta(seconds=10)
 MAX_SUMMARY_CHARS = 100
 """Characters of a title in the Temporal UI's list of workflows."""
 
-RUNNING_STATUSES = (
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
-    WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED,
-)
+RUNNING = (Status.WORKFLOW_EXECUTION_STATUS_RUNNING, Status.WORKFLOW_EXECUTION_STATUS_PAUSED)
 
 START_WORKER_HINT = (
     "Start a worker with `perdure dev` or `perdure worker`; the conversation goes on by itself."
 )
+
+Description: TypeAlias = requests.DescribeWorkflowExecutionResponse
 
 T = TypeVar("T")
 
@@ -82,13 +73,20 @@ class ConversationWorkflow:
     def handle(self) -> WorkflowHandle[object, ConversationStatus]:
         return self.temporal.get_workflow_handle(self.workflow_id, result_type=ConversationStatus)
 
-    async def describe(self) -> WorkflowDescription | None:
+    def child(self, conversation_id: str) -> "ConversationWorkflow":
+        """Return the workflow of another conversation of the same user."""
+        log = EventLog(self.log.store, self.log.user_id, conversation_id)
+        return ConversationWorkflow(
+            self.temporal, log, self.task_queue, self.has_search_attributes, self.store_address
+        )
+
+    async def describe(self) -> Description | None:
         """Describe the workflow; None if Temporal does not know it.
 
         The raw request is sent because the SDK's `describe` fails on a workflow that an operator
         has paused in Temporal. Raises Unreachable.
         """
-        request = DescribeWorkflowExecutionRequest(
+        request = requests.DescribeWorkflowExecutionRequest(
             namespace=self.temporal.namespace,
             execution=WorkflowExecution(workflow_id=self.workflow_id),
         )
@@ -116,107 +114,81 @@ class ConversationWorkflow:
 
     async def signal(self, name: str) -> None:
         """Signal the workflow. Raises Conflict if it has ended, Unreachable."""
-        try:
-            await self.handle.signal(name)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                what = f"The conversation {self.log.conversation_id} is not running."
-                raise Conflict(what) from error
-            raise _to_unreachable(name, error) from error
+        with translate_rpc_errors(f"did not take the {name}"):
+            try:
+                await self.handle.signal(name)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+                message = f"The conversation {self.log.conversation_id} is not running."
+                raise Conflict(message) from error
 
     async def signal_with_start(
         self, name: str, args: list[Any], spec: Agent | None = None, title: str | None = None
     ) -> None:
         """Signal the workflow, and start it if it does not run. Raises Unreachable."""
-        start = await self._build_start(spec)
-        try:
-            await self.temporal.start_workflow(
-                CONVERSATION_WORKFLOW,
-                start,
-                start_signal=name,
-                start_signal_args=args,
-                **self._start_options(start, title),
-            )
-        except RPCError as error:
-            raise _to_unreachable(name, error) from error
+        await self._start(name, spec, title, start_signal=name, start_signal_args=args)
 
     async def start(self, title: str | None = None) -> bool:
         """Start the workflow from its log; return False if it runs already. Raises Unreachable."""
-        start = await self._build_start(None)
+        policy = WorkflowIDConflictPolicy.FAIL
         try:
-            await self.temporal.start_workflow(
-                CONVERSATION_WORKFLOW,
-                start,
-                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-                **self._start_options(start, title),
-            )
+            await self._start("conversation", None, title, id_conflict_policy=policy)
         except WorkflowAlreadyStartedError:
             return False
-        except RPCError as error:
-            raise _to_unreachable("conversation", error) from error
         return True
 
+    async def _start(self, name: str, spec: Agent | None, title: str | None, **more: Any) -> None:
+        more |= await self._start_options(spec, title)
+        with translate_rpc_errors(f"did not take the {name}"):
+            await self.temporal.start_workflow("Conversation", **more)
+
     async def update_with_start(
-        self,
-        name: str,
-        argument: Any,
-        result: type[T],
-        max_wait: float,
-        title: str | None = None,
+        self, name: str, argument: Any, result: type[T], max_wait: float, title: str | None = None
     ) -> T:
         """Send an update, start the workflow if it does not run, and return the answer.
 
         Raises Invalid and Conflict if the workflow refuses, Unreachable, and TimedOut after
         `max_wait` seconds: the update may still take effect then.
         """
-        start = await self._build_start(None)
-        operation: WithStartWorkflowOperation[object, ConversationStatus] = (
-            WithStartWorkflowOperation(
-                CONVERSATION_WORKFLOW,
-                start,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                **self._start_options(start, title),
-            )
+        operation = WithStartWorkflowOperation[object, ConversationStatus](
+            "Conversation",
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            **await self._start_options(None, title),
         )
         start_task = asyncio.ensure_future(operation.workflow_handle())
         start_task.add_done_callback(_retrieve_exception)
         try:
-            async with asyncio.timeout(max_wait):
+            async with limit_update(name, max_wait, START_WORKER_HINT):
                 answer: T = await self.temporal.execute_update_with_start_workflow(
                     name, argument, start_workflow_operation=operation, result_type=result
                 )
                 return answer
-        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
-            raise_if_cancelled(error)
-            raise TimedOut(
-                f"No worker took the {name} within {max_wait:g} s.", START_WORKER_HINT
-            ) from error
         except WorkflowUpdateFailedError as error:
             raise _to_client_error(error) from error
         except RPCError as error:
-            raise _to_unreachable(name, error) from error
+            raise Unreachable(f"Temporal did not take the {name}: {error.message}") from error
         finally:
             start_task.cancel()
 
-    def _start_options(self, start: Start, title: str | None) -> dict[str, Any]:
-        """Build the arguments of every start, besides the workflow's input."""
-        return {
-            "id": self.workflow_id,
-            "task_queue": self.task_queue,
-            "task_timeout": WORKFLOW_TASK_TIMEOUT,
-            "search_attributes": initial_attributes(start),
-            "static_summary": _shorten_title(title),
-            "static_details": self._static_details(),
-        }
-
-    async def _build_start(self, spec: Agent | None) -> Start:
-        return Start(
+    async def _start_options(self, spec: Agent | None, title: str | None) -> dict[str, Any]:
+        """Build the arguments of every start."""
+        start = Start(
             conversation_id=self.log.conversation_id,
             user_id=self.log.user_id,
             spec=spec,
             searchable=await self.has_search_attributes(),
             model_queues=dict(self.model_queues) if self.model_queues else None,
         )
+        return {
+            "args": [start],
+            "id": self.workflow_id,
+            "task_queue": self.task_queue,
+            "task_timeout": TASK_TIMEOUT,
+            "search_attributes": initial_attributes(start),
+            "static_summary": _shorten_title(title),
+            "static_details": self._static_details(),
+        }
 
     def _static_details(self) -> str:
         """Format the workflow's details in the Temporal UI, as markdown."""
@@ -225,38 +197,35 @@ class ConversationWorkflow:
         return f"- conversation: `{self.log.conversation_id}`\n- log: `{at}`"
 
 
-def is_running(description: WorkflowDescription | None) -> bool:
+def is_running(description: Description | None) -> bool:
     """Tell whether a described workflow runs or waits for a worker."""
-    return (
-        description is not None and description.workflow_execution_info.status in RUNNING_STATUSES
-    )
+    return description is not None and description.workflow_execution_info.status in RUNNING
 
 
 def _shorten_title(title: str | None) -> str | None:
     words = " ".join((title or "").split())
-    return (
-        words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 3]}..."
-    ) or None
+    short = f"{words[: MAX_SUMMARY_CHARS - 3]}..." if len(words) > MAX_SUMMARY_CHARS else words
+    return short or None
 
 
-def raise_if_cancelled(error: Exception) -> None:
-    """Raise CancelledError if the current task was cancelled.
-
-    The SDK raises one error for a cancellation, for our own time limit and for the server's.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError from error
+@contextlib.asynccontextmanager
+async def limit_update(name: str, max_wait: float, hint: str) -> AsyncIterator[None]:
+    """Raise TimedOut if no worker takes an update within `max_wait` seconds."""
+    try:
+        async with asyncio.timeout(max_wait):
+            yield
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
+        # The SDK raises one error for a cancellation, for our own time limit and the server's.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from error
+        raise TimedOut(f"No worker took the {name} within {max_wait:g} s.", hint) from error
 
 
 def _retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the failure that the SDK reports twice: Python warns of an unretrieved one."""
     if not task.cancelled():
         task.exception()
-
-
-def _to_unreachable(name: str, error: RPCError) -> Unreachable:
-    return Unreachable(f"Temporal did not take the {name}: {error.message}")
 
 
 def _to_client_error(error: WorkflowUpdateFailedError) -> ClientError:

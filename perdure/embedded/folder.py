@@ -15,14 +15,15 @@ from perdure.embedded.errors import FolderTaken, FolderUnusable
 LOCK_TIMEOUT = 0.5
 
 
-def make_folder(folder: Path) -> None:
-    """Create `folder` if it is missing. Raises FolderUnusable if it is not writable."""
+def make_folder(folder: Path) -> Path:
+    """Create `folder` if it is missing, and return its absolute path. Raises FolderUnusable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise FolderUnusable(f"Nothing can be kept in {folder}: {error}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FolderUnusable(f"Nothing can be kept in {folder}: it must be writable for you.")
+    return folder.absolute()
 
 
 def write_private(path: Path, text: str) -> None:
@@ -34,29 +35,18 @@ def write_private(path: Path, text: str) -> None:
     draft.rename(path)
 
 
-class FolderLock:
-    """The exclusive use of a folder until `release`."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    @classmethod
-    async def acquire(cls, folder: Path) -> "FolderLock":
-        """Acquire the lock. Raises FolderTaken if another stack has it."""
-        file = _open(folder)
-        try:
-            async with asyncio.timeout(LOCK_TIMEOUT):
-                while not _try_lock(file, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody
-                    await asyncio.sleep(LOCK_TIMEOUT / 10)
-        except TimeoutError as error:
-            file.close()
-            raise FolderTaken(
-                f"Another perdure stack runs in {folder}: use it, stop it, or take another folder."
-            ) from error
-        return cls(file)
-
-    def release(self) -> None:
-        self._file.close()
+async def lock_folder(folder: Path) -> IO[bytes]:
+    """Lock the folder until the returned file is closed. Raises FolderTaken."""
+    file = _open(folder)
+    try:
+        async with asyncio.timeout(LOCK_TIMEOUT):
+            while not _try_lock(file, fcntl.LOCK_EX):  # noqa: ASYNC110 - the kernel tells nobody
+                await asyncio.sleep(LOCK_TIMEOUT / 10)
+    except TimeoutError as error:
+        file.close()
+        message = f"Another perdure stack runs in {folder}"
+        raise FolderTaken(f"{message}: use it, stop it, or take another folder.") from error
+    return file
 
 
 def is_locked(folder: Path) -> bool:

@@ -1,26 +1,30 @@
-"""Child processes, with their output in a file, and the ports that they listen on."""
+"""Child processes, with their output and their pid in files, and the ports that they listen on."""
 
 import asyncio
 import http.client
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn, Self
 
+from pydantic import BaseModel
+
 from perdure.embedded.errors import ProcessFailed
-from perdure.embedded.pidfile import PROCESS_POLL_INTERVAL, end_predecessor, write_pidfile
+from perdure.embedded.folder import write_private
 from perdure.errors import MissingExtra
 
-START_TIMEOUT = 60.0
+POLL_INTERVAL = 0.02
 TAIL_LINES = 40
-PORT_RANGE = range(10_000, 32_768)
 
 # A second interpreter runs this, as the setting survives an exec, and Python code between fork and
 # exec could hang for ever in a process with threads. 1 is PR_SET_PDEATHSIG, 15 is SIGTERM.
@@ -30,13 +34,13 @@ DIE_WITH_PARENT = (
 )
 
 
+@dataclass(frozen=True)
 class ChildProcess:
     """A running program; `log` is the file of its output."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
-        self.name = name
-        self.log = log
-        self._process = process
+    name: str
+    log: Path
+    _process: asyncio.subprocess.Process
 
     @classmethod
     async def start(
@@ -69,36 +73,30 @@ class ChildProcess:
                 )
             except OSError as error:
                 raise ProcessFailed(f"{name} cannot be run: {error}") from error
-        write_pidfile(_pidfile_path(log), process.pid)
-        return cls(name, process, log)
+        _write_pidfile(_pidfile_path(log), process.pid)
+        return cls(name, log, process)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    async def wait_until(
-        self, ready: Callable[[], Awaitable[bool]], max_wait: float = START_TIMEOUT
-    ) -> None:
+    async def wait_until(self, ready: Callable[[], Awaitable[bool]], max_wait: float = 60) -> None:
         """Wait until `ready()` is true, for at most `max_wait` seconds.
 
         Otherwise ends the program and raises ProcessFailed.
         """
         try:
             async with asyncio.timeout(max_wait):
-                await self._poll_until(ready)
+                while not await ready():
+                    if (code := self._process.returncode) is not None:
+                        raise self._build_error(f"ended at its start ({describe_exit(code)})")
+                    await asyncio.sleep(POLL_INTERVAL)
         except TimeoutError as error:
             await self.stop()
             raise self._build_error(f"was not ready within {max_wait:g} s") from error
         except BaseException:
             await self.stop()
             raise
-
-    async def _poll_until(self, ready: Callable[[], Awaitable[bool]]) -> None:
-        while not await ready():
-            code = self._process.returncode
-            if code is not None:
-                raise self._build_error(f"ended at its start ({describe_exit(code)})")
-            await asyncio.sleep(PROCESS_POLL_INTERVAL)
 
     def _build_error(self, event: str) -> ProcessFailed:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
@@ -116,17 +114,80 @@ class ChildProcess:
     async def stop(self, grace: float = 5.0) -> None:
         """End the program: SIGTERM, and SIGKILL after `grace` seconds."""
         if self._process.returncode is None:
-            await self._terminate(grace)
+            await _terminate(self._process.send_signal, self._process.wait, grace)
         _pidfile_path(self.log).unlink(missing_ok=True)
 
-    async def _terminate(self, grace: float) -> None:
-        self._process.terminate()
-        try:
-            async with asyncio.timeout(grace):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+
+async def _terminate(
+    send_signal: Callable[[int], None], wait: Callable[[], Awaitable[object]], grace: float
+) -> None:
+    send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(grace):
+            await wait()
+    except TimeoutError:
+        send_signal(signal.SIGKILL)
+        await wait()
+
+
+class ProcessRecord(BaseModel):
+    """A process; `started` distinguishes it from a later one with the same `pid`."""
+
+    pid: int
+    started: str
+
+
+async def end_predecessor(path: Path, grace: float = 5.0) -> None:
+    """End the process that the pid file `path` names, if a crash left it running."""
+    if (record := _find_running(path)) is not None:
+        await _terminate(partial(os.kill, record.pid), partial(_wait_gone, record), grace)
+
+
+def _pidfile_path(log: Path) -> Path:
+    return log.with_suffix(".pid")
+
+
+def _write_pidfile(path: Path, pid: int) -> None:
+    if (started := _start_time(pid)) is not None:
+        write_private(path, ProcessRecord(pid=pid, started=started).model_dump_json())
+
+
+def _find_running(path: Path) -> ProcessRecord | None:
+    record = ProcessRecord.model_validate_json(path.read_bytes()) if path.exists() else None
+    return record if record and _is_running(record) else None
+
+
+async def _wait_gone(record: ProcessRecord) -> None:
+    while _is_running(record):  # noqa: ASYNC110 - a process that is not our child cannot be awaited
+        await asyncio.sleep(POLL_INTERVAL)
+
+
+def _is_running(record: ProcessRecord) -> bool:
+    return _start_time(record.pid) == record.started
+
+
+def _start_time(pid: int) -> str | None:
+    """Return the start time of the process `pid`, or None if there is none."""
+    return _start_time_from_proc(pid) if sys.platform == "linux" else _start_time_from_ps(pid)
+
+
+def _start_time_from_proc(pid: int) -> str | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The name may contain spaces. After it: field 3 is the state, field 22 the ticks since boot.
+    fields = stat.rpartition(")")[2].split()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return None if fields[0] == "Z" else f"{boot} {fields[19]}"
+
+
+def _start_time_from_ps(pid: int) -> str | None:
+    listing = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    english = {**os.environ, "LC_ALL": "C"}
+    line = subprocess.run(listing, capture_output=True, text=True, env=english).stdout
+    state, _, started = line.strip().partition(" ")
+    return None if state.startswith("Z") or not started else started.strip()
 
 
 def describe_exit(code: int) -> str:
@@ -147,8 +208,9 @@ def find_free_ports(count: int, span: int = 0) -> list[int]:
 
     They lie below the range of outgoing connections, so that none is taken meanwhile.
     """
-    candidates = (port for port in random.sample(PORT_RANGE, len(PORT_RANGE)) if _is_free(port))
-    return list(islice((port for port in candidates if _is_free(port + span)), count))
+    ports = random.sample(range(10_000, 32_768), 22_768)
+    free = (port for port in ports if _is_free(port) and _is_free(port + span))
+    return list(islice(free, count))
 
 
 def _is_free(port: int) -> bool:
@@ -158,10 +220,6 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _pidfile_path(log: Path) -> Path:
-    return log.with_suffix(".pid")
 
 
 def _die_with_parent(command: list[str]) -> list[str]:

@@ -9,14 +9,8 @@ from perdure.embedded.folder import write_private
 from perdure.storage.open import open_store
 from perdure.storage.store import S3Access, Store
 
-# These variables would mix a person's own Temporal or AWS account into a stack's.
-ACCOUNT_VARIABLES = (
-    "TEMPORAL_",
-    "AWS_ENDPOINT_URL",
-    "AWS_SESSION_TOKEN",
-    "AWS_PROFILE",
-    "AWS_DEFAULT_",
-)
+# Variables of these would mix a person's own Temporal or AWS account into a stack's.
+ACCOUNTS = ("TEMPORAL_", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_")
 
 
 class StackInfo(BaseModel):
@@ -43,19 +37,16 @@ class StackInfo(BaseModel):
 
 def open_stack_store(info: StackInfo) -> Store:
     """Open the store of a running stack, with the keys of that stack."""
-    variables = info.environment
+    env = info.environment
     access = S3Access(
-        info.store,
-        variables["AWS_ACCESS_KEY_ID"],
-        variables["AWS_SECRET_ACCESS_KEY"],
-        variables["AWS_REGION"],
+        info.store, env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], env["AWS_REGION"]
     )
     return open_store(info.store_url, access)
 
 
 def merge_environment(own: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Replace the variables of Temporal and the store in `own` by those of a stack."""
-    others = {name: value for name, value in own.items() if not name.startswith(ACCOUNT_VARIABLES)}
+    others = {name: value for name, value in own.items() if not name.startswith(ACCOUNTS)}
     return {**others, **environment}
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -15,8 +16,6 @@ from perdure.embedded.process import ChildProcess, find_free_ports, find_program
 # The caller's variables would otherwise set the store's keys and address.
 STORE_VARIABLES = re.compile(r"AWS_|WEED_|S3_")
 
-BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-
 # SeaweedFS always uses the port of its admin server plus this as the one for gRPC.
 ADMIN_GRPC_OFFSET = 10_000
 
@@ -24,19 +23,11 @@ ADMIN_GRPC_OFFSET = 10_000
 # are in its files by then, so it may be killed.
 SEAWEED_STOP_TIMEOUT = 2.0
 
-
-PORT_FLAGS = (
-    "master.port",
-    "master.port.grpc",
-    "volume.port",
-    "volume.port.grpc",
-    "filer.port",
-    "filer.port.grpc",
-    "s3.port",
-    "s3.port.grpc",
-)
+SERVERS = ("master", "volume", "filer", "s3")
+PORT_FLAGS = [f"{server}.port{suffix}" for server in SERVERS for suffix in ("", ".grpc")]
 
 
+@dataclass(frozen=True)
 class Seaweed:
     """A running store: `endpoint` is a URL, the keys give access to everything.
 
@@ -44,11 +35,10 @@ class Seaweed:
     no key: every user of this machine can read the store.
     """
 
-    def __init__(self, ports: dict[str, int], keys: tuple[str, str], process: ChildProcess) -> None:
-        self.endpoint = f"http://127.0.0.1:{ports['s3.port']}"
-        self.access_key, self.secret_key = keys
-        self._ports = ports
-        self.process = process
+    access_key: str
+    secret_key: str
+    process: ChildProcess
+    _ports: dict[str, int]
 
     @classmethod
     async def start(cls, folder: Path) -> Self:
@@ -60,20 +50,25 @@ class Seaweed:
         keys = _load_keys(folder / "s3.json")
         ports = _choose_ports()
         _remove_stale_files(folder)
-        process = await ChildProcess.start(
-            "weed", _build_command(ports), folder / "weed.log", _build_environment(folder), folder
-        )
+        # By default it writes log files into the folder for temporary files.
+        command = [find_program("weed"), "-logtostderr=true", "mini", *SERVER_FLAGS]
+        command += [f"-{name}={port}" for name, port in ports.items()]
+        env = {name: text for name, text in os.environ.items() if not STORE_VARIABLES.match(name)}
+        env["HOME"] = str(folder)  # instead of the person's ~/.seaweedfs/*.toml
+        process = await ChildProcess.start("weed", command, folder / "weed.log", env, folder)
         await process.wait_until(lambda: _is_writable(ports))
-        return cls(ports, keys, process)
+        return cls(*keys, process, ports)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._ports['s3.port']}"
 
     @property
     def pid(self) -> int:
         return self.process.pid
 
     async def make_bucket(self, name: str) -> None:
-        """Create the bucket `name` if it is missing. Raises ValueError for a bad name."""
-        if not BUCKET_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot name a bucket: 3 to 63 of a-z, 0-9, '.' and '-'.")
+        """Create the bucket `name` if it is missing."""
         status = await request_status("POST", self._ports["filer.port"], f"/buckets/{name}/")
         if status not in (201, 409):  # created, or existing
             raise ProcessFailed(f"SeaweedFS did not make the bucket {name}: HTTP status {status}.")
@@ -87,18 +82,12 @@ class Seaweed:
 def _load_keys(path: Path) -> tuple[str, str]:
     """Load the access key and the secret key from `path`; create them at the first start."""
     if not path.exists():
-        _write_keys(path, secrets.token_hex(10), secrets.token_hex(20))
+        credential = {"accessKey": secrets.token_hex(10), "secretKey": secrets.token_hex(20)}
+        actions = ["Admin", "Read", "Write", "List", "Tagging"]
+        identity = {"name": "perdure", "credentials": [credential], "actions": actions}
+        write_private(path, json.dumps({"identities": [identity]}))
     credentials = json.loads(path.read_text())["identities"][0]["credentials"][0]
     return credentials["accessKey"], credentials["secretKey"]
-
-
-def _write_keys(path: Path, access_key: str, secret_key: str) -> None:
-    identity = {
-        "name": "perdure",
-        "credentials": [{"accessKey": access_key, "secretKey": secret_key}],
-        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-    }
-    write_private(path, json.dumps({"identities": [identity]}))
 
 
 def _choose_ports() -> dict[str, int]:
@@ -121,23 +110,6 @@ def _remove_sockets(ports: dict[str, int]) -> None:
     for port in (*ports.values(), ports["admin.port"] + ADMIN_GRPC_OFFSET):
         for path in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
             path.unlink(missing_ok=True)
-
-
-def _build_environment(folder: Path) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not STORE_VARIABLES.match(name)}
-    return {**own, "HOME": str(folder)}  # instead of the person's ~/.seaweedfs/*.toml
-
-
-def _build_command(ports: dict[str, int]) -> list[str]:
-    flags = [f"-{name}={port}" for name, port in ports.items()]
-    # By default it writes log files into the folder for temporary files.
-    return [
-        find_program("weed"),
-        "-logtostderr=true",
-        "mini",
-        *flags,
-        *SERVER_FLAGS,
-    ]
 
 
 # `mini` starts its servers in the right order: in 1 s, where `server` sleeps for 8. Paths are

@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import platformdirs
-
-from perdure.embedded.folder import FolderLock, is_locked, make_folder
+from perdure.embedded.folder import is_locked, lock_folder, make_folder
 from perdure.embedded.process import is_listening, request_status
 from perdure.embedded.record import (
     StackInfo,
@@ -25,45 +24,37 @@ from perdure.embedded.supervisor import Supervisor
 from perdure.embedded.temporal import TEMPORAL_NAMESPACE, CodecStarter, TemporalServer
 
 STACK_BUCKET = "perdure"
+WORKER_LOG = "worker.log"
 
 # Without -P, a module in the current folder would shadow an installed one.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "perdure.worker")
 
 logger = logging.getLogger("perdure.stack")
 
-Server = TemporalServer | Seaweed
 ServerT = TypeVar("ServerT", TemporalServer, Seaweed)
 
 
+@dataclass
 class Stack:
     """A running stack, which ends with the process that started it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        temporal: TemporalServer,
-        store: Seaweed,
-        worker: Sequence[str],
-        report: Callable[[str], None],
-    ) -> None:
-        self._folder = folder
-        self._temporal = temporal
-        self._store = store
-        self._report = report
-        self._exit_stack = AsyncExitStack()
-        env = merge_environment(os.environ, self._environment)
-        self._worker = Supervisor("worker", worker, _worker_log(folder), env, self._on_restart)
+    _folder: Path
+    _temporal: TemporalServer
+    _store: Seaweed
+    _report: Callable[[str], None]
+    _worker: Supervisor = field(init=False)
+    _exit_stack: AsyncExitStack = field(init=False)
 
     @classmethod
     async def start(
         cls,
-        folder: Path | None = None,
+        folder: Path,
         ui: bool = True,
         worker: Sequence[str] = WORKER_COMMAND,
         report: Callable[[str], None] = logger.warning,
         codec: CodecStarter | None = None,
     ) -> Self:
-        """Start a stack in `folder`, by default the person's data folder for perdure.
+        """Start a stack in `folder`.
 
         The data of earlier stacks in the folder is used. `worker` is the worker's command, its
         first word a path; `report` is called with a line whenever the worker was restarted;
@@ -71,15 +62,17 @@ class Stack:
         folder, FolderUnusable, and ProcessFailed if a part does not start; nothing is left running
         then.
         """
-        folder = _resolve_folder(folder)
-        make_folder(folder)
+        folder = make_folder(folder)
         async with AsyncExitStack() as exit_stack:
-            exit_stack.callback((await FolderLock.acquire(folder)).release)
+            exit_stack.enter_context(await lock_folder(folder))
             exit_stack.callback(remove_stack_info, folder)
-            _remove_stale_files(folder)
+            remove_stack_info(folder)
+            (folder / WORKER_LOG).unlink(missing_ok=True)
             temporal, store = await _start_servers(folder, ui, codec, exit_stack)
             await store.make_bucket(STACK_BUCKET)
-            stack = cls(folder, temporal, store, worker, report)
+            stack = cls(folder, temporal, store, report)
+            env, log = merge_environment(os.environ, stack._environment), folder / WORKER_LOG
+            stack._worker = Supervisor("worker", worker, log, env, stack._on_restart)
             await stack._worker.start()
             exit_stack.push_async_callback(stack._worker.stop)
             write_stack_info(stack.info)
@@ -134,9 +127,8 @@ class Stack:
         self._report(line)
 
 
-async def find_stack(folder: Path | None = None) -> StackInfo | None:
+async def find_stack(folder: Path) -> StackInfo | None:
     """Find the stack that runs in `folder` and answers."""
-    folder = _resolve_folder(folder)
     info = read_stack_info(folder) if is_locked(folder) else None
     if info is None:
         return None
@@ -147,19 +139,6 @@ async def find_stack(folder: Path | None = None) -> StackInfo | None:
     return info if temporal and store == 200 else None
 
 
-def _resolve_folder(folder: Path | None) -> Path:
-    return (folder or platformdirs.user_data_path("perdure")).absolute()
-
-
-def _remove_stale_files(folder: Path) -> None:
-    remove_stack_info(folder)
-    _worker_log(folder).unlink(missing_ok=True)
-
-
-def _worker_log(folder: Path) -> Path:
-    return folder / "worker.log"
-
-
 def _parse_port(address: str) -> int:
     return int(address.rpartition(":")[2])
 
@@ -167,24 +146,20 @@ def _parse_port(address: str) -> int:
 async def _start_servers(
     folder: Path, ui: bool, codec: CodecStarter | None, exit_stack: AsyncExitStack
 ) -> tuple[TemporalServer, Seaweed]:
-    running: list[Server] = []
-    exit_stack.push_async_callback(_stop_all, running)
+    running: list[TemporalServer | Seaweed] = []
+
+    async def track(start: Coroutine[Any, Any, ServerT]) -> ServerT:
+        running.append(server := await start)
+        return server
+
+    async def stop_all() -> None:
+        await asyncio.gather(*(server.stop() for server in running))
+
+    exit_stack.push_async_callback(stop_all)
     try:
         async with asyncio.TaskGroup() as both:
-            temporal = both.create_task(
-                _start_tracked(running, TemporalServer.start(folder / "temporal", ui, codec))
-            )
-            store = both.create_task(_start_tracked(running, Seaweed.start(folder / "seaweed")))
+            temporal = both.create_task(track(TemporalServer.start(folder / "temporal", ui, codec)))
+            store = both.create_task(track(Seaweed.start(folder / "seaweed")))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     return temporal.result(), store.result()
-
-
-async def _start_tracked(running: list[Server], start: Coroutine[Any, Any, ServerT]) -> ServerT:
-    server = await start
-    running.append(server)
-    return server
-
-
-async def _stop_all(running: list[Server]) -> None:
-    await asyncio.gather(*(server.stop() for server in running))

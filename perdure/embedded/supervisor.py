@@ -49,23 +49,17 @@ class Supervisor:
         await asyncio.shield(self._watch_task)
 
     async def _keep_running(self) -> None:
-        early_exits = 0
+        backoff = 0.0
         while True:
             started = monotonic()
             code = await self._child.wait()
-            early_exits = early_exits + 1 if monotonic() - started < STABLE_AFTER else 1
-            await asyncio.sleep(_backoff(early_exits))
-            dead_pid = self._child.pid
+            if monotonic() - started >= STABLE_AFTER:
+                backoff = 0.0
+            await asyncio.sleep(backoff)
+            backoff = min(MAX_BACKOFF, max(INITIAL_BACKOFF, 2 * backoff))
+            dead = self.pid
             self._child = await self._launch()
-            self.on_restart(
-                f"{self.name} {dead_pid} died ({describe_exit(code)}); started {self.pid}"
-            )
+            self.on_restart(f"{self.name} {dead} died ({describe_exit(code)}); started {self.pid}")
 
     async def _launch(self) -> ChildProcess:
         return await ChildProcess.start(self.name, list(self.command), self.log, self.env)
-
-
-def _backoff(early_exits: int) -> float:
-    if early_exits < 2:
-        return 0.0
-    return float(min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (early_exits - 2)))

@@ -19,22 +19,18 @@ TEMPORAL_NAMESPACE = "default"
 # With WAL and synchronous=2, acknowledged writes survive a power cut.
 SQLITE_PRAGMAS = ("journal_mode=wal", "synchronous=2")
 
-# By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
-# conversation. The daily version check is off, and operators may pause workflows.
 DYNAMIC_CONFIG = (
+    # By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
+    # conversation. The daily version check is off, and operators may pause workflows.
     "history.transferProcessorMaxPollRPS=2000",
     "frontend.enableServerVersionCheck=false",
     "frontend.WorkflowPauseEnabled=true",
-)
-
-# Batches share a queue by priority. With the default of four partitions, neither their shares nor
-# the rate limit of a queue would be exact.
-FAIRNESS_CONFIG = (
+    # Batches share a queue by priority. With the default of four partitions, neither their shares
+    # nor the rate limit of a queue would be exact.
     "matching.enableFairness=true",
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
 )
-
 
 CodecStarter = Callable[[str], Awaitable[str]]
 """Start a codec server for the UI at a given URL, and return the codec server's URL."""
@@ -42,10 +38,7 @@ CodecStarter = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True)
 class TemporalServer:
-    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI.
-
-    The UI has its payloads decrypted at `codec_url`, if there is one.
-    """
+    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI."""
 
     address: str
     ui_url: str | None
@@ -56,9 +49,8 @@ class TemporalServer:
     async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
         """Start a server on free ports of 127.0.0.1; its database stays in `folder`.
 
-        The UI shows payloads as they are, or decrypted by `codec`.
-
-        Returns when the namespace `default` answers. Raises ProcessFailed if it never does.
+        The UI shows payloads as they are, or decrypted by `codec`. Returns when the namespace
+        `default` answers. Raises ProcessFailed if it never does.
         """
         make_folder(folder)
         port, ui_port = find_free_ports(2)
@@ -67,7 +59,9 @@ class TemporalServer:
         ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
         codec_url = await codec(ui_url) if ui_url and codec else None
         command = _build_command(folder, port, ui_port if ui else None, codec_url)
-        process = await ChildProcess.start("temporal", command, log, _build_environment())
+        # The server reads TEMPORAL_* too, which are about another server.
+        own = {name: text for name, text in os.environ.items() if not name.startswith("TEMPORAL_")}
+        process = await ChildProcess.start("temporal", command, log, own)
         await process.wait_until(lambda: _is_ready(port))
         return cls(f"127.0.0.1:{port}", ui_url, codec_url, process)
 
@@ -80,20 +74,13 @@ class TemporalServer:
         await self.process.stop()
 
 
-def _build_environment() -> dict[str, str]:
-    # The server reads TEMPORAL_* too, which are about another server.
-    return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
-
-
-def _build_command(
-    folder: Path, port: int, ui_port: int | None, codec_url: str | None
-) -> list[str]:
+def _build_command(folder: Path, port: int, ui_port: int | None, codec: str | None) -> list[str]:
     command = [find_program("temporal"), "server", "start-dev"]
     command += ["--ip", "127.0.0.1", "--port", str(port), "--log-level", "warn"]
     command += ["--db-filename", str(folder / "temporal.sqlite")]
     for pragma in SQLITE_PRAGMAS:
         command += ["--sqlite-pragma", pragma]
-    for value in (*DYNAMIC_CONFIG, *FAIRNESS_CONFIG):
+    for value in DYNAMIC_CONFIG:
         command += ["--dynamic-config-value", value]
     for key in ATTRIBUTES:
         kind = key.indexed_value_type.name.title().replace("_", "")  # KEYWORD_LIST: KeywordList
@@ -101,7 +88,7 @@ def _build_command(
     if ui_port is None:
         return [*command, "--headless"]
     command += ["--ui-port", str(ui_port), "--ui-disable-news-fetch"]
-    return [*command, "--ui-codec-endpoint", codec_url] if codec_url else command
+    return [*command, "--ui-codec-endpoint", codec] if codec else command
 
 
 async def _is_ready(port: int) -> bool:

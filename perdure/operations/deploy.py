@@ -2,32 +2,24 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from operator import attrgetter
+from time import monotonic
+from typing import Any
 
-from temporalio.api.deployment.v1 import (
-    RoutingConfig,
-    WorkerDeploymentInfo,
-    WorkerDeploymentVersion,
-)
-from temporalio.api.enums.v1 import (
-    RoutingConfigUpdateState,
-    TaskQueueType,
-    WorkerDeploymentVersionStatus,
-)
-from temporalio.api.taskqueue.v1 import TaskQueue, TaskQueueVersioningInfo
+from temporalio.api.deployment.v1 import RoutingConfig, WorkerDeploymentInfo
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion as Version
+from temporalio.api.enums import v1 as enums
+from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.errors import Invalid, TimedOut, Unreachable
+from perdure.temporal.connect import translate_rpc_errors
 
-Answer = TypeVar("Answer")
-
-DEPLOY_TIMEOUT = 30.0
-"""Seconds for Temporal to know a version's workers, and to make the version current."""
+NO_DESCRIPTION = "does not describe its workers"
 
 DEPLOY_POLL_INTERVAL = 0.1
 
@@ -44,9 +36,13 @@ POLLER_EXPIRY = timedelta(seconds=90)
 NOT_READY_STATUSES = (RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION)
 """Temporal's answers if a version's workers have not all connected, or never will."""
 
-WORKFLOW_TASKS = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+WORKFLOW_TASKS = enums.TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 
-PROPAGATING = RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
+_versions = attrgetter(
+    "current_deployment_version", "ramping_deployment_version", "ramping_version_percentage"
+)
+
+PROPAGATING = enums.RoutingConfigUpdateState.ROUTING_CONFIG_UPDATE_STATE_IN_PROGRESS
 
 
 @dataclass(frozen=True)
@@ -67,16 +63,14 @@ async def list_versions(temporal: Client, task_queue: str) -> list[WorkerVersion
     info = await _describe_deployment(temporal, task_queue)
     workers = await list_workers(temporal, task_queue)
     summaries = sorted(
-        info.version_summaries,
-        key=lambda item: item.create_time.ToNanoseconds(),
-        reverse=True,
+        info.version_summaries, key=lambda item: item.create_time.ToNanoseconds(), reverse=True
     )
     routing = info.routing_config
     ramping = routing.ramping_deployment_version.build_id
     return [
         WorkerVersion(
             build_id=(build_id := summary.deployment_version.build_id),
-            status=WorkerDeploymentVersionStatus.Name(summary.status)
+            status=enums.WorkerDeploymentVersionStatus.Name(summary.status)
             .removeprefix("WORKER_DEPLOYMENT_VERSION_STATUS_")
             .lower(),
             percent=routing.ramping_version_percentage if build_id == ramping else None,
@@ -87,35 +81,29 @@ async def list_versions(temporal: Client, task_queue: str) -> list[WorkerVersion
 
 
 async def deploy(
-    temporal: Client,
-    task_queue: str,
-    build_id: str,
-    percent: float | None = None,
-    max_wait: float = DEPLOY_TIMEOUT,
+    temporal: Client, queue: str, build_id: str, percent: float | None = None, max_wait: float = 30
 ) -> None:
     """Start new conversations, or `percent` of them, on a version.
 
     Running conversations move to it between two steps. Raises Invalid if none of its workers polls
     within `max_wait` seconds, Unreachable, and TimedOut if the change takes effect later.
     """
-    refusal = await _try_set_version(temporal, task_queue, build_id, percent)
+    refusal = await _set_version(temporal, queue, build_id, percent)
     try:
         async with asyncio.timeout(max_wait):
             while refusal:
                 await asyncio.sleep(DEPLOY_POLL_INTERVAL)
-                refusal = await _try_set_version(temporal, task_queue, build_id, percent)
-            await _await_propagation(temporal, task_queue, build_id)
+                refusal = await _set_version(temporal, queue, build_id, percent)
+            await _await_propagation(temporal, queue, build_id)
     except TimeoutError as error:
         if refusal:
             hint = f"Start one with PERDURE_BUILD_ID={build_id}; `perdure deploy` lists versions."
             raise Invalid(refusal, hint) from error
-        what = f"The version {build_id!r} is not yet in force everywhere after {max_wait:g} s."
-        raise TimedOut(what, "`perdure deploy` tells when it is current.") from error
+        message = f"The version {build_id!r} is not yet in force everywhere after {max_wait:g} s."
+        raise TimedOut(message, "`perdure deploy` tells when it is current.") from error
 
 
-async def _try_set_version(
-    temporal: Client, queue: str, build_id: str, percent: float | None
-) -> str:
+async def _set_version(temporal: Client, queue: str, build_id: str, percent: float | None) -> str:
     """Set the current or ramping version, or return why that is not possible yet."""
     if not (await list_workers(temporal, queue))[build_id]:
         return f"No worker of the version {build_id!r} takes work from the queue {queue!r}."
@@ -130,56 +118,40 @@ async def _try_set_version(
             current = requests.SetWorkerDeploymentCurrentVersionRequest(**version)
             await service.set_worker_deployment_current_version(current)
         else:
-            ramping = requests.SetWorkerDeploymentRampingVersionRequest(
-                **version, percentage=percent
-            )
-            await service.set_worker_deployment_ramping_version(ramping)
+            ramp = requests.SetWorkerDeploymentRampingVersionRequest(**version, percentage=percent)
+            await service.set_worker_deployment_ramping_version(ramp)
     except RPCError as error:
         if error.status in NOT_READY_STATUSES:
             return f"Temporal does not take the version {build_id!r}: {error.message}."
-        raise _to_unreachable(error) from error
+        raise Unreachable(f"Temporal {NO_DESCRIPTION}: {error.message}") from error
     return ""
 
 
 async def _await_propagation(temporal: Client, queue: str, build_id: str) -> None:
     """Wait until all queues have the new routing."""
-    loop = asyncio.get_running_loop()
-    check_after = loop.time() + PROPAGATION_TIMEOUT
+    check_after = monotonic() + PROPAGATION_TIMEOUT
     while True:
         info = await _describe_deployment(temporal, queue)
         if info.routing_config_update_state != PROPAGATING:
             return
-        late = loop.time() > check_after
-        if late and await _is_propagated(temporal, queue, build_id, info.routing_config):
+        late = monotonic() > check_after
+        if late and await _in_force(temporal, queue, build_id, info.routing_config):
             return
         await asyncio.sleep(DEPLOY_POLL_INTERVAL)
 
 
-async def _is_propagated(
-    temporal: Client, queue: str, build_id: str, routing: RoutingConfig
-) -> bool:
+async def _in_force(temporal: Client, queue: str, build_id: str, routing: RoutingConfig) -> bool:
     """Tell whether the version has queues, and each has this routing."""
     request = requests.DescribeWorkerDeploymentVersionRequest(
         namespace=temporal.namespace,
-        deployment_version=WorkerDeploymentVersion(deployment_name=queue, build_id=build_id),
+        deployment_version=Version(deployment_name=queue, build_id=build_id),
     )
-    answer = await _answer(temporal.workflow_service.describe_worker_deployment_version(request))
+    with translate_rpc_errors(NO_DESCRIPTION):
+        answer = await temporal.workflow_service.describe_worker_deployment_version(request)
     queues = answer.worker_deployment_version_info.task_queue_infos
-    described = [await _describe_queue(temporal, queue.name, queue.type) for queue in queues]
+    infos = [await _describe_queue(temporal, info.name, info.type) for info in queues]
     wanted = _versions(routing)
-    return bool(described) and all(
-        _versions(description.versioning_info) == wanted for description in described
-    )
-
-
-def _versions(
-    routing: RoutingConfig | TaskQueueVersioningInfo,
-) -> tuple[WorkerDeploymentVersion, WorkerDeploymentVersion, float]:
-    return (
-        routing.current_deployment_version,
-        routing.ramping_deployment_version,
-        routing.ramping_version_percentage,
-    )
+    return bool(infos) and all(_versions(info.versioning_info) == wanted for info in infos)
 
 
 async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeploymentInfo:
@@ -187,17 +159,18 @@ async def _describe_deployment(temporal: Client, task_queue: str) -> WorkerDeplo
     request = requests.DescribeWorkerDeploymentRequest(
         namespace=temporal.namespace, deployment_name=task_queue
     )
-    try:
-        answer = await temporal.workflow_service.describe_worker_deployment(request)
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
+    with translate_rpc_errors(NO_DESCRIPTION):
+        try:
+            answer = await temporal.workflow_service.describe_worker_deployment(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
             return WorkerDeploymentInfo()
-        raise _to_unreachable(error) from error
     return answer.worker_deployment_info
 
 
 async def list_workers(
-    temporal: Client, task_queue: str, kind: TaskQueueType.ValueType = WORKFLOW_TASKS
+    temporal: Client, task_queue: str, kind: enums.TaskQueueType.ValueType = WORKFLOW_TASKS
 ) -> defaultdict[str, set[str]]:
     """List the workers of each version that have polled a queue lately. Raises Unreachable.
 
@@ -213,20 +186,10 @@ async def list_workers(
 
 
 async def _describe_queue(
-    temporal: Client, name: str, kind: TaskQueueType.ValueType
+    temporal: Client, name: str, kind: enums.TaskQueueType.ValueType
 ) -> requests.DescribeTaskQueueResponse:
     request = requests.DescribeTaskQueueRequest(
         namespace=temporal.namespace, task_queue=TaskQueue(name=name), task_queue_type=kind
     )
-    return await _answer(temporal.workflow_service.describe_task_queue(request))
-
-
-async def _answer(call: Awaitable[Answer]) -> Answer:
-    try:
-        return await call
-    except RPCError as error:
-        raise _to_unreachable(error) from error
-
-
-def _to_unreachable(error: RPCError) -> Unreachable:
-    return Unreachable(f"Temporal does not describe its workers: {error.message}")
+    with translate_rpc_errors(NO_DESCRIPTION):
+        return await temporal.workflow_service.describe_task_queue(request)

@@ -40,18 +40,14 @@ async def list_purge_targets(
     if not await conversation_exists(client.store, client.user_id, conversation_id):
         raise NotFound.for_conversation(conversation_id)
     if await conversation.workflow.is_running():
-        raise Conflict(
-            f"The workflow of the conversation {conversation_id} is running.",
-            f"Close it first: `perdure close {conversation_id}`.",
-        )
+        message = f"The workflow of the conversation {conversation_id} is running."
+        raise Conflict(message, f"Close it first: `perdure close {conversation_id}`.")
     forks = await forks_of(conversation.log)
     if forks and not with_forks:
         raise _to_conflict(StillForked(conversation_id, forks))
-    targets = [
-        target
-        for fork in forks
-        for target in await list_purge_targets(client, fork, with_forks=True)
-    ]
+    targets: list[str] = []
+    for fork in forks:
+        targets += await list_purge_targets(client, fork, with_forks=True)
     return [*targets, conversation_id]
 
 

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from perdure.agent.loop.decide import decide
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
-from perdure.agent.loop.steps import GenerateTitle, Parent
+from perdure.agent.loop.steps import GenerateTitle
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.errors import Invalid, NotFound
@@ -29,10 +29,6 @@ TURN_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmat
 
 MAX_EVENTS_BEFORE_OPENING = 3
 """The number of a fork's own first events among which its first opening is."""
-
-UNSTARTED_FORK = "a fork that nobody has begun"
-
-MISSING_AGENT = "its log ends before it says which agent it is: start another one"
 
 ReopenOutcome: TypeAlias = Literal[
     "reopened", "running", "at_rest", "closed", "delegated", "damaged"
@@ -76,25 +72,20 @@ async def reopen(client: Client, conversation_id: str) -> ReopenResult:
 
 async def reopen_all(client: Client) -> AsyncGenerator[ReopenResult, None]:
     """Reopen every conversation of the user, and yield each result as it is done."""
+    ids = aiter(_list_ids(client))
     working: set[asyncio.Task[ReopenResult | None]] = set()
     try:
-        async for conversation_id in _list_ids(client):
-            working.add(asyncio.create_task(_reopen_if_present(client, conversation_id)))
-            if len(working) == MAX_CONCURRENT_REOPENS:
-                done, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-                for result in _collect_results(done):
-                    yield result
-        while working:
+        while True:
+            while len(working) < MAX_CONCURRENT_REOPENS and (name := await anext(ids, None)):
+                working.add(asyncio.create_task(_reopen_if_present(client, name)))
+            if not working:
+                return
             done, working = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-            for result in _collect_results(done):
+            for result in filter(None, [task.result() for task in done]):
                 yield result
     finally:
         for task in working:
             task.cancel()
-
-
-def _collect_results(tasks: set[asyncio.Task[ReopenResult | None]]) -> list[ReopenResult]:
-    return [result for task in tasks if (result := task.result()) is not None]
 
 
 async def _list_ids(client: Client) -> AsyncIterator[str]:
@@ -121,17 +112,18 @@ async def _reopen_workflow(
     client: Client, conversation: Conversation, state: State
 ) -> tuple[ReopenOutcome, str | None]:
     if state.spec is None:
-        return "damaged", MISSING_AGENT
+        return "damaged", "its log ends before it says which agent it is: start another one"
     if state.status == "closed":
         return "closed", None
     if not needs_workflow(state):
         return "at_rest", None
-    if await _is_unstarted_fork(conversation.log):
-        return "at_rest", UNSTARTED_FORK
-    if (batch := await _find_batch(conversation.log)) is not None:
-        return "delegated", f"its batch goes on with it: perdure batch retry {batch}"
-    if (parent := await _find_waiting_parent(client, conversation.log)) is not None:
-        return "delegated", f"{parent} goes on with it"
+    opening = await _load_opening(conversation.log)
+    if opening is None:
+        return "at_rest", "a fork that nobody has begun"
+    if attempt := opening.get("trial"):
+        return "delegated", f"its batch goes on with it: perdure batch retry {attempt['batch']}"
+    if (parent := opening.get("parent")) and await _is_waiting(client, parent):
+        return "delegated", f"{parent['conversation_id']} goes on with it"
     return "reopened" if await conversation.workflow.start(state.title) else "running", None
 
 
@@ -140,55 +132,32 @@ def needs_workflow(state: State) -> bool:
 
     A missing title alone is no reason for one.
     """
-    steps = decide(state, ())
-    return state.status in TURN_STATUSES or any(
-        not isinstance(step, GenerateTitle) for step in steps
-    )
+    kinds = {type(step) for step in decide(state, ())}
+    return state.status in TURN_STATUSES or bool(kinds - {GenerateTitle})
 
 
-async def _is_unstarted_fork(log: EventLog) -> bool:
-    """Tell whether this is a fork that was never opened."""
+async def _load_opening(log: EventLog) -> dict[str, Any] | None:
+    """Load what the conversation was opened with; None for a fork that was never opened.
+
+    A fork has neither the parent nor the batch of the conversation that it starts from.
+    """
     first = (await log.lineage())[0].first
-    if first == 0:
-        return False
-    return not any(
-        _as_opening(entry.event) for entry in await log.read(first, MAX_EVENTS_BEFORE_OPENING)
-    )
+    count = MAX_EVENTS_BEFORE_OPENING if first > 0 else 1
+    events = [entry.event for entry in await log.read(first, count)]
+    openings = [event.value for event in events if _is_opening(event)]
+    if first > 0:
+        return {} if openings else None
+    return openings[0] if openings else {}
 
 
-async def _find_waiting_parent(client: Client, log: EventLog) -> str | None:
-    """Find the parent that waits for this conversation and will go on with it."""
-    parent = await _find_parent(log)
-    if parent is None:
-        return None
+def _is_opening(event: AnyEvent) -> TypeGuard[ConversationStateUpdateEvent]:
+    return isinstance(event, ConversationStateUpdateEvent) and event.key == "opened"
+
+
+async def _is_waiting(client: Client, parent: dict[str, Any]) -> bool:
+    """Tell whether the parent waits for this conversation and will go on with it."""
     try:
-        state = await read_state(client.conversation(parent.conversation_id).log)
+        state = await read_state(client.conversation(parent["conversation_id"]).log)
     except (Altered, Damaged, Missing):
-        return None
-    is_waiting = any(action.seq == parent.action_seq for action in state.pending)
-    return parent.conversation_id if is_waiting and needs_workflow(state) else None
-
-
-async def _find_parent(log: EventLog) -> Parent | None:
-    if len(await log.lineage()) > 1:  # a fork is not its parent's delegate
-        return None
-    opening = _as_opening((await log.get(0)).event)
-    fields = opening.value.get("parent") if opening else None
-    if not fields:
-        return None
-    return Parent(conversation_id=fields["conversation_id"], action_seq=fields["action"])
-
-
-async def _find_batch(log: EventLog) -> str | None:
-    """Find the batch of which this is a sample; a fork belongs to none."""
-    if len(await log.lineage()) > 1:
-        return None
-    opening = _as_opening((await log.get(0)).event)
-    fields = opening.value.get("trial") if opening else None
-    return str(fields["batch"]) if fields else None
-
-
-def _as_opening(event: AnyEvent) -> ConversationStateUpdateEvent | None:
-    if isinstance(event, ConversationStateUpdateEvent) and event.key == "opened":
-        return event
-    return None
+        return False
+    return needs_workflow(state) and parent["action"] in {action.seq for action in state.pending}

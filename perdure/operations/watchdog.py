@@ -7,30 +7,26 @@ others are checked in turn, a bounded number a round.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from temporalio import activity
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import (
-    GetWorkflowExecutionHistoryRequest,
-    ListWorkflowExecutionsRequest,
-)
-from temporalio.service import RPCError
+from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from perdure.client.client import Client
 from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_store, diagnose_workflow
 from perdure.client.diagnosis.trouble import STORE_CAUSE, Trouble
 from perdure.client.ids import NIL_CONVERSATION_ID
-from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow
+from perdure.client.workflow import RPC_TIMEOUT
 from perdure.errors import ClientError, Unreachable
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.trouble import save_trouble
+from perdure.temporal.connect import translate_rpc_errors
 from perdure.temporal.names import conversation_id_of
 
 logger = logging.getLogger("perdure.worker.watchdog")
@@ -59,8 +55,8 @@ class Watchdog(Interceptor):
         self._store_trouble: Trouble | None = None
 
     def suspect(self, workflow_id: str) -> None:
-        """Check the workflow in the next round. May be called from any thread."""
-        self._suspects[workflow_id] = None
+        """Check a conversation in the next round. May be called from any thread."""
+        self._suspects |= _conversation_ids([workflow_id])
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _FailureInterceptor(next, self)
@@ -93,9 +89,11 @@ class Watchdog(Interceptor):
     async def check_conversations(self) -> None:
         """Run one round. Raises Unreachable."""
         await self._check_store()
-        names = {name: None for name in self._take_suspects() if _conversation_id(name)}
+        names = dict.fromkeys(list(self._suspects)[:MAX_CHECKS_PER_QUERY])
+        for name in names:
+            del self._suspects[name]
         for query in await self._build_queries():
-            names |= {name: None for name in await self._list_page(query) if _conversation_id(name)}
+            names |= _conversation_ids(await self._list_page(query))
         waiting = iter(names)
         checkers = (self._check_each(waiting) for _ in range(MAX_CONCURRENT_CHECKS))
         for failure in await asyncio.gather(*checkers, return_exceptions=True):
@@ -104,20 +102,13 @@ class Watchdog(Interceptor):
 
     async def _check_store(self) -> None:
         """Check the store once a round: a step may wait for it inside, and never fail."""
-        trouble = await diagnose_store(
-            EventLog(self.client.store, self.client.user_id, NIL_CONVERSATION_ID)
-        )
+        log = EventLog(self.client.store, self.client.user_id, NIL_CONVERSATION_ID)
+        trouble = await diagnose_store(log)
         if trouble is not None and self._store_trouble is None:
             logger.warning("%s", trouble.sentence)
         elif trouble is None and self._store_trouble is not None:
             logger.info("the store answers again")
         self._store_trouble = trouble
-
-    def _take_suspects(self) -> list[str]:
-        names = list(self._suspects)[:MAX_CHECKS_PER_QUERY]
-        for name in names:
-            del self._suspects[name]
-        return names
 
     async def _build_queries(self) -> list[str]:
         """Build the queries, one for running turns alone if Temporal can search for them."""
@@ -136,10 +127,8 @@ class Watchdog(Interceptor):
             page_size=MAX_CHECKS_PER_QUERY,
             next_page_token=self._page_tokens.pop(query, b""),
         )
-        try:
+        with translate_rpc_errors("does not list its workflows"):
             answer = await service.list_workflow_executions(request, timeout=RPC_TIMEOUT)
-        except RPCError as error:
-            raise Unreachable(f"Temporal does not list its workflows: {error.message}") from error
         if answer.next_page_token:
             self._page_tokens[query] = answer.next_page_token
         return [execution.execution.workflow_id for execution in answer.executions]
@@ -151,80 +140,53 @@ class Watchdog(Interceptor):
             except Unreachable:
                 raise
             except (StoreError, ClientError, ValueError) as error:
-                logger.info(
-                    "conversation %s cannot be looked at: %s", _conversation_id(name), error
-                )
+                logger.info("conversation %s cannot be looked at: %s", name, error)
 
     async def _check(self, name: str) -> None:
-        workflow = self._workflow(name, self.client.user_id)
-        description = await workflow.describe()
-        trouble = (
-            await diagnose_workflow(workflow, description, DiagnosisOptions(check_store=False))
-            if description
-            else None
-        )
+        workflow = self.client.conversation(name).workflow
+        trouble = await diagnose_workflow(workflow, DiagnosisOptions(check_store=False))
         if trouble is not None and trouble.is_over:
             trouble = None
         if trouble is not None or name in self._recorded:
-            self.suspect(name)
+            self._suspects[name] = None
         self._report(name, trouble)
         await self._record(name, trouble)
 
     def _report(self, name: str, trouble: Trouble | None) -> None:
         """Log each trouble, each change of its cause, and its end."""
         previous = self._reported.pop(name, None)
-        if trouble is not None:
-            self._reported[name] = trouble
-        if trouble is None and previous is not None:
-            logger.info("conversation %s goes on", _conversation_id(name))
-        elif trouble is not None and (previous is None or previous.cause != trouble.cause):
+        if trouble is None:
+            if previous is not None:
+                logger.info("conversation %s goes on", name)
+            return
+        self._reported[name] = trouble
+        if previous is None or previous.cause != trouble.cause:
             level = logging.INFO if trouble.slow else logging.WARNING
             what = "takes long" if trouble.slow else "does not go on"
-            logger.log(
-                level, "conversation %s %s: %s", _conversation_id(name), what, trouble.sentence
-            )
+            logger.log(level, "conversation %s %s: %s", name, what, trouble.sentence)
 
     async def _record(self, name: str, trouble: Trouble | None) -> None:
         """Record the trouble in the store for its readers, if the store can be written."""
         severe = trouble if trouble is not None and not trouble.slow else None
-        if (severe and severe.cause) == self._recorded.get(name) or (
-            severe and severe.cause == STORE_CAUSE
-        ):
+        cause = severe and severe.cause
+        if cause in (self._recorded.get(name), STORE_CAUSE):
             return
-        log = self._workflow(name, await self._load_user(name)).log
+        log = EventLog(self.client.store, await self._load_user(name), name)
         now = datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
         await save_trouble(log, severe and severe.sentence, now)
-        if severe is not None:
-            self._recorded[name] = severe.cause
+        if cause is not None:
+            self._recorded[name] = cause
         else:
             del self._recorded[name]
 
-    def _workflow(self, name: str, user_id: str) -> ConversationWorkflow:
-        client = self.client
-        log = EventLog(client.store, user_id, _conversation_id(name) or name)
-        return ConversationWorkflow(
-            client.temporal,
-            log,
-            client.task_queue,
-            client.has_search_attributes,
-            client.store_address,
-        )
-
     async def _load_user(self, name: str) -> str:
         """Load the user from the workflow's input. Raises Unreachable."""
-        temporal = self.client.temporal
-        request = GetWorkflowExecutionHistoryRequest(
-            namespace=temporal.namespace,
-            execution=WorkflowExecution(workflow_id=name),
-            maximum_page_size=1,
-        )
-        service = temporal.workflow_service
-        try:
-            answer = await service.get_workflow_execution_history(request, timeout=RPC_TIMEOUT)
-        except RPCError as error:
-            raise Unreachable(f"Temporal does not show its history: {error.message}") from error
-        started = answer.history.events[0].workflow_execution_started_event_attributes
-        [start, *_] = await temporal.data_converter.decode(started.input.payloads)
+        handle = self.client.conversation(name).handle
+        events = handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
+        with translate_rpc_errors("does not show its history"):
+            started = (await anext(events)).workflow_execution_started_event_attributes
+        converter = self.client.temporal.data_converter
+        [start, *_] = await converter.decode(started.input.payloads)
         return str(start["user_id"]) if isinstance(start, dict) else self.client.user_id
 
 
@@ -244,7 +206,6 @@ class _FailureInterceptor(ActivityInboundInterceptor):
             raise
 
 
-def _conversation_id(name: str) -> str | None:
-    """Return the conversation id of a workflow; None if it is not a conversation's."""
-    conversation_id = conversation_id_of(name)
-    return conversation_id if is_conversation_id(conversation_id) else None
+def _conversation_ids(workflow_ids: Iterable[str]) -> dict[str, None]:
+    """Return the ids of the conversations among workflows, in order."""
+    return dict.fromkeys(filter(is_conversation_id, map(conversation_id_of, workflow_ids)))

@@ -26,26 +26,14 @@ from perdure.settings.settings import Settings, load_settings
 from perdure.storage.errors import UnsafeStore
 from perdure.storage.probe import probe_again
 from perdure.storage.store import Store
+from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 
 logger = logging.getLogger("perdure.worker")
-
-MAX_CONCURRENT_WORKFLOW_TASKS = 4
-"""The number of concurrent workflow tasks. They are Python and share one core: more of them slow
-each other down until all time out and start again."""
-
-STICKY_TIMEOUT = timedelta(seconds=2)
-"""The time that a workflow waits for the worker that has it in its cache."""
-
-HEARTBEAT_INTERVAL = timedelta(seconds=0.25)
-"""The interval at which heartbeats are sent, which is also the latency of an interrupt."""
-
-SHUTDOWN_TIMEOUT = timedelta(seconds=5)
-"""The time for running steps to finish when the worker shuts down."""
 
 WORKER_OPTIONS: dict[str, Any] = {
     "max_heartbeat_throttle_interval": HEARTBEAT_INTERVAL,
     "default_heartbeat_throttle_interval": HEARTBEAT_INTERVAL,
-    "graceful_shutdown_timeout": SHUTDOWN_TIMEOUT,
+    "graceful_shutdown_timeout": timedelta(seconds=5),  # in which running steps may finish
 }
 """The options of every Temporal worker."""
 
@@ -74,9 +62,14 @@ def cache_bytecode(folder: Path) -> None:
 
 
 def log_start(settings: Settings) -> None:
-    """Log the polled queue and the worker version."""
     version = f", as version {settings.build_id!r}" if settings.build_id else ""
     logger.info("worker %d polls %r%s", os.getpid(), settings.task_queue, version)
+
+
+def mask_logs(secrets: Secrets) -> None:
+    """Mask the values of secrets in all later log lines of this process."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(MaskingFilter(secrets))
 
 
 async def check_store(store: Store, settings: Settings) -> None:
@@ -95,10 +88,9 @@ def choose_configured_sandbox(settings: Settings) -> choice.Choice:
     reads = [path.expanduser().absolute() for path in settings.sandbox_reads]
     if missing := [path for path in reads if not path.exists()]:
         raise Invalid(f"There is no {missing[0]}.", "Mend PERDURE_SANDBOX_READS.")
+    workspaces = settings.data.absolute() / "workspaces"
     try:
-        return choice.choose_sandbox(
-            settings.sandbox, settings.data.absolute() / "workspaces", reads
-        )
+        return choice.choose_sandbox(settings.sandbox, workspaces, reads)
     except SandboxUnusable as error:
         raise Invalid(str(error)) from error
 
@@ -112,12 +104,6 @@ def choose_sandbox(settings: Settings) -> Sandbox:
     return chosen.sandbox
 
 
-def mask_logs(secrets: Secrets) -> None:
-    """Mask the values of secrets in all later log lines of this process."""
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(MaskingFilter(secrets))
-
-
 def workflow_options(task_queue: str, build_id: str | None) -> dict[str, Any]:
     """Build the options of a worker that runs workflows, as the version `build_id` if it is set."""
     version = build_id and WorkerDeploymentConfig(
@@ -127,8 +113,11 @@ def workflow_options(task_queue: str, build_id: str | None) -> dict[str, Any]:
     )
     return {
         "deployment_config": version or None,
-        "max_concurrent_workflow_tasks": MAX_CONCURRENT_WORKFLOW_TASKS,
-        "sticky_queue_schedule_to_start_timeout": STICKY_TIMEOUT,
+        # Workflow tasks are Python and share one core: more of them slow each other down until all
+        # time out and start again.
+        "max_concurrent_workflow_tasks": 4,
+        # A workflow waits so long for the worker that has it in its cache.
+        "sticky_queue_schedule_to_start_timeout": timedelta(seconds=2),
     }
 
 
@@ -147,7 +136,6 @@ def workspace_queue(workspaces: Path, task_queue: str) -> str:
 def stop_signal() -> asyncio.Event:
     """Return an event that SIGINT and SIGTERM set from now on."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop

@@ -25,7 +25,7 @@ SECRET_PREFIX = f"{ENV_PREFIX}SECRET_"
 
 SETTINGS_FILE = Path("perdure.toml")
 USER_SETTINGS_FILE = platformdirs.user_config_path("perdure") / "perdure.toml"
-
+SETTINGS_FILES = f"{SETTINGS_FILE} or {USER_SETTINGS_FILE}"
 
 ModelName: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 CallsPerMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
@@ -88,14 +88,10 @@ class Settings(BaseSettings):
 def load_settings(**flags: Any) -> Settings:
     """Load the settings; flags that are None are ignored. Raises SettingsError."""
     known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields}
-    ours = (name for name in os.environ if name.startswith(ENV_PREFIX))
-    strays = sorted(
-        name for name in ours if name not in known and not name.startswith(SECRET_PREFIX)
-    )
+    ours = {name for name in os.environ if name.startswith(ENV_PREFIX)}
+    strays = sorted(name for name in ours - known if not name.startswith(SECRET_PREFIX))
     if strays:
-        raise SettingsError(
-            f"There is no setting {strays[0]}: the settings are {_join_names(known)}."
-        )
+        raise SettingsError(f"There is no setting {strays[0]}: the settings are {_join(known)}.")
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
@@ -103,19 +99,16 @@ def load_settings(**flags: Any) -> Settings:
     except SourceError as error:
         raise SettingsError(f"A variable {ENV_PREFIX}* is no JSON: {error}.") from error
     except (ValueError, RecursionError) as error:  # a file that is no TOML
-        raise SettingsError(
-            f"{SETTINGS_FILE} or {USER_SETTINGS_FILE} cannot be read: {error}"
-        ) from error
+        raise SettingsError(f"{SETTINGS_FILES} cannot be read: {error}") from error
 
 
-def _join_names(names: set[str]) -> str:
+def _join(names: set[str]) -> str:
     return ", ".join(sorted(names))
 
 
 def _describe_error(error: Any) -> str:
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
-        known = _join_names(set(Settings.model_fields))
-        files = f"{SETTINGS_FILE} or {USER_SETTINGS_FILE}"
-        return f"There is no setting {name!r} (in {files}): the settings are {known}"
+        known = _join(set(Settings.model_fields))
+        return f"There is no setting {name!r} (in {SETTINGS_FILES}): the settings are {known}"
     return f"The setting {name!r} is not right: {error['msg']}"

@@ -26,9 +26,7 @@ NONCE_BYTES = 12
 
 SETTING = "PERDURE_PAYLOAD_KEYS"
 
-MAKE_KEY_HINT = (
-    "Make a key with `openssl rand -base64 32`, and set PERDURE_PAYLOAD_KEYS to `ID:KEY`."
-)
+KEY_HINT = "Make a key with `openssl rand -base64 32`, and set PERDURE_PAYLOAD_KEYS to `ID:KEY`."
 
 
 class Unreadable(Invalid):
@@ -53,19 +51,17 @@ class Encryption(PayloadCodec):
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """Decrypt the payloads. Raises Unreadable."""
-        return [
-            self._decrypt(payload) if payload.metadata.get("encoding") == ENCODING else payload
-            for payload in payloads
-        ]
+        return [self._decrypt(payload) for payload in payloads]
 
     def _encrypt(self, payload: Payload) -> Payload:
         key_id, nonce = self.key_ids[0], os.urandom(NONCE_BYTES)
-        data = self._ciphers[key_id].encrypt(
-            nonce, payload.SerializeToString(), _associated_data(key_id)
-        )
+        plain, cipher = payload.SerializeToString(), self._ciphers[key_id]
+        data = cipher.encrypt(nonce, plain, _associated_data(key_id))
         return Payload(metadata={"encoding": ENCODING, KEY_ID: key_id.encode()}, data=nonce + data)
 
     def _decrypt(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != ENCODING:
+            return payload
         key_id = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
         cipher = self._ciphers.get(key_id)
         if cipher is None:
@@ -100,9 +96,8 @@ def parse_keys(setting: str) -> dict[str, bytes]:
     for entry in re.split(r"[,\s]+", text.strip()):
         key_id, _, key = entry.partition(":")
         if not re.fullmatch(r"[\w.-]{1,64}", key_id, re.ASCII) or key_id in keys:
-            number = len(keys) + 1
             raise Invalid(
-                f"Key {number} of {SETTING} needs an id of its own: ID:KEY.", MAKE_KEY_HINT
+                f"Key {len(keys) + 1} of {SETTING} needs an id of its own: ID:KEY.", KEY_HINT
             )
         keys[key_id] = _parse_key(key_id, key)
     return keys
@@ -119,19 +114,17 @@ def _read_key_file(path: Path) -> str:
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: no such home
         # The error omits the path, which may be a key without an id.
         raise Invalid(
-            f"{SETTING} is neither ID:KEY nor a file that can be read.", MAKE_KEY_HINT
+            f"{SETTING} is neither ID:KEY nor a file that can be read.", KEY_HINT
         ) from error
 
 
 def _parse_key(key_id: str, text: str) -> bytes:
     try:
-        key = base64.b64decode(
-            text, altchars=b"-_" if {"-", "_"} & set(text) else None, validate=True
-        )
+        key = base64.b64decode(text.translate(str.maketrans("-_", "+/")), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
         raise Invalid(
-            f"The key {key_id!r} of {SETTING} is not {KEY_BYTES} bytes in base64.", MAKE_KEY_HINT
+            f"The key {key_id!r} of {SETTING} is not {KEY_BYTES} bytes in base64.", KEY_HINT
         )
     return key

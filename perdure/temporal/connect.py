@@ -1,10 +1,12 @@
-"""Connecting to Temporal as TEMPORAL_* and `temporal.toml` say."""
+"""Connecting to Temporal as TEMPORAL_* and `temporal.toml` say, and its outages."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
-import temporalio.client
 from pydantic import SecretStr
+from temporalio.client import Client
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError
@@ -28,7 +30,7 @@ def _quiet_runtime() -> Runtime:
 
 async def connect(
     address: str | None = None, payload_keys: SecretStr | None = None, *, quiet: bool = False
-) -> temporalio.client.Client:
+) -> Client:
     """Connect to the Temporal server at `address`, by default to the one of TEMPORAL_*.
 
     With an `address`, nothing else of TEMPORAL_* and `temporal.toml` is used.
@@ -41,15 +43,21 @@ async def connect(
     runtime = _quiet_runtime() if quiet else None
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            return await temporalio.client.Client.connect(
-                **config, data_converter=converter, runtime=runtime
-            )
+            return await Client.connect(**config, data_converter=converter, runtime=runtime)
     except TimeoutError as error:
-        raise Unreachable(
-            f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s.", START_SERVER_HINT
-        ) from error
+        message = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
+        raise Unreachable(message, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
+
+
+@contextmanager
+def translate_rpc_errors(predicate: str) -> Iterator[None]:
+    """Raise Unreachable if Temporal refuses a request: "Temporal does not show its history: …"."""
+    try:
+        yield
+    except RPCError as error:
+        raise Unreachable(f"Temporal {predicate}: {error.message}") from error
 
 
 def _load_config() -> ClientConnectConfig:

@@ -3,6 +3,7 @@
 With keys, payloads and the texts of failures are encrypted.
 """
 
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from pydantic import BaseModel
@@ -116,16 +117,13 @@ def _hide(failure: Failure, converter: AnyPayloadConverter) -> None:
         _hide(failure.cause, converter)
 
 
+CONVERTER = DataConverter(payload_converter_class=PayloadConverter)
+"""The data converter without encryption."""
+
+
 def build_converter(encryption: Encryption | None) -> DataConverter:
     """Build the data converter, with encryption if keys are given."""
     if encryption is None:
-        return DataConverter(payload_converter_class=PayloadConverter)
-    return DataConverter(
-        payload_converter_class=PayloadConverter,
-        payload_codec=encryption,
-        failure_converter_class=HidingFailureConverter,
-    )
-
-
-CONVERTER = build_converter(None)
-"""The data converter without encryption."""
+        return CONVERTER
+    hiding = HidingFailureConverter
+    return replace(CONVERTER, payload_codec=encryption, failure_converter_class=hiding)

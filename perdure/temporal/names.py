@@ -11,7 +11,3 @@ def conversation_id_of(workflow_id: str) -> str:
 
 def batch_workflow_id(name: str) -> str:
     return f"batch-{name}"
-
-
-def batch_name_of(workflow_id: str) -> str:
-    return workflow_id.removeprefix("batch-")

@@ -3,33 +3,26 @@
 from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import (
-    AddSearchAttributesRequest,
-    ListSearchAttributesRequest,
-)
+from temporalio.api.operatorservice import v1 as requests
 from temporalio.client import Client
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.loop.start import Start
 from perdure.errors import Conflict, Unreachable
-from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER
+from perdure.temporal.connect import translate_rpc_errors
+from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER, Key
 
 
-async def missing_attributes(temporal: Client) -> list[SearchAttributeKey[Any]]:
+async def missing_attributes(temporal: Client) -> list[Key]:
     """Return our search attributes that the namespace lacks, or has with another type.
 
     Raises Unreachable if the server does not list them.
     """
-    request = ListSearchAttributesRequest(namespace=temporal.namespace)
-    try:
-        registered = (
-            await temporal.operator_service.list_search_attributes(request)
-        ).custom_attributes
-    except RPCError as error:
-        raise Unreachable(
-            f"Temporal does not list its search attributes: {error.message}"
-        ) from error
+    request = requests.ListSearchAttributesRequest(namespace=temporal.namespace)
+    with translate_rpc_errors("does not list its search attributes"):
+        answer = await temporal.operator_service.list_search_attributes(request)
+    registered = answer.custom_attributes
     return [key for key in ATTRIBUTES if registered.get(key.name) != _value_type(key)]
 
 
@@ -38,49 +31,32 @@ async def register_attributes(temporal: Client) -> list[str]:
     absent = await missing_attributes(temporal)
     if not absent:
         return []
-    request = AddSearchAttributesRequest(
-        namespace=temporal.namespace,
-        search_attributes={key.name: _value_type(key) for key in absent},
-    )
+    request = requests.AddSearchAttributesRequest(namespace=temporal.namespace)
+    request.search_attributes.update({key.name: _value_type(key) for key in absent})
     try:
         await temporal.operator_service.add_search_attributes(request)
     except RPCError as error:
-        raise _registration_error(temporal.namespace, absent, error) from error
+        names = ", ".join(key.name for key in absent)
+        if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
+            raise Unreachable(f"Temporal did not register {names}: {error.message}") from error
+        raise Conflict(
+            f"Temporal does not let you register {names} in the namespace {temporal.namespace}: "
+            f"{error.message}",
+            "Have an administrator of it run `perdure setup temporal`, or set "
+            "PERDURE_SEARCH_ATTRIBUTES=off: nothing but searching in Temporal is lost.",
+        ) from error
     return [key.name for key in absent]
-
-
-async def are_attributes_registered(temporal: Client) -> bool:
-    """Tell whether all attributes are registered; False if the server does not list them."""
-    try:
-        return not await missing_attributes(temporal)
-    except Unreachable:
-        return False
 
 
 def initial_attributes(start: Start) -> TypedSearchAttributes | None:
     """Return the search attributes of a conversation before a worker has taken it up."""
     if not start.searchable:
         return None
-    pairs: list[SearchAttributePair[Any]] = [SearchAttributePair(USER, start.user_id)]
-    if start.spec is not None:
-        pairs.append(SearchAttributePair(STATUS, "idle"))
-        pairs.append(SearchAttributePair(MODEL, start.spec.model.name))
-        pairs.append(SearchAttributePair(TAGS, list(start.spec.tags)))
-    return TypedSearchAttributes(pairs)
+    values: dict[Key, Any] = {USER: start.user_id}
+    if (spec := start.spec) is not None:
+        values |= {STATUS: "idle", MODEL: spec.model.name, TAGS: list(spec.tags)}
+    return TypedSearchAttributes([SearchAttributePair(*pair) for pair in values.items()])
 
 
-def _value_type(key: SearchAttributeKey[Any]) -> IndexedValueType.ValueType:
+def _value_type(key: Key) -> IndexedValueType.ValueType:
     return IndexedValueType.ValueType(key.indexed_value_type)
-
-
-def _registration_error(
-    namespace: str, absent: list[SearchAttributeKey[Any]], error: RPCError
-) -> Conflict | Unreachable:
-    names = ", ".join(key.name for key in absent)
-    if error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED):
-        return Unreachable(f"Temporal did not register {names}: {error.message}")
-    return Conflict(
-        f"Temporal does not let you register {names} in the namespace {namespace}: {error.message}",
-        "Have an administrator of it run `perdure setup temporal`, or set "
-        "PERDURE_SEARCH_ATTRIBUTES=off: nothing but searching in Temporal is lost.",
-    )

@@ -1,11 +1,13 @@
 """The search attributes and details of a conversation in the Temporal UI."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 from perdure.agent.loop.state import State, actions_to_confirm
+
+Key: TypeAlias = SearchAttributeKey[Any]
 
 STATUS = SearchAttributeKey.for_keyword("PerdureStatus")
 AGENT = SearchAttributeKey.for_keyword("PerdureAgent")
@@ -17,26 +19,14 @@ STEPS = SearchAttributeKey.for_int("PerdureSteps")
 COST = SearchAttributeKey.for_float("PerdureCostUsd")
 LAST_ACTIVITY = SearchAttributeKey.for_datetime("PerdureLastActivity")
 
-ATTRIBUTES: tuple[SearchAttributeKey[Any], ...] = (
-    STATUS,
-    AGENT,
-    USER,
-    BATCH,
-    MODEL,
-    TAGS,
-    STEPS,
-    COST,
-    LAST_ACTIVITY,
-)
+ATTRIBUTES: tuple[Key, ...] = (STATUS, AGENT, USER, BATCH, MODEL, TAGS, STEPS, COST, LAST_ACTIVITY)
 """The attributes that a namespace must have for a conversation to be `searchable`."""
 
 MAX_SHOWN_REASON_CHARS = 2000
 """Length limit of a reason in the details."""
 
 
-def search_attributes(
-    user_id: str, state: State, now: datetime
-) -> list[SearchAttributeUpdate[Any]]:
+def search_attributes(user_id: str, state: State, at: datetime) -> list[SearchAttributeUpdate[Any]]:
     """Return the search attributes of a conversation whose turn begins or ends."""
     assert state.spec is not None, "a conversation that has been opened has a spec"
     return [
@@ -47,7 +37,7 @@ def search_attributes(
         TAGS.value_set(list(state.spec.tags)),
         STEPS.value_set(state.response_count),
         COST.value_set(state.usage.cost),
-        LAST_ACTIVITY.value_set(now),
+        LAST_ACTIVITY.value_set(at),
     ]
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from perdure.embedded.errors import ProcessFailed
-from perdure.embedded.pidfile import ProcessRecord, _start_time_from_ps, end_predecessor
-from perdure.embedded.process import ChildProcess, find_free_ports, find_program
+from perdure.embedded.process import (
+    ChildProcess,
+    ProcessRecord,
+    _start_time_from_ps,
+    end_predecessor,
+    find_free_ports,
+    find_program,
+)
 from perdure.errors import MissingExtra
 from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
 

@@ -7,13 +7,13 @@ from perdure.cli.output import note, show, show_json
 from perdure.errors import Conflict, Invalid
 from perdure.operations.codec_server import serve_codec
 from perdure.settings.settings import load_settings
-from perdure.temporal.codec import MAKE_KEY_HINT, SETTING, build_encryption
+from perdure.temporal.codec import KEY_HINT, SETTING, build_encryption
 
 
 async def execute(origins: list[str], host: str, port: int, output: Format) -> None:
     codec = build_encryption(load_settings().payload_keys)
     if codec is None:
-        raise Invalid(f"{SETTING} is not set: nothing is encrypted.", MAKE_KEY_HINT)
+        raise Invalid(f"{SETTING} is not set: nothing is encrypted.", KEY_HINT)
     try:
         async with serve_codec(codec, host, port, origins) as endpoint:
             _announce(endpoint, origins, output)

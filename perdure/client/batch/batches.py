@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -14,22 +14,17 @@ from temporalio.service import RPCError
 from perdure.agent.loop.attempt import Allowance
 from perdure.client.batch.changes import (
     MODE_OPTION,
+    RESCORED_OPTION,
     check_scorers,
     find_differences,
-    refuse_other_agent,
-    refuse_other_mode,
-)
-from perdure.client.batch.handle import BatchHandle
-from perdure.client.batch.samples import (
-    RESCORED_OPTION,
-    SampleHashes,
-    UnchangedSamples,
     list_sample_sets,
     load_sample_hashes,
+    refuse_other_agent,
+    refuse_other_mode,
     samples_match,
 )
+from perdure.client.batch.handle import BatchHandle
 from perdure.client.client import Client
-from perdure.client.workflow import WORKFLOW_TASK_TIMEOUT
 from perdure.datasets.dataset import read_dataset
 from perdure.datasets.rows import BadDataset
 from perdure.errors import Conflict, Invalid, NotFound, Unreachable
@@ -46,44 +41,39 @@ from perdure.evaluation.spec import BatchSpec, InvalidBatch, agent_with_limits, 
 from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.store import Store
 from perdure.temporal.search_attributes import BATCH, MODEL, USER
+from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
 
-BATCH_WORKFLOW = "Batch"
+Options: TypeAlias = dict[str, JsonValue]
 
 MAX_NAMES_LISTED = 20
 """The number of batch names in the hint of NotFound."""
 
 
+@dataclass(frozen=True)
 class Batches:
     """The batches of one user; without a `client` they are read-only."""
 
-    def __init__(
-        self,
-        store: Store,
-        user_id: str = "local",
-        task_queue: str = "perdure",
-        client: Client | None = None,
-    ) -> None:
-        self._store = store
-        self._user_id = user_id
-        self._task_queue = task_queue
-        self._client = client
+    store: Store
+    user_id: str = "local"
+    task_queue: str = "perdure"
+    client: Client | None = None
 
     @classmethod
     def from_client(cls, client: Client) -> "Batches":
         return cls(client.store, client.user_id, client.task_queue, client)
 
     async def list_names(self) -> list[str]:
-        return await list_batches(self._store, self._user_id)
+        return await list_batches(self.store, self.user_id)
 
     def batch(self, name: str) -> BatchHandle:
         """Return the handle of a batch, existing or not. Raises Invalid for a bad name."""
-        temporal = self._client.temporal if self._client else None
+        temporal = self.client.temporal if self.client else None
         try:
-            folder = BatchFolder(self._store, self._user_id, name)
+            folder = BatchFolder(self.store, self.user_id, name)
         except ValueError as error:
             raise Invalid(str(error)) from error
-        return BatchHandle(temporal, folder, self._task_queue)
+        return BatchHandle(temporal, folder, self.task_queue)
 
     async def get(self, name: str) -> BatchHandle:
         """Return the handle of an existing batch. Raises NotFound with the other names, Invalid."""
@@ -91,19 +81,15 @@ class Batches:
         if await batch.folder.load() is None:
             names = await self.list_names()
             more = ", and others" if len(names) > MAX_NAMES_LISTED else ""
-            there = (
-                f"There are {', '.join(names[:MAX_NAMES_LISTED])}{more}."
-                if names
-                else "There is none yet."
-            )
-            raise NotFound(f"There is no batch {name!r}.", there)
+            hint = f"There are {', '.join(names[:MAX_NAMES_LISTED])}{more}."
+            raise NotFound(f"There is no batch {name!r}.", hint if names else "There is none yet.")
         return batch
 
     async def run(
         self,
         batch: BatchSpec | Mapping[str, Any],
         mode: BatchMode = "missing",
-        options: dict[str, JsonValue] | None = None,
+        options: Options | None = None,
     ) -> BatchHandle:
         """Start a batch of one model, or attach to it if it runs already.
 
@@ -120,10 +106,9 @@ class Batches:
         check_scorers(batch)
         try:
             with await asyncio.to_thread(read_dataset, batch) as samples:
-                before = await handle.folder.load()
                 if await handle.is_running():
-                    return await _attach(handle, before, batch, samples, mode)
-                record = await _prepare(handle, before, batch, samples, mode)
+                    return await _attach(handle, batch, samples, mode)
+                record = await _prepare(handle, batch, samples, mode)
         except BadDataset as error:
             raise Invalid(str(error)) from error
         return await self._start_workflow(handle, record, mode, options or {})
@@ -141,26 +126,21 @@ class Batches:
         return await self._start_workflow(handle, record, mode, {})
 
     async def _start_workflow(
-        self,
-        handle: BatchHandle,
-        record: BatchRecord,
-        mode: BatchMode,
-        options: dict[str, JsonValue],
+        self, handle: BatchHandle, record: BatchRecord, mode: BatchMode, options: Options
     ) -> BatchHandle:
-        if self._client is None:
+        if self.client is None:
             raise Unreachable("Temporal does not answer.")
-        start = await self._build_start(handle, record, mode, self._client)
-        record = record.model_copy(
-            update={"options": {**record.options, **options, MODE_OPTION: mode}}
-        )
+        start = await self._build_start(handle, record, mode, self.client)
+        options = {**record.options, **options, MODE_OPTION: mode}
+        record = record.model_copy(update={"options": options})
         await handle.folder.save(record)
         try:
-            await self._client.temporal.start_workflow(
-                BATCH_WORKFLOW,
+            await self.client.temporal.start_workflow(
+                "Batch",
                 start,
                 id=handle.workflow_id,
                 task_queue=handle.task_queue,
-                task_timeout=WORKFLOW_TASK_TIMEOUT,
+                task_timeout=TASK_TIMEOUT,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 search_attributes=_search_attributes(start),
                 priority=priority_of(start),
@@ -179,7 +159,7 @@ class Batches:
         spec, limits, shards = record.spec, record.spec.batch_limits, count_shards(record)
         return BatchStart(
             name=handle.name,
-            user_id=self._user_id,
+            user_id=self.user_id,
             samples=record.samples,
             end=record.chunks,
             expected=record.expected_attempts,
@@ -204,21 +184,16 @@ class Batches:
 def count_shards(record: BatchRecord) -> int:
     """Count the workflows to run a batch with: at most one for each chunk of samples."""
     concurrency = record.spec.concurrency
-    needed = max(
-        ceil(record.expected_attempts / MAX_WORKFLOW_EPOCHS),
-        ceil(concurrency / MAX_RUNNING_ATTEMPTS),
-    )
-    return max(1, min(needed, record.chunks))
+    by_attempts = ceil(record.expected_attempts / MAX_WORKFLOW_EPOCHS)
+    by_concurrency = ceil(concurrency / MAX_RUNNING_ATTEMPTS)
+    return max(1, min(max(by_attempts, by_concurrency), record.chunks))
 
 
 async def _attach(
-    handle: BatchHandle,
-    before: BatchRecord | None,
-    batch: BatchSpec,
-    samples: Iterable[Sample],
-    mode: BatchMode,
+    handle: BatchHandle, batch: BatchSpec, samples: Iterable[Sample], mode: BatchMode
 ) -> BatchHandle:
     """Attach to a running batch. Raises Conflict if it differs from the one to run."""
+    before = await handle.folder.load()
     if before is None:
         raise Conflict(
             f"A batch {batch.name} is running, and this store does not know it.",
@@ -238,39 +213,30 @@ async def _attach(
 
 
 async def _prepare(
-    handle: BatchHandle,
-    before: BatchRecord | None,
-    batch: BatchSpec,
-    samples: Iterable[Sample],
-    mode: BatchMode,
+    handle: BatchHandle, batch: BatchSpec, samples: Iterable[Sample], mode: BatchMode
 ) -> BatchRecord:
     """Write the samples. Raises Conflict if they or the agent differ from an earlier run."""
-    folder, options, known = handle.folder, dict[str, JsonValue](), SampleHashes()
-    if before is not None and await _may_have_run(handle):
+    folder, options = handle.folder, Options()
+    before = await folder.load()
+    # As long as no sample can have run, the batch may be rewritten.
+    if before and (not await folder.is_fresh() or await handle.describe() is not None):
         refuse_other_agent(before.spec, batch)
-        known = await load_sample_hashes(folder, before, rescore=mode == "rescore")
+        earlier = await load_sample_hashes(folder, before, rescore=mode == "rescore")
+        for sample in samples:
+            earlier.refuse_changed(sample)
         options = dict(before.options)
         if mode == "rescore":
             options[RESCORED_OPTION] = list[JsonValue](await list_sample_sets(folder))
-    name, count, chunks = await folder.write_samples(UnchangedSamples(batch.name, samples, known))
+    name, count, chunks = await folder.write_samples(samples)
     return BatchRecord(spec=batch, samples=name, count=count, chunks=chunks, options=options)
-
-
-async def _may_have_run(handle: BatchHandle) -> bool:
-    """Tell whether samples may have run; otherwise the batch may still be rewritten."""
-    return not await handle.folder.is_fresh() or await handle.describe() is not None
 
 
 def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:
     """Build the search attributes of the batch and its conversations."""
     if not start.searchable:
         return None
-    pairs = [
-        SearchAttributePair(USER, start.user_id),
-        SearchAttributePair(BATCH, start.name),
-        SearchAttributePair(MODEL, start.model),
-    ]
-    return TypedSearchAttributes(pairs)
+    values = {USER: start.user_id, BATCH: start.name, MODEL: start.model}
+    return TypedSearchAttributes([SearchAttributePair(*pair) for pair in values.items()])
 
 
 def _sample_budget(spec: BatchSpec) -> Amount | None:

@@ -1,44 +1,46 @@
 """The handle of a batch: its progress, its diagnosis and its control."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse as WorkflowDescription,
-)
 from temporalio.client import (
     Client,
     WorkflowFailureError,
     WorkflowHandle,
     WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.exceptions import CancelledError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.client.batch.counts import count_progress
-from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_children, diagnose_workflow
-from perdure.client.diagnosis.trouble import Trouble
+from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_workflow
+from perdure.client.diagnosis.trouble import Trouble, sample_trouble, temporal_unreachable
 from perdure.client.ids import NIL_CONVERSATION_ID
-from perdure.client.workflow import ConversationWorkflow, is_running, raise_if_cancelled
-from perdure.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
+from perdure.client.workflow import ConversationWorkflow, Description, is_running, limit_update
+from perdure.errors import Conflict, Invalid, NotFound, Unreachable
 from perdure.evaluation.messages import LimitsUpdate
-from perdure.evaluation.progress import PROGRESS_MEMO, Progress, merge_progress
-from perdure.storage.batches import BatchFolder, BatchRecord
+from perdure.evaluation.progress import (
+    PROGRESS_MEMO,
+    Progress,
+    add_spending,
+    count_attempt,
+    merge_progress,
+    summarize_attempt,
+)
+from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids
 from perdure.storage.log.event_log import EventLog
-from perdure.temporal.names import batch_name_of, batch_workflow_id
+from perdure.temporal.names import batch_workflow_id
 
 RESULT_TIMEOUT = timedelta(seconds=5)
 """The time within which Temporal must return the result of a batch."""
 
-BATCH_UPDATE_TIMEOUT = 20.0
-"""Seconds for a worker to apply an update."""
-
 RECONNECT_INTERVAL = 2.0
 """Seconds between two attempts to reach Temporal."""
+
+OWN_DIAGNOSIS = DiagnosisOptions(check_store=False, depth=0)
+SAMPLES_DIAGNOSIS = OWN_DIAGNOSIS._replace(depth=3, describe_child=sample_trouble)
 
 WORKFLOW_COMPLETED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
 
@@ -92,12 +94,9 @@ class BatchHandle:
         """
         try:
             description = await self.describe()
-            if description is not None and is_running(description):
-                return await self.query_progress() or await self._count_unanswered(description)
-            if (
-                description is not None
-                and description.workflow_execution_info.status == WORKFLOW_COMPLETED
-            ):
+            if is_running(description):
+                return await self.query_progress() or await self._count_unanswered()
+            if description and description.workflow_execution_info.status == WORKFLOW_COMPLETED:
                 return await self.handle.result(rpc_timeout=RESULT_TIMEOUT)
         except (Unreachable, RPCError):
             progress = await self.count_progress()
@@ -109,7 +108,7 @@ class BatchHandle:
         """Count the progress from the results in the store. Raises NotFound and StoreError."""
         return await count_progress(self.folder, await self.load_record())
 
-    async def describe(self) -> WorkflowDescription | None:
+    async def describe(self) -> Description | None:
         """Describe the workflow; None if Temporal does not know it. Raises Unreachable."""
         return await self._workflow().describe()
 
@@ -119,11 +118,11 @@ class BatchHandle:
 
     async def query_progress(self) -> Progress | None:
         """Load the progress that the workflow has published; None if it cannot be loaded."""
-        whole = await self._load_memo_progress(self.workflow_id)
+        whole = await self._load_memo_progress(self.name)
         if whole is None or whole.parts < 2:
             return whole
-        ids = (f"{self.workflow_id}/{shard}" for shard in range(whole.parts))
-        loaded = await asyncio.gather(*map(self._load_memo_progress, ids))
+        names = (f"{self.name}/{shard}" for shard in range(whole.parts))
+        loaded = await asyncio.gather(*map(self._load_memo_progress, names))
         shards = [progress for progress in loaded if progress is not None]
         # The shards' own figures are newer; if one is missing, the batch's last sum is better.
         return _merge_shards(whole, shards) if len(shards) == whole.parts else whole
@@ -131,16 +130,10 @@ class BatchHandle:
     async def diagnose(self) -> Trouble | None:
         """Find what blocks the batch or some of its samples; None if all progress."""
         try:
-            description = await self.describe()
-            if not is_running(description):
-                return None
-            assert description is not None, "a running workflow has a description"
-            own = await diagnose_workflow(
-                self._workflow(), description, DiagnosisOptions(check_store=False, delegate_depth=0)
-            )
-            return own or await self._diagnose_samples(description)
+            trouble = await diagnose_workflow(self._workflow(), SAMPLES_DIAGNOSIS)
         except Unreachable as error:
-            return Trouble("temporal", f"{error} It goes on by itself when that does.")
+            return temporal_unreachable(error)
+        return None if trouble and trouble.is_over else trouble
 
     async def pause(self) -> None:
         """Start no further samples; running ones finish. Raises as `resume`."""
@@ -150,26 +143,19 @@ class BatchHandle:
         """Start samples again. Raises Conflict if it does not run, NotFound, Unreachable."""
         await self._signal("resume")
 
-    async def update_limits(
-        self, changes: LimitsUpdate, max_wait: float = BATCH_UPDATE_TIMEOUT
-    ) -> Progress:
+    async def update_limits(self, changes: LimitsUpdate, max_wait: float = 20.0) -> Progress:
         """Change concurrency and limits while it runs.
 
         Raises Conflict if it does not run, Invalid, NotFound, Unreachable, and TimedOut: the change
         may still take effect then.
         """
+        hint = "Start one with `perdure dev` or `perdure worker`; it comes into force then."
         try:
-            async with asyncio.timeout(max_wait):
+            async with limit_update("change", max_wait, hint):
                 progress: Progress = await self.handle.execute_update(
                     "retune", changes, result_type=Progress
                 )
                 return progress
-        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError) as error:
-            raise_if_cancelled(error)
-            raise TimedOut(
-                f"No worker took the change within {max_wait:g} s.",
-                "Start one with `perdure dev` or `perdure worker`; it comes into force then.",
-            ) from error
         except WorkflowUpdateFailedError as error:
             raise Invalid(getattr(error.cause, "message", str(error.cause))) from error
         except RPCError as error:
@@ -192,35 +178,26 @@ class BatchHandle:
                     return _with_reason(await self.count_progress(), reason)
             await asyncio.sleep(RECONNECT_INTERVAL)
 
-    async def _load_memo_progress(self, workflow_id: str) -> Progress | None:
-        """Load the progress in a workflow's memo; None before its first step."""
-        batch = batch_name_of(workflow_id)
+    async def _load_memo_progress(self, name: str) -> Progress | None:
+        """Load the progress in the memo of a batch or a shard; None before its first step."""
+        workflow = self._workflow(name)
         try:
-            description = await replace(self._workflow(), batch=batch).describe()
+            description = await workflow.describe()
         except Unreachable:
             return None
-        return await decode_progress(self._require_temporal(), description) if description else None
+        memo = description.workflow_execution_info.memo.fields if description else {}
+        if PROGRESS_MEMO not in memo:
+            return None
+        converter = workflow.temporal.data_converter
+        decoded: list[Progress] = await converter.decode([memo[PROGRESS_MEMO]], [Progress])
+        return decoded[0]
 
-    async def _count_unanswered(self, description: WorkflowDescription) -> Progress:
-        progress = await self.count_progress()
-        trouble = await diagnose_workflow(
-            self._workflow(), description, DiagnosisOptions(check_store=False, delegate_depth=0)
-        )
-        reason = (
-            trouble.sentence if trouble else "No worker has told anything yet: the store has this"
-        )
-        return progress.model_copy(update={"status": "running", "reason": reason})
-
-    async def _diagnose_samples(self, description: WorkflowDescription) -> Trouble | None:
-        sample = ConversationWorkflow(
-            self._require_temporal(),
-            self._workflow().log,
-            self.task_queue,
-            _without_search_attributes,
-        )
-        return await diagnose_children(
-            sample, description, DiagnosisOptions(check_store=False), _sample_trouble
-        )
+    async def _count_unanswered(self) -> Progress:
+        trouble = await diagnose_workflow(self._workflow(), OWN_DIAGNOSIS)
+        untold = "No worker has told anything yet: the store has this"
+        reason = trouble.sentence if trouble else untold
+        progress = _with_reason(await self.count_progress(), reason)
+        return progress.model_copy(update={"status": "running"})
 
     async def _signal(self, name: str) -> None:
         try:
@@ -235,10 +212,8 @@ class BatchHandle:
             await self.load_record()
         except NotFound as unknown:
             return unknown
-        return Conflict(
-            f"The batch {self.name} is not running.",
-            f"`perdure batch retry {self.name}` runs what is left of it.",
-        )
+        hint = f"`perdure batch retry {self.name}` runs what is left of it."
+        return Conflict(f"The batch {self.name} is not running.", hint)
 
     def _require_temporal(self) -> Client:
         """Return the Temporal client. Raises Unreachable if there is none."""
@@ -246,23 +221,14 @@ class BatchHandle:
             raise Unreachable("Temporal does not answer.")
         return self.temporal
 
-    def _workflow(self) -> BatchWorkflow:
+    def _workflow(self, name: str | None = None) -> BatchWorkflow:
         log = EventLog(self.folder.store, self.folder.user_id, NIL_CONVERSATION_ID)
-        return BatchWorkflow(
-            self._require_temporal(),
-            log,
-            self.task_queue,
-            _without_search_attributes,
-            batch=self.name,
-        )
+        parts = (self._require_temporal(), log, self.task_queue, _without_search_attributes)
+        return BatchWorkflow(*parts, batch=name or self.name)
 
 
 async def _without_search_attributes() -> bool:
     return False
-
-
-def _sample_trouble(name: str, trouble: Trouble) -> Trouble:
-    return trouble._replace(sentence=f"The conversation {name}: {trouble.sentence}")
 
 
 def _with_reason(progress: Progress, reason: str) -> Progress:
@@ -271,29 +237,38 @@ def _with_reason(progress: Progress, reason: str) -> Progress:
 
 def _merge_shards(whole: Progress, shards: list[Progress]) -> Progress:
     counted = merge_progress(whole.name, shards)
-    own = ("status", "reason", "concurrency", "cost", "tokens", "parts")
-    fields = {name: getattr(whole, name) for name in own}
-    expected = max(whole.expected, counted.expected)
-    return counted.model_copy(
-        update={**fields, "expected": expected, "reason": whole.reason or counted.reason}
-    )
+    own = ("status", "concurrency", "cost", "tokens", "parts")
+    changes = {name: getattr(whole, name) for name in own}
+    changes["expected"] = max(whole.expected, counted.expected)
+    changes["reason"] = whole.reason or counted.reason
+    return counted.model_copy(update=changes)
 
 
 def _describe_end(error: WorkflowFailureError) -> str:
-    match error.cause:
-        case TerminatedError():
-            return "its workflow was terminated in Temporal"
-        case CancelledError():
-            return "its workflow was cancelled in Temporal"
-        case cause:
-            return f"its workflow failed: {getattr(cause, 'message', cause)}"
+    if isinstance(error.cause, TerminatedError):
+        return "its workflow was terminated in Temporal"
+    if isinstance(error.cause, CancelledError):
+        return "its workflow was cancelled in Temporal"
+    return f"its workflow failed: {getattr(error.cause, 'message', error.cause)}"
 
 
-async def decode_progress(temporal: Client, description: WorkflowDescription) -> Progress | None:
-    """Decode the progress in the memo of a described workflow."""
-    payload = description.workflow_execution_info.memo.fields.get(PROGRESS_MEMO)
-    if payload is None:
-        return None
-    [progress] = await temporal.data_converter.decode([payload], [Progress])
-    result: Progress = progress
-    return result
+async def count_progress(folder: BatchFolder, record: BatchRecord) -> Progress:
+    """Count the results of the batch's present samples. Raises Altered."""
+    spec = record.spec
+    progress = Progress(
+        name=folder.name,
+        expected=record.expected_attempts,
+        concurrency=spec.concurrency,
+        cost=spec.batch_limits.cost,
+        tokens=spec.batch_limits.tokens,
+    )
+    ids = set(await list_sample_ids(folder, record))
+    async for result in folder.read_results():
+        if result.id in ids:
+            for attempt in result.attempts:
+                progress = add_spending(progress, summarize_attempt(attempt))
+            for attempt in result.final_attempts:
+                if attempt.epoch < spec.epochs:
+                    progress = count_attempt(progress, summarize_attempt(attempt))
+    done = progress.missing == 0 and progress.failed == 0
+    return progress.model_copy(update={"status": "finished" if done else "stopped"})

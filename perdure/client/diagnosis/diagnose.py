@@ -1,44 +1,19 @@
 """The diagnosis of a conversation that does not progress, from Temporal and the store."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
-from temporalio.api.enums.v1 import (
-    PendingActivityState,
-    PendingWorkflowTaskState,
-    WorkflowExecutionStatus,
-)
+from temporalio.api.enums import v1 as enums
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse as WorkflowDescription,
-)
+from temporalio.client import Client
 
-from perdure.client.diagnosis.failures import (
-    load_heartbeat,
-    load_step_failure,
-    load_task_failure,
-    load_workflow_failure,
-)
-from perdure.client.diagnosis.trouble import (
-    STEP_SCHEDULED,
-    Trouble,
-    delegate_trouble,
-    no_worker,
-    seconds_since,
-    step_failed,
-    step_paused,
-    step_silent,
-    store_unavailable,
-    workflow_ended,
-    workflow_failed,
-    workflow_paused,
-    workflow_task_failed,
-    workflow_task_lost,
-)
-from perdure.client.workflow import QUERY_TIMEOUT, ConversationWorkflow, is_running
+from perdure.client.diagnosis import failures
+from perdure.client.diagnosis import trouble as troubles
+from perdure.client.diagnosis.trouble import STEP_SCHEDULED, Trouble, seconds_since
+from perdure.client.workflow import QUERY_TIMEOUT, ConversationWorkflow, Description, is_running
 from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
@@ -57,10 +32,9 @@ RETRY_GRACE = 2.0
 MAX_CHILDREN_CHECKED = 3
 """The number of delegates or samples to check when nothing else is wrong."""
 
-WORKFLOW_FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
-WORKFLOW_PAUSED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED
-STEP_STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-TASK_SCHEDULED = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+WORKFLOW_PAUSED = enums.WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED
+STEP_STARTED = enums.PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+TASK_SCHEDULED = enums.PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
 
 
 class DiagnosisOptions(NamedTuple):
@@ -70,43 +44,48 @@ class DiagnosisOptions(NamedTuple):
     """Seconds that a step may be silent."""
     check_store: bool = True
     """Check the store itself when a step takes long."""
-    delegate_depth: int = 2
-    """Generations of delegates to check."""
+    depth: int = 2
+    """Generations of delegates, or of a batch's conversations, to check."""
+    describe_child: Callable[[str, Trouble], Trouble] = troubles.delegate_trouble
+    """Adds the id of a child conversation to its trouble."""
 
 
 DEFAULT_OPTIONS = DiagnosisOptions()
 
 
 async def diagnose_workflow(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    options: DiagnosisOptions = DEFAULT_OPTIONS,
+    workflow: ConversationWorkflow, options: DiagnosisOptions = DEFAULT_OPTIONS
 ) -> Trouble | None:
-    """Find what most severely blocks a workflow; None if it progresses. Raises Unreachable."""
+    """Find what most severely blocks a workflow; None if it progresses or does not exist.
+
+    Raises Unreachable.
+    """
+    description = await workflow.describe()
+    if description is None:
+        return None
     if not is_running(description):
-        return await _diagnose_end(workflow, description)
+        return troubles.workflow_closed(
+            await failures.load_workflow_failure(workflow.temporal, description)
+        )
     if description.workflow_execution_info.status == WORKFLOW_PAUSED:
-        return workflow_paused(workflow.workflow_id)
-    if (trouble := await _diagnose_task(workflow, description)) is not None:
-        return trouble
-    steps = list(description.pending_activities)
-    for step in steps:
-        if (trouble := await _diagnose_step(workflow, description, step)) is not None:
-            return trouble
-    is_long = any(
-        step.state == STEP_STARTED and seconds_since(step.last_started_time) > MAX_PICKUP_DELAY
-        for step in steps
+        return troubles.workflow_paused(workflow.workflow_id)
+    temporal, steps = workflow.temporal, description.pending_activities
+    started = (step.last_started_time for step in steps if step.state == STEP_STARTED)
+    is_long = any(seconds_since(moment) > MAX_PICKUP_DELAY for moment in started)
+    return (
+        await _diagnose_task(temporal, description)
+        or await _find_first(_diagnose_step(temporal, description, step) for step in steps)
+        or (await diagnose_store(workflow.log) if is_long and options.check_store else None)
+        or await _find_first(_diagnose_silence(workflow, step, options) for step in steps)
+        or await _diagnose_children(workflow, description, options)
     )
-    if (
-        is_long
-        and options.check_store
-        and (trouble := await diagnose_store(workflow.log)) is not None
-    ):
-        return trouble
-    for step in steps:
-        if (trouble := await _diagnose_silence(workflow, step, options.max_silence)) is not None:
+
+
+async def _find_first(checks: Iterable[Awaitable[Trouble | None]]) -> Trouble | None:
+    for check in checks:
+        if (trouble := await check) is not None:
             return trouble
-    return await _diagnose_delegates(workflow, description, options)
+    return None
 
 
 async def diagnose_store(log: EventLog) -> Trouble | None:
@@ -115,112 +94,77 @@ async def diagnose_store(log: EventLog) -> Trouble | None:
         async with asyncio.timeout(QUERY_TIMEOUT.total_seconds()):
             await load_trouble(log, 0)  # one small object, however long the log is
     except TimeoutError:
-        return store_unavailable(f"The store does not answer within {QUERY_TIMEOUT.seconds} s")
+        reason = f"The store does not answer within {QUERY_TIMEOUT.seconds} s"
+        return troubles.store_unavailable(reason)
     except StoreError as error:
-        return store_unavailable(str(error))
+        return troubles.store_unavailable(str(error))
     return None
 
 
-async def _diagnose_end(
-    workflow: ConversationWorkflow, description: WorkflowDescription
-) -> Trouble:
-    if description.workflow_execution_info.status != WORKFLOW_FAILED:
-        return workflow_ended()
-    failed = await load_workflow_failure(workflow, description)
-    return workflow_failed(failed) if failed else workflow_ended()
-
-
-async def _diagnose_task(
-    workflow: ConversationWorkflow, description: WorkflowDescription
-) -> Trouble | None:
+async def _diagnose_task(temporal: Client, description: Description) -> Trouble | None:
     if not description.HasField("pending_workflow_task"):
         return None
     task = description.pending_workflow_task
-    if task.attempt > 1 and (failed := await load_task_failure(workflow, description)) is not None:
-        return workflow_task_failed(failed, task.attempt - 1)
+    failed = await failures.load_task_failure(temporal, description) if task.attempt > 1 else None
+    if failed is not None:
+        return troubles.workflow_task_failed(failed, task.attempt - 1)
     if task.attempt > 2:
-        return workflow_task_lost(task.attempt - 1)
+        return troubles.workflow_task_lost(task.attempt - 1)
+    queue = description.execution_config.task_queue.name
     waited = seconds_since(task.original_scheduled_time)
     is_waiting = task.state == TASK_SCHEDULED and waited > MAX_PICKUP_DELAY
-    return no_worker(workflow.task_queue, waited) if is_waiting else None
+    return troubles.no_worker(queue, waited) if is_waiting else None
 
 
 async def _diagnose_step(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    step: PendingActivityInfo,
+    temporal: Client, description: Description, step: PendingActivityInfo
 ) -> Trouble | None:
     """Find why a step keeps failing, or that no worker has picked it up."""
     if step.paused:
-        return step_paused(step.activity_type.name)
+        return troubles.step_paused(step.activity_type.name)
     waited = seconds_since(step.scheduled_time)
     if step.state == STEP_SCHEDULED and waited > MAX_PICKUP_DELAY:
         # A step with its own timeout for this is then scheduled on another queue.
         gives_up = step.activity_options.schedule_to_start_timeout.ToMilliseconds() > 0
-        return None if gives_up else no_worker(step.activity_options.task_queue.name, waited)
+        queue = step.activity_options.task_queue.name
+        return None if gives_up else troubles.no_worker(queue, waited)
     if step.attempt < 2 or not step.HasField("last_failure"):
         return None
     delay = -seconds_since(step.next_attempt_schedule_time) if step.state == STEP_SCHEDULED else 0.0
-    if (
-        step.attempt == 2
-        and delay < RETRY_GRACE
-        and seconds_since(step.last_attempt_complete_time) < RETRY_GRACE
-    ):
+    since_failure = seconds_since(step.last_attempt_complete_time)
+    if step.attempt == 2 and max(delay, since_failure) < RETRY_GRACE:
         return None
-    return step_failed(step, await load_step_failure(workflow, description, step))
+    return troubles.step_failed(step, await failures.load_step_failure(temporal, description, step))
 
 
 async def _diagnose_silence(
-    workflow: ConversationWorkflow, step: PendingActivityInfo, max_silence: float
+    workflow: ConversationWorkflow, step: PendingActivityInfo, options: DiagnosisOptions
 ) -> Trouble | None:
     """Find out whether a step has been silent for too long."""
-    if step.state != STEP_STARTED or seconds_since(step.last_started_time) < max_silence:
+    seconds = seconds_since(step.last_started_time)
+    if step.state != STEP_STARTED or seconds < options.max_silence:
         return None
-    heartbeat = await load_heartbeat(workflow, step)
-    last_output = heartbeat.get("told")
-    seconds = (
-        _seconds_since_iso(last_output) if last_output else seconds_since(step.last_started_time)
-    )
-    if seconds < max_silence or (heartbeat.get("text") and not last_output):
+    heartbeat = await failures.load_heartbeat(workflow.temporal, step)
+    if last_output := heartbeat.get("told"):
+        moment = datetime.fromisoformat(f"{last_output}+00:00")
+        seconds = (datetime.now(UTC) - moment).total_seconds()
+    if seconds < options.max_silence or (heartbeat.get("text") and not last_output):
         return None
     status = await workflow.query_status() if step.activity_type.name == "tool.call" else None
-    return step_silent(
-        step, seconds, ", ".join(call.tool_name for call in status.pending) if status else ""
-    )
+    calls = ", ".join(call.tool_name for call in status.pending) if status else ""
+    return troubles.step_silent(step, seconds, calls)
 
 
-async def _diagnose_delegates(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    options: DiagnosisOptions,
+async def _diagnose_children(
+    workflow: ConversationWorkflow, description: Description, options: DiagnosisOptions
 ) -> Trouble | None:
-    if not options.delegate_depth:
+    """Find what blocks one of the first conversations that a workflow waits for."""
+    if not options.depth:
         return None
-    options = options._replace(delegate_depth=options.delegate_depth - 1)
-    return await diagnose_children(workflow, description, options, delegate_trouble)
-
-
-async def diagnose_children(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    options: DiagnosisOptions,
-    describe: Callable[[str, Trouble], Trouble],
-) -> Trouble | None:
-    """Find what blocks one of the first conversations that a workflow waits for.
-
-    `workflow` is that of any conversation; `describe` adds the conversation's id to its trouble.
-    """
-    names = [conversation_id_of(child.workflow_id) for child in description.pending_children]
-    for name in list(filter(is_conversation_id, names))[:MAX_CHILDREN_CHECKED]:
-        child = replace(workflow, log=EventLog(workflow.log.store, workflow.log.user_id, name))
-        if (child_description := await child.describe()) is None:
-            continue
-        trouble = await diagnose_workflow(child, child_description, options)
+    names = (conversation_id_of(child.workflow_id) for child in description.pending_children)
+    deeper = DiagnosisOptions(options.max_silence, options.check_store, options.depth - 1)
+    for name in islice(filter(is_conversation_id, names), MAX_CHILDREN_CHECKED):
+        trouble = await diagnose_workflow(workflow.child(name), deeper)
         if trouble is not None and not trouble.is_over:
-            return describe(name, trouble)
+            return options.describe_child(name, trouble)
     return None
-
-
-def _seconds_since_iso(moment: str) -> float:
-    """Count the seconds since a timestamp in the format of our events."""
-    return (datetime.now(UTC) - datetime.fromisoformat(f"{moment}+00:00")).total_seconds()

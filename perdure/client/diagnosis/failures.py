@@ -1,24 +1,21 @@
 """Failures of workflow tasks, steps and workflows, as Temporal records them."""
 
-from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from temporalio.api.enums.v1 import WorkflowTaskFailedCause
-from temporalio.api.failure.v1 import Failure as TemporalFailure
+from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.enums.v1 import WorkflowExecutionStatus
+from temporalio.api.enums.v1 import WorkflowTaskFailedCause as Cause
+from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.api.workflowservice.v1 import (
-    DescribeWorkflowExecutionResponse as WorkflowDescription,
-)
-from temporalio.api.workflowservice.v1 import (
-    GetWorkflowExecutionHistoryReverseRequest,
-)
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError
 
-from perdure.client.workflow import RPC_TIMEOUT, ConversationWorkflow
-from perdure.errors import ClientError, Unreachable
+from perdure.client.workflow import RPC_TIMEOUT, Description
+from perdure.errors import ClientError
+from perdure.temporal.connect import translate_rpc_errors
 
 MAX_HISTORY_EVENTS = 50
 """The number of events to search in a history, the newest first."""
@@ -26,21 +23,33 @@ MAX_HISTORY_EVENTS = 50
 MAX_REASON_CHARS = 500
 """The length at which a reason is truncated."""
 
-
 DECODE_FAILURE_PREFIX = "Failed decoding"
 """The start of the SDK's message for an undecodable payload; its cause is the reason."""
 
+WORKFLOW_FAILED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_FAILED
+
 
 class TaskFailureKind(Enum):
-    """The kind of a failed workflow task; the value is what fixes it."""
+    """The kind of a failed workflow task; the value says what to do about it."""
 
-    BROKEN = "a mended version of the code"
-    NONDETERMINISTIC = "the version of the code that fits the history"
-    TOO_LARGE = "handing over less"
+    BROKEN = (
+        "Its workflow task failed {times}: {reason} It goes on when a worker with a mended version "
+        "runs."
+    )
+    NONDETERMINISTIC = (
+        "The code of its workers does not fit its history (tried {times}): {reason} It goes on "
+        "when a worker runs the version that it began with, or one that can replay it; where no "
+        "other was deployed, terminate the workflow in Temporal: `perdure resume` then opens the "
+        "conversation from its log."
+    )
+    TOO_LARGE = (
+        "What its workflow hands to Temporal is too large (tried {times}): {reason} Terminate the "
+        "workflow in Temporal; `perdure resume` then opens the conversation from its log."
+    )
 
 
 class FailureReason(NamedTuple):
-    """The reason for a failure; `type` is the error's type, `since` a time of day in UTC."""
+    """The reason for a failure; `type` is the error's type, `since` a time of day."""
 
     message: str
     type: str = ""
@@ -49,119 +58,91 @@ class FailureReason(NamedTuple):
     kind: TaskFailureKind = TaskFailureKind.BROKEN
 
 
-_PREFIX = "WORKFLOW_TASK_FAILED_CAUSE_"
+def _causes(*names: str) -> frozenset[Cause.ValueType]:
+    return frozenset(Cause.Value(f"WORKFLOW_TASK_FAILED_CAUSE_{name}") for name in names)
 
-_HARMLESS = frozenset(
-    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}")
-    for name in (
-        "UNHANDLED_COMMAND",
-        "FORCE_CLOSE_COMMAND",
-        "RESET_STICKY_TASK_QUEUE",
-        "RESET_WORKFLOW",
-    )
+
+_HARMLESS = _causes(
+    "UNHANDLED_COMMAND", "FORCE_CLOSE_COMMAND", "RESET_STICKY_TASK_QUEUE", "RESET_WORKFLOW"
 )
 
+_TOO_LARGE = _causes("GRPC_MESSAGE_TOO_LARGE", "PAYLOADS_TOO_LARGE", "REQUEST_TOO_LARGE")
+
 _KINDS = {
-    WorkflowTaskFailedCause.Value(f"{_PREFIX}{name}"): kind
-    for name, kind in {
-        "NON_DETERMINISTIC_ERROR": TaskFailureKind.NONDETERMINISTIC,
-        "GRPC_MESSAGE_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-        "PAYLOADS_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-        "REQUEST_TOO_LARGE": TaskFailureKind.TOO_LARGE,
-    }.items()
+    **dict.fromkeys(_TOO_LARGE, TaskFailureKind.TOO_LARGE),
+    **dict.fromkeys(_causes("NON_DETERMINISTIC_ERROR"), TaskFailureKind.NONDETERMINISTIC),
 }
 
 
-async def load_task_failure(
-    workflow: ConversationWorkflow, description: WorkflowDescription
-) -> FailureReason | None:
+async def load_task_failure(temporal: Client, description: Description) -> FailureReason | None:
     """Load why the workflow task fails at present. Raises Unreachable."""
-    for event in await _load_newest_events(workflow, description):
+    for event in await _load_newest_events(temporal, description):
         if event.HasField("workflow_task_completed_event_attributes"):
             return None
         failed = event.workflow_task_failed_event_attributes
-        if (
-            event.HasField("workflow_task_failed_event_attributes")
-            and failed.cause not in _HARMLESS
-        ):
-            reason, error_type = await decode_reason(workflow, failed.failure)
-            kind = _KINDS.get(failed.cause, TaskFailureKind.BROKEN)
+        is_failure = event.HasField("workflow_task_failed_event_attributes")
+        if is_failure and failed.cause not in _HARMLESS:
+            reason, error_type = await decode_reason(temporal, failed.failure)
             if error_type and error_type != "_NonDeterminismError":
                 reason = f"{error_type}: {reason}"
-            return FailureReason(
-                reason, since=_format_event_time(event), worker=failed.identity, kind=kind
-            )
+            return FailureReason(reason, kind=_KINDS.get(failed.cause, TaskFailureKind.BROKEN))
     return None
 
 
 async def load_step_failure(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    step: PendingActivityInfo,
+    temporal: Client, description: Description, step: PendingActivityInfo
 ) -> FailureReason:
     """Load why the last attempt of a step failed, and when the step was scheduled.
 
     Raises Unreachable.
     """
-    reason, error_type = await decode_reason(workflow, step.last_failure)
+    reason, error_type = await decode_reason(temporal, step.last_failure)
     since = (
-        _format_event_time(event)
-        for event in await _load_newest_events(workflow, description)
+        format_time(event.event_time)
+        for event in await _load_newest_events(temporal, description)
         if event.activity_task_scheduled_event_attributes.activity_id == step.activity_id
     )
     return FailureReason(reason, error_type, next(since, "long ago"), step.last_worker_identity)
 
 
-async def load_workflow_failure(
-    workflow: ConversationWorkflow, description: WorkflowDescription
-) -> FailureReason | None:
-    """Load why the workflow has failed. Raises Unreachable."""
-    for event in await _load_newest_events(workflow, description, 1):
-        failed = event.workflow_execution_failed_event_attributes
-        if event.HasField("workflow_execution_failed_event_attributes"):
-            return FailureReason(
-                *await decode_reason(workflow, failed.failure), since=_format_event_time(event)
-            )
-    return None
+async def load_workflow_failure(temporal: Client, description: Description) -> FailureReason | None:
+    """Load why a closed workflow has failed; None if it has not. Raises Unreachable."""
+    if description.workflow_execution_info.status != WORKFLOW_FAILED:
+        return None
+    [event] = await _load_newest_events(temporal, description, 1)
+    failure = event.workflow_execution_failed_event_attributes.failure
+    return FailureReason(*await decode_reason(temporal, failure))
 
 
-async def load_heartbeat(
-    workflow: ConversationWorkflow, step: PendingActivityInfo
-) -> dict[str, Any]:
+async def load_heartbeat(temporal: Client, step: PendingActivityInfo) -> dict[str, Any]:
     """Load the last heartbeat of this attempt; Temporal may still hold the previous one's."""
     if step.last_heartbeat_time.ToDatetime() <= step.last_started_time.ToDatetime():
         return {}
     try:
-        details = await workflow.temporal.data_converter.decode(step.heartbeat_details.payloads)
+        details = await temporal.data_converter.decode(step.heartbeat_details.payloads)
     except ClientError:  # encrypted, and no key is here
         return {}
     return details[0] if details and isinstance(details[0], dict) else {}
 
 
 async def _load_newest_events(
-    workflow: ConversationWorkflow,
-    description: WorkflowDescription,
-    count: int = MAX_HISTORY_EVENTS,
+    temporal: Client, description: Description, count: int = MAX_HISTORY_EVENTS
 ) -> list[HistoryEvent]:
     request = GetWorkflowExecutionHistoryReverseRequest(
-        namespace=workflow.temporal.namespace,
+        namespace=temporal.namespace,
         execution=description.workflow_execution_info.execution,
         maximum_page_size=count,
     )
-    service = workflow.temporal.workflow_service
-    try:
+    service = temporal.workflow_service
+    with translate_rpc_errors("does not show its history"):
         answer = await service.get_workflow_execution_history_reverse(request, timeout=RPC_TIMEOUT)
-    except RPCError as error:
-        raise Unreachable(f"Temporal does not show its history: {error.message}") from error
     return list(answer.history.events)
 
 
-async def decode_reason(
-    workflow: ConversationWorkflow, failure: TemporalFailure
-) -> tuple[str, str]:
+async def decode_reason(temporal: Client, failure: Failure) -> tuple[str, str]:
     """Decode the reason and its type, skipping wrappers by the server and the SDK."""
     try:
-        error = await workflow.temporal.data_converter.decode_failure(failure)
+        error = await temporal.data_converter.decode_failure(failure)
     except ClientError as unreadable:
         return str(unreadable)[:MAX_REASON_CHARS], type(unreadable).__name__
     while _is_wrapper(failure, error) and error.__cause__ is not None:
@@ -171,14 +152,12 @@ async def decode_reason(
     return " ".join(message.split())[:MAX_REASON_CHARS], kind
 
 
-def _is_wrapper(failure: TemporalFailure, error: BaseException) -> bool:
+def _is_wrapper(failure: Failure, error: BaseException) -> bool:
     """Tell whether the real reason is the cause: the server or the SDK has wrapped it."""
-    is_undecoded = isinstance(error, ApplicationError) and error.message.startswith(
-        DECODE_FAILURE_PREFIX
-    )
-    return failure.HasField("server_failure_info") or is_undecoded
+    if isinstance(error, ApplicationError) and error.message.startswith(DECODE_FAILURE_PREFIX):
+        return True
+    return failure.HasField("server_failure_info")
 
 
-def _format_event_time(event: HistoryEvent) -> str:
-    moment: datetime = event.event_time.ToDatetime()
-    return f"{moment:%H:%M:%S} UTC"
+def format_time(moment: Timestamp) -> str:
+    return f"{moment.ToDatetime():%H:%M:%S} UTC"

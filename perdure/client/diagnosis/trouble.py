@@ -7,7 +7,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
-from perdure.client.diagnosis.failures import FailureReason, TaskFailureKind
+from perdure.client.diagnosis.failures import FailureReason, format_time
 from perdure.errors import Unreachable
 
 ENDED_CAUSE, FAILED_CAUSE = "ended", "failed"
@@ -45,9 +45,8 @@ def temporal_unreachable(error: Unreachable) -> Trouble:
 
 def store_unavailable(reason: str, since: str = "") -> Trouble:
     waiting = f" It has been waiting for the store since {since}." if since else ""
-    return Trouble(
-        STORE_CAUSE, f"{_as_sentence(reason)}{waiting} It goes on by itself when the store does."
-    )
+    again = "It goes on by itself when the store does."
+    return Trouble(STORE_CAUSE, f"{_as_sentence(reason)}{waiting} {again}")
 
 
 def workflow_paused(workflow_id: str) -> Trouble:
@@ -56,10 +55,8 @@ def workflow_paused(workflow_id: str) -> Trouble:
 
 
 def step_paused(name: str) -> Trouble:
-    sentence = (
-        f"An operator has paused its step {name} in Temporal: it goes on when they unpause it."
-    )
-    return Trouble(f"{name} paused", sentence)
+    sentence = f"An operator has paused its step {name} in Temporal"
+    return Trouble(f"{name} paused", f"{sentence}: it goes on when they unpause it.")
 
 
 def no_worker(queue: str, seconds: float) -> Trouble:
@@ -80,36 +77,15 @@ def workflow_task_lost(times: int) -> Trouble:
 
 def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
     """Describe a failed workflow task: the workers' code has to be fixed, not the conversation."""
-    reason, attempts = _as_sentence(failed.message), f"(tried {_format_times(times)})"
-    match failed.kind:
-        case TaskFailureKind.NONDETERMINISTIC:
-            sentence = (
-                f"The code of its workers does not fit its history {attempts}: {reason} It goes on "
-                "when a worker runs the version that it began with, or one that can replay it; "
-                "where no other was deployed, terminate the workflow in Temporal: `perdure resume` "
-                "then opens the conversation from its log."
-            )
-        case TaskFailureKind.TOO_LARGE:
-            sentence = (
-                f"What its workflow hands to Temporal is too large {attempts}: {reason} Terminate "
-                "the workflow in Temporal; `perdure resume` then opens the conversation from its "
-                "log."
-            )
-        case TaskFailureKind.BROKEN:
-            sentence = (
-                f"Its workflow task failed {_format_times(times)}: {reason} It goes on when a "
-                "worker with a mended version runs."
-            )
+    reason = _as_sentence(failed.message)
+    sentence = failed.kind.value.format(times=_format_times(times), reason=reason)
     return Trouble(f"{failed.kind.name}: {failed.message}", sentence)
 
 
 def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:
     """Describe a step that keeps failing and is retried."""
-    name, reason, times = (
-        step.activity_type.name,
-        _as_sentence(failed.message),
-        _format_times(step.attempt - 1),
-    )
+    name, times = step.activity_type.name, _format_times(step.attempt - 1)
+    details = f"{_as_sentence(failed.message)} {_next_attempt(step)}"
     if failed.type in STORE_ERRORS:
         return store_unavailable(failed.message, failed.since)
     if failed.type == "NotFoundError" and "not registered" in failed.message:
@@ -120,26 +96,24 @@ def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:
             "wrong one.",
         )
     if name.startswith("llm."):
-        sentence = f"The model does not answer (asked {times}): {reason} {_next_attempt(step)}"
+        sentence = f"The model does not answer (asked {times}): {details}"
         return Trouble(f"model: {failed.type}", sentence)
-    sentence = (
-        f"Its step {name} failed {times}, since {failed.since}: {reason} {_next_attempt(step)}"
-    )
+    sentence = f"Its step {name} failed {times}, since {failed.since}: {details}"
     return Trouble(f"{name}: {failed.message}", sentence)
 
 
 def step_silent(step: PendingActivityInfo, seconds: float, calls: str = "") -> Trouble:
     """Describe a step without output; `calls` names the running tools."""
     name, time = step.activity_type.name, f"{seconds:.0f} s"
-    sentence = f"Its step {name} has been at work for {time}: the store may be slow."
+    which = f" ({calls})" if calls else ""
+    sentences = {
+        "tool.call": f"A tool has said nothing for {time}{which}. {_INTERRUPT_HINT}",
+        "agent.prepare": f"The MCP servers of its agent have not started for {time}.",
+    }
+    slow_store = f"Its step {name} has been at work for {time}: the store may be slow."
+    sentence = sentences.get(name, slow_store)
     if name.startswith("llm."):
         sentence = f"The model has said nothing for {time}; it may take its time. {_INTERRUPT_HINT}"
-    elif name == "tool.call":
-        sentence = (
-            f"A tool has said nothing for {time}{f' ({calls})' if calls else ''}. {_INTERRUPT_HINT}"
-        )
-    elif name == "agent.prepare":
-        sentence = f"The MCP servers of its agent have not started for {time}."
     return Trouble(f"{name} {step.activity_id} silent", sentence, slow=True)
 
 
@@ -148,11 +122,14 @@ def delegate_trouble(conversation_id: str, trouble: Trouble) -> Trouble:
     return Trouble(f"{conversation_id}: {trouble.cause}", sentence, trouble.slow)
 
 
-def workflow_ended() -> Trouble:
-    return Trouble(ENDED_CAUSE, f"Its workflow has ended in the middle of a turn. {_RESUME_HINT}")
+def sample_trouble(conversation_id: str, trouble: Trouble) -> Trouble:
+    return trouble._replace(sentence=f"The conversation {conversation_id}: {trouble.sentence}")
 
 
-def workflow_failed(failed: FailureReason) -> Trouble:
+def workflow_closed(failed: FailureReason | None) -> Trouble:
+    if failed is None:
+        sentence = f"Its workflow has ended in the middle of a turn. {_RESUME_HINT}"
+        return Trouble(ENDED_CAUSE, sentence)
     again = "" if failed.type in UNRECOVERABLE_ERRORS else f" {_RESUME_HINT}"
     return Trouble(FAILED_CAUSE, f"Its workflow failed: {_as_sentence(failed.message)}{again}")
 
@@ -160,9 +137,9 @@ def workflow_failed(failed: FailureReason) -> Trouble:
 def _next_attempt(step: PendingActivityInfo) -> str:
     again = "It is being tried again"
     if step.state == STEP_SCHEDULED:
-        again = f"It is tried again at {_format_time(step.next_attempt_schedule_time)}"
+        again = f"It is tried again at {format_time(step.next_attempt_schedule_time)}"
     if step.HasField("expiration_time"):
-        return f"{again}; the turn ends with an error at {_format_time(step.expiration_time)}."
+        return f"{again}; the turn ends with an error at {format_time(step.expiration_time)}."
     return f"{again}."
 
 
@@ -177,10 +154,6 @@ def _as_sentence(text: str) -> str:
 
 def _format_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _format_time(moment: Timestamp) -> str:
-    return f"{moment.ToDatetime():%H:%M:%S} UTC"
 
 
 _RESUME_HINT = "A message or `perdure resume` goes on."
