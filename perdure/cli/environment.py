@@ -13,7 +13,7 @@ from perdure.cli.output import note
 from perdure.embedded.record import StackInfo, merge_environment
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.settings.settings import Settings, load_settings
-from perdure.storage.batches import BatchFolder, list_batches
+from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.store import Store
 
@@ -149,7 +149,7 @@ async def open_log(conversation_id: str) -> EventLog:
         raise Invalid(str(error)) from error
 
 
-async def open_batch(name: str) -> BatchFolder:
+async def open_batch(name: str) -> tuple[BatchFolder, BatchRecord]:
     """Open the folder of a batch, with the store alone. Raises NotFound and Invalid."""
     settings = (await find_environment()).settings
     store = open_store(settings)
@@ -157,16 +157,13 @@ async def open_batch(name: str) -> BatchFolder:
         folder = BatchFolder(store, settings.user, name)
     except ValueError as error:
         raise Invalid(str(error)) from error
-    if await folder.load() is None:
-        names = await list_batches(store, settings.user)
-        more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
-        hint = (
-            f"There are {', '.join(names[:MAX_LISTED_BATCHES])}{more}."
-            if names
-            else "There is none yet."
-        )
-        raise NotFound(f"There is no batch {name!r}.", hint)
-    return folder
+    if record := await folder.load():
+        return folder, record
+    names = await list_batches(store, settings.user)
+    listed = ", ".join(names[:MAX_LISTED_BATCHES])
+    more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
+    hint = f"There are {listed}{more}." if names else "There is none yet."
+    raise NotFound(f"There is no batch {name!r}.", hint)
 
 
 def _use_stack(settings: Settings, info: StackInfo) -> Environment:

@@ -31,11 +31,9 @@ class BatchSelection:
     attempts: tuple[AttemptRef, ...]
 
 
-async def select_batch(folder: BatchFolder, every: bool = False) -> BatchSelection:
+async def select_batch(name: str, every: bool = False) -> BatchSelection:
     """Select the final attempts of a batch, or `every` one. Raises NotFound and Altered."""
-    record = await folder.load()
-    if record is None:
-        raise NotFound(f"There is no batch {folder.name!r}.")
+    folder, record = await open_batch(name)
     tally, attempts = Tally(record.spec.reducers), []
     async for result in read_current_results(folder, record):
         tally.add(result)
@@ -59,7 +57,7 @@ async def _select_one(name: str) -> str | BatchSelection:
         await open_log(name)
         return name
     try:
-        return await select_batch(await open_batch(name))
+        return await select_batch(name)
     except NotFound as error:
         raise NotFound(f"There is no conversation and no batch {name!r}.", error.hint) from error
     except Invalid as error:

@@ -1,15 +1,12 @@
-"""The types of the commands' options and arguments.
+"""The types of the commands' options and arguments, and the options that commands share.
 
 Nothing slow is imported here: the help of every command reads these types.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,22 +20,6 @@ class Format(StrEnum):
     text = "text"
     json = "json"
     jsonl = "jsonl"
-
-
-class ComparisonFormat(StrEnum):
-    """The formats of a comparison."""
-
-    text = "text"
-    json = "json"
-
-
-class ResultsFormat(StrEnum):
-    """The formats of a batch's results."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    parquet = "parquet"
 
 
 CONDENSER_KINDS = (
@@ -64,28 +45,11 @@ EXPORT_FORMATS = {
 """The names and descriptions in `perdure.exports.formats`."""
 
 
-ConversationId = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id.")]
-
-Output = Annotated[
-    Format, typer.Option("-o", "--output", help="How to print results.", metavar="FORMAT")
-]
-
 Timeout = Annotated[
     float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
 ]
 
-Workspace = Annotated[
-    Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
-]
-
-CallIds = Annotated[
-    list[str] | None,
-    typer.Option("--call", metavar="ID", help="A call's id; may be repeated."),
-]
-
-ThroughSeq = Annotated[
-    int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
-]
+After = Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)]
 
 ExportFormat = Annotated[
     str,
@@ -103,27 +67,49 @@ ExportPath = Annotated[
 
 Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)]
 
-BatchName = Annotated[str, typer.Argument(metavar="NAME", help="The batch's name.")]
-
-BatchOutput = Annotated[
-    Format,
-    typer.Option("-o", "--output", "--format", help="How to print results.", metavar="FORMAT"),
-]
-
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
 
 
-@dataclass(frozen=True)
-class AgentOptions:
-    """The agent options as given; None leaves the agent's default.
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of a command, parsed: each field is one, and its type says how."""
 
-    Every field is an option of each command that is decorated with `with_agent_options`.
-    """
+    @property
+    def error_format(self) -> Format:
+        """The format in which the command reports its failure."""
+        return Format.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(Options):
+    """The options of a command that prints results."""
+
+    output: Annotated[
+        Format, typer.Option("-o", "--output", help="How to print results.", metavar="FORMAT")
+    ] = Format.text
+
+    @property
+    def error_format(self) -> Format:
+        return self.output
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConversationOptions(OutputOptions):
+    """The options of a command about one conversation."""
+
+    conversation_id: Annotated[str, typer.Argument(metavar="ID", help="The conversation's id.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions(Options):
+    """The options that describe an agent; None leaves the agent's default."""
 
     model: Annotated[
         str | None, typer.Option(help="One of litellm's names, scripted:FILE, or a script's name.")
     ] = None
-    workspace: Workspace = None
+    workspace: Annotated[
+        Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
+    ] = None
     tools: Annotated[
         str | None, typer.Option(help="Names or module:attribute, with commas between them.")
     ] = None
@@ -164,24 +150,3 @@ class AgentOptions:
         list[str] | None,
         typer.Option("--secret", metavar="NAME", help="A secret of the worker; may be repeated."),
     ] = None
-
-
-def with_agent_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the command's parameter `agent` by an option for each field of AgentOptions."""
-    names = [field.name for field in fields(AgentOptions)]
-    options = [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=None, annotation=field.type)
-        for field in fields(AgentOptions)
-    ]
-    parameters: list[Parameter] = []
-    for parameter in signature(command, eval_str=True).parameters.values():
-        keyword = parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        parameters += options if parameter.name == "agent" else [keyword]
-
-    @wraps(command)
-    def with_options(**arguments: Any) -> None:
-        agent = AgentOptions(**{name: arguments.pop(name) for name in names})
-        command(agent=agent, **arguments)
-
-    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return with_options

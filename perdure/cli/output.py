@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -36,26 +37,35 @@ def show_json(value: Any, output: Format) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
 
 
-def show_list(
-    items: Iterable[T], fields: Callable[[T], Any], show_item: Callable[[T], None], output: Format
-) -> None:
-    """Print a list of results: an array as `json`, else each for itself."""
-    if output is Format.json:
-        show_json([fields(item) for item in items], output)
+def show_result(fields: Any, output: Format, *lines: Text | str, remark: str = "") -> None:
+    """Print a result: the fields for programs; lines, and a remark on stderr, for people."""
+    if output is not Format.text:
+        show_json(fields, output)
         return
-    for item in items:
+    for line in lines:
+        show(line)
+    if remark:
+        note(remark)
+
+
+@contextmanager
+def print_list(
+    fields: Callable[[T], Any], show_item: Callable[[T], None], output: Format
+) -> Iterator[Callable[[T], None]]:
+    """Yield what prints an item of a list: at once, but as `json` in an array at the end."""
+    documents: list[Any] = []
+
+    def print_item(item: T) -> None:
         if output is Format.text:
             show_item(item)
+        elif output is Format.json:
+            documents.append(fields(item))
         else:
             show_json(fields(item), output)
 
-
-def confirm(text: str, fields: dict[str, Any], output: Format) -> None:
-    """Confirm what was done: by a note for people, by the fields for programs."""
-    if output is Format.text:
-        note(text)
-    else:
-        show_json(fields, output)
+    yield print_item
+    if output is Format.json:
+        show_json(documents, output)
 
 
 def note(text: str, style: str = "dim") -> None:

@@ -1,15 +1,20 @@
-"""Runner of commands: their asyncio loop, their errors and exit codes.
+"""Runner of commands: their options, their asyncio loop, their errors and exit codes.
 
 asyncio and the classes of errors are slow to import, and no help needs them: functions import them.
 """
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Any, TypeVar, dataclass_transform
 
 import typer
 from typer.core import TyperGroup
 
-from perdure.cli.options import Format
+from perdure.cli.options import Options
+
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 class CommandGroup(TyperGroup):
@@ -34,17 +39,55 @@ def new_group(epilog: str | None = None) -> typer.Typer:
     )
 
 
-def run_command(work: Coroutine[Any, Any, int | None], output: Format) -> None:
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def command(
+    group: typer.Typer, work: str, name: str | None = None
+) -> Callable[[type[OptionsT]], type[OptionsT]]:
+    """Make a class of options, as a dataclass, a command: its docstring is the help.
+
+    `work` is the function that runs with the options, as `module:function` within `perdure.cli`.
+    It is imported when the command is used. The command is called as the class by default.
+    """
+
+    def register(cls: type[OptionsT]) -> type[OptionsT]:
+        cls = dataclass(frozen=True, kw_only=True)(cls)
+
+        def run(**values: Any) -> None:
+            run_command(work, cls(**values))
+
+        run.__signature__ = Signature(_parameters(cls))  # type: ignore[attr-defined]
+        group.command(name or cls.__name__.lower(), help=cls.__doc__)(run)
+        return cls
+
+    return register
+
+
+def _parameters(options: type[Options]) -> list[Parameter]:
+    """Convert the fields to parameters for Typer; `output` comes last in every help."""
+    return [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=field.type,
+        )
+        for field in sorted(fields(options), key=lambda field: field.name == "output")
+    ]
+
+
+def run_command(work: str, options: Options) -> None:
     """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence."""
     import asyncio
 
     from perdure.cli.output import report_failure
     from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
 
+    module, _, function = work.partition(":")
+    execute = getattr(import_module(f"perdure.cli.{module}"), function)
     try:
-        code = asyncio.run(work)
+        code = asyncio.run(execute(options))
     except EXPECTED_ERRORS as error:
         failure = report_error(error)
-        report_failure(failure, output)
+        report_failure(failure, options.error_format)
         code = failure.exit_code
     raise typer.Exit(code or 0)

@@ -1,12 +1,12 @@
 """`perdure batch compare`: test whether batches differ by more than noise."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from perdure.cli.batch.report import format_now, load_batch
-from perdure.cli.options import ComparisonFormat
-from perdure.cli.output import note, show
+from perdure.cli.batch.report import format_now
+from perdure.cli.declarations.batches import Compare, ComparisonFormat
+from perdure.cli.environment import open_batch
+from perdure.cli.options import Format
+from perdure.cli.output import note, show, show_json
 from perdure.cli.output_files import open_output
 from perdure.errors import Invalid
 from perdure.evaluation.reducers import required_epochs
@@ -20,24 +20,10 @@ MAX_LISTED_NAMES = 20
 """Names listed in the error that another does not exist."""
 
 
-@dataclass(frozen=True)
-class ComparisonOptions:
-    """The score to compare; None stands for that of the first batch."""
-
-    scorer: str | None = None
-    metric: str | None = None
-    reducer: str | None = None
-
-
-async def execute(
-    names: Sequence[str],
-    options: ComparisonOptions,
-    every: bool,
-    output: str | None,
-    format: ComparisonFormat,
-) -> int:
-    _check_arguments(names, output)
-    batches = [await load_batch(name) for name in names]
+async def compare(options: Compare) -> int:
+    names, page = options.names, options.page
+    _check_arguments(names, page)
+    batches = [await open_batch(name) for name in names]
     subject, sides = await _load_sides(batches, options)
     first = sides[0]
     others = [
@@ -45,17 +31,17 @@ async def execute(
         for name, side in zip(names[1:], sides[1:], strict=True)
     ]
     notes = list(_list_differences([record for _, record in batches]))
-    if format is ComparisonFormat.json:
-        print(json.dumps(comparison_json(names[0], subject, others), ensure_ascii=False, indent=2))
+    if options.format is ComparisonFormat.json:
+        show_json(comparison_json(names[0], subject, others), Format.json)
     else:
-        for line in comparison_lines(names[0], subject, others, every):
+        for line in comparison_lines(names[0], subject, others, options.every):
             show(line)
     for difference in notes:
         note(difference, "yellow")
-    if output is not None:
-        with open_output(output) as file:
+    if page is not None:
+        with open_output(page) as file:
             file.writelines(comparison_page(names[0], subject, others, notes, format_now()))
-        note(f"Written to {output}.")
+        note(f"Written to {page}.")
     return EXIT_OK
 
 
@@ -71,7 +57,7 @@ def _check_arguments(names: Sequence[str], output: str | None) -> None:
 
 
 async def _load_sides(
-    batches: Sequence[tuple[BatchFolder, BatchRecord]], options: ComparisonOptions
+    batches: Sequence[tuple[BatchFolder, BatchRecord]], options: Compare
 ) -> tuple[Metric, list[ScoresBySample]]:
     """Collect the scores of each batch. Raises Invalid where one has none."""
     spec = batches[0][1].spec
@@ -120,9 +106,7 @@ def _explain_no_values(record: BatchRecord, scorer: str, side: ScoresBySample) -
     return f"{name} has no numbers of the scorer {scorer!r}.", hint
 
 
-def _select_metric(
-    options: ComparisonOptions, names: Sequence[str], sides: Sequence[ScoresBySample]
-) -> str:
+def _select_metric(options: Compare, names: Sequence[str], sides: Sequence[ScoresBySample]) -> str:
     """Choose the metric. Raises Invalid where a batch lacks it."""
     metric = sides[0].metric if options.metric is None else options.metric
     assert metric is not None

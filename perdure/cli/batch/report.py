@@ -1,59 +1,42 @@
 """`perdure batch report`: write an HTML page about a batch."""
 
 import os
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from perdure.cli.declarations.batches import Report
 from perdure.cli.environment import open_batch
 from perdure.cli.output import note
 from perdure.cli.output_files import open_output
-from perdure.errors import Invalid, NotFound
+from perdure.errors import Invalid
 from perdure.exports.report.batch import page
 from perdure.exports.report.collect import BatchDescription, Collected
 from perdure.operations.error_reports import EXIT_OK
-from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+from perdure.storage.batches import read_current_results
 
 
-@dataclass(frozen=True)
-class Links:
-    """The targets of a page's links to conversations."""
-
-    ui: str | None
-    namespace: str | None
-    conversations: Path | None
-
-
-async def execute(name: str, output: str, links: Links) -> int:
-    if links.ui is not None:
-        _check_ui_address(links.ui)
-    folder, record = await load_batch(name)
+async def report(options: Report) -> int:
+    path = options.path or f"{options.name}.html"
+    if options.ui is not None:
+        _check_ui_address(options.ui)
+    folder, record = await open_batch(options.name)
     about = BatchDescription(
         spec=record.spec,
         expected=record.expected_attempts,
-        ui=links.ui,
-        namespace=links.namespace or os.environ.get("TEMPORAL_NAMESPACE") or "default",
-        conversations=_relative_link(output, links.conversations),
+        ui=options.ui,
+        namespace=options.namespace or os.environ.get("TEMPORAL_NAMESPACE") or "default",
+        conversations=_relative_link(path, options.conversations),
         made=format_now(),
     )
     results = Collected(record.spec)
     async for result in read_current_results(folder, record):
         results.add(result)
-    with open_output(output) as file:
+    with open_output(path) as file:
         file.writelines(page(about, results))
-    if output != "-":
-        note(f"Written to {output}.")
+    if path != "-":
+        note(f"Written to {path}.")
     return EXIT_OK
-
-
-async def load_batch(name: str) -> tuple[BatchFolder, BatchRecord]:
-    """Load the record of a batch. Raises NotFound."""
-    folder = await open_batch(name)
-    record = await folder.load()
-    if record is None:
-        raise NotFound(f"There is no batch {name!r}.")
-    return folder, record
 
 
 def _check_ui_address(ui: str) -> None:

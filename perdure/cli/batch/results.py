@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from perdure.cli.batch.report import load_batch
 from perdure.cli.batch.results_view import failed_attempt_line, summary_lines
-from perdure.cli.options import ResultsFormat
+from perdure.cli.declarations.batches import Results, ResultsFormat
+from perdure.cli.environment import open_batch
 from perdure.cli.output import escape_controls
 from perdure.cli.output_files import open_output
 from perdure.datasets.parquet import import_pyarrow
@@ -22,13 +22,14 @@ from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
 
 
-async def execute(name: str, format: ResultsFormat, output: str, failed: bool) -> int:
+async def results(options: Results) -> int:
+    format, failed = options.format, options.failed
     if format is ResultsFormat.parquet:
-        _check_parquet(output)
-    folder, record = await load_batch(name)
+        _check_parquet(options.path)
+    folder, record = await open_batch(options.name)
     with TemporaryFile() as spool:
         table, summary, examples = await _collect_results(folder, record, failed, spool)
-        with open_output(output) as file:
+        with open_output(options.path) as file:
             if format is ResultsFormat.csv:
                 table.write_csv(file)
             elif format is ResultsFormat.parquet:

@@ -2,12 +2,13 @@
 
 import asyncio
 import signal
-from dataclasses import dataclass
+from dataclasses import fields
 from pathlib import Path
 
 from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.chat_session import Chat
-from perdure.cli.environment import Environment, connect_client, open_environment
+from perdure.cli.declarations.conversations import Chat as Options
+from perdure.cli.environment import connect_client, open_environment
 from perdure.cli.keyboard import Keyboard, preserve_terminal_modes
 from perdure.cli.options import AgentOptions
 from perdure.cli.output import note, show
@@ -21,49 +22,41 @@ from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_er
 PROMPT = "> "
 
 
-@dataclass(frozen=True)
-class ChatOptions:
-    """The options of a chat; `resume` is an id, or empty for the newest conversation."""
-
-    agent: AgentOptions
-    resume: str | None
-
-    def check(self) -> None:
-        """Raises Invalid for options that contradict each other or the spec."""
-        check_agent_options(self.agent)
-        if self.resume is not None and self.agent != AgentOptions():
-            raise Invalid(
-                "A conversation keeps its agent when it is resumed.",
-                "Leave the other options out; /model and `perdure configure` change it.",
-            )
-
-
-async def execute(options: ChatOptions) -> int:
+async def chat(options: Options) -> int:
+    resumed = options.last or bool(options.resume)
+    _check_options(options, resumed)
     with preserve_terminal_modes():
-        return await _chat(options)
+        return await (_resume_chat(options.resume) if resumed else _begin_chat(options))
 
 
-async def _chat(options: ChatOptions) -> int:
-    options.check()
-    if options.resume is not None:
-        async with open_environment() as environment:
-            return await environment.run_with_stack(_resume_chat(options, environment))
-    agent = options.agent
-    async with open_model_and_environment(agent.script, agent.model) as (model, environment):
+def _check_options(options: Options, resumed: bool) -> None:
+    """Raises Invalid for options that contradict each other or the spec."""
+    check_agent_options(options)
+    if resumed and any(getattr(options, field.name) is not None for field in fields(AgentOptions)):
+        raise Invalid(
+            "A conversation keeps its agent when it is resumed.",
+            "Leave the other options out; /model and `perdure configure` change it.",
+        )
+
+
+async def _begin_chat(options: Options) -> int:
+    async with open_model_and_environment(options.script, options.model) as (model, environment):
         client = await connect_client(environment.settings)
         conversation = client.conversation(new_conversation_id())
-        chat_session = Chat(conversation, build_agent(agent, model), environment, Keyboard())
-        return await environment.run_with_stack(_run_chat(chat_session, agent.script))
+        chat_session = Chat(conversation, build_agent(options, model), environment, Keyboard())
+        return await environment.run_with_stack(_run_chat(chat_session, options.script))
 
 
-async def _resume_chat(options: ChatOptions, environment: Environment) -> int:
-    client = await connect_client(environment.settings)
-    conversation_id = options.resume or next(iter(await client.list_conversations(1)), None)
-    if conversation_id is None:
-        raise NotFound("There are no conversations yet.", "Begin one with `perdure chat`.")
-    return await _run_chat(
-        Chat(client.conversation(conversation_id), None, environment, Keyboard()), None
-    )
+async def _resume_chat(conversation_id: str | None) -> int:
+    """Resume the conversation, by default the newest."""
+    async with open_environment() as environment:
+        client = await connect_client(environment.settings)
+        conversation_id = conversation_id or next(iter(await client.list_conversations(1)), None)
+        if conversation_id is None:
+            raise NotFound("There are no conversations yet.", "Begin one with `perdure chat`.")
+        conversation = client.conversation(conversation_id)
+        chat_session = Chat(conversation, None, environment, Keyboard())
+        return await environment.run_with_stack(_run_chat(chat_session, None))
 
 
 async def _run_chat(chat_session: Chat, script: Path | None) -> int:

@@ -7,8 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from perdure.cli.declarations import batches, operations
 from perdure.cli.environment import open_log
-from perdure.cli.export_selection import AttemptRef, BatchSelection, select
+from perdure.cli.export_selection import AttemptRef, BatchSelection, select, select_batch
 from perdure.cli.inspect_log import write_batch_log as write_batch
 from perdure.cli.output import note
 from perdure.cli.output_files import open_output
@@ -23,7 +24,8 @@ from perdure.references import BadReference, is_reference
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.exporting import export, export_metadata
+from perdure.storage.log.exporting import export as export_log
+from perdure.storage.log.exporting import export_metadata
 from perdure.storage.log.state import read_state_until_damage
 
 ExportItem: TypeAlias = str | AttemptRef | BatchSelection
@@ -41,11 +43,24 @@ def find_format(name: str) -> Format:
         raise Invalid(f"The format {name!r} cannot be used: {error}.") from error
 
 
-async def execute(names: Sequence[str], format: str, output: str) -> int:
-    return await export_all(await select(names), find_format(format), output)
+async def export(options: operations.Export) -> int:
+    return await _export_all(await select(options.names), find_format(options.name), options.path)
 
 
-async def export_all(selection: Sequence[str | BatchSelection], format: Format, output: str) -> int:
+async def export_batch(options: batches.Export) -> int:
+    format = find_format(options.format)
+    if options.every and format is INSPECT:
+        raise Invalid(
+            "An Inspect log has one attempt for each epoch of a sample.",
+            "Leave out --all-attempts: the errors of earlier attempts are in it.",
+        )
+    selection = await select_batch(options.name, options.every)
+    return await _export_all([selection], format, options.path)
+
+
+async def _export_all(
+    selection: Sequence[str | BatchSelection], format: Format, output: str
+) -> int:
     """Export conversations by id and batches, and return the exit code."""
     items = list(_list_items(selection, format))
     is_many = len(items) != 1 or isinstance(items[0], AttemptRef)
@@ -160,7 +175,7 @@ async def _export_log(log: EventLog, format: Format, take: Callable[[Part], None
     try:
         state, _ = await read_state_until_damage(log)
         metadata = await export_metadata(log, state, version("perdure"))
-        unreadable = await export(log, format, metadata, take)
+        unreadable = await export_log(log, format, metadata, take)
     except Altered as error:
         note(f"{log.conversation_id}: {error}", "red")
         return False

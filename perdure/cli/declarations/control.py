@@ -1,212 +1,185 @@
 """Commands that steer conversations and change them."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from perdure.cli import commands
-from perdure.cli.options import (
-    CallIds,
-    ConversationId,
-    Format,
-    Output,
-    ThroughSeq,
-    Timeout,
-    Workspace,
-)
-from perdure.cli.runner import new_group, run_command
+from perdure.cli.options import ConversationOptions, OutputOptions, Timeout
+from perdure.cli.runner import command, new_group
 
 app = new_group()
 
 
-def add_signal_command(name: commands.control.Signal, help: str, confirmation: str) -> None:
-    """Add a command that sends a signal of its name to a conversation."""
+@dataclass(frozen=True, kw_only=True)
+class Signal(ConversationOptions):
+    """The options of a command that sends the signal of its name."""
 
-    def command(conversation_id: ConversationId, output: Output = Format.text) -> None:
-        work = commands.control.execute(conversation_id, name, confirmation, output)
-        run_command(work, output)
-
-    app.command(name, help=help)(command)
+    confirmation: ClassVar[str]
 
 
-add_signal_command(
-    "pause",
-    "Pause a conversation between two steps.",
-    "A pause is asked for; it comes between two steps.",
-)
+@command(app, "commands.control:send_signal")
+class Pause(Signal):
+    """Pause a conversation between two steps."""
+
+    confirmation = "A pause is asked for; it comes between two steps."
 
 
-add_signal_command(
-    "resume",
-    "Go on after a pause, an interrupt, an error or a limit.",
-    "It goes on.",
-)
+@command(app, "commands.control:send_signal")
+class Resume(Signal):
+    """Go on after a pause, an interrupt, an error or a limit."""
+
+    confirmation = "It goes on."
 
 
-add_signal_command(
-    "interrupt",
-    "Stop the model or the tool that is at work; the conversation waits for its user.\n\n"
-    "What it had so far is kept, and actions that were not begun are rejected.",
-    "What runs is stopped; a message or `perdure resume` goes on.",
-)
+@command(app, "commands.control:send_signal")
+class Interrupt(Signal):
+    """Stop the model or the tool that is at work; the conversation waits for its user.
+
+    What it had so far is kept, and actions that were not begun are rejected.
+    """
+
+    confirmation = "What runs is stopped; a message or `perdure resume` goes on."
 
 
-@app.command()
-def approve(
-    conversation_id: ConversationId,
-    call: CallIds = None,
-    through: ThroughSeq = None,
-    output: Output = Format.text,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Answer(ConversationOptions):
+    """The options of an answer to the actions that wait for a person."""
+
+    call: Annotated[
+        list[str] | None,
+        typer.Option("--call", metavar="ID", help="A call's id; may be repeated."),
+    ] = None
+    through: Annotated[
+        int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
+    ] = None
+
+
+@command(app, "commands.control:approve")
+class Approve(Answer):
     """Let actions happen that wait for a person.
 
     Without --call and --through it shows which there are, and approves none.
     """
-    run_command(
-        commands.answer.execute(conversation_id, True, call or [], through, "", output), output
-    )
 
 
-@app.command()
-def reject(
-    conversation_id: ConversationId,
-    call: CallIds = None,
-    through: ThroughSeq = None,
-    reason: Annotated[str, typer.Option(help="Why; the agent is told.")] = "",
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.control:reject")
+class Reject(Answer):
     """Do not let actions happen that wait for a person; the agent goes on without them.
 
     Without --call and --through it shows which there are, and rejects none.
     """
-    run_command(
-        commands.answer.execute(conversation_id, False, call or [], through, reason, output), output
-    )
+
+    reason: Annotated[str, typer.Option(help="Why; the agent is told.")] = ""
 
 
-@app.command()
-def configure(
-    conversation_id: ConversationId,
-    changes: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE...", help="VALUE in JSON, or a bare text.")
-    ],
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.control:configure")
+class Configure(ConversationOptions):
     """Change the model, the limits or the confirmation policy of a conversation.
 
     For example: model=openai/gpt-4o limits.max_iterations=50 confirmation.policy=always
     'tags=["urgent"]'. A conversation that stopped at a limit goes on by `perdure resume`.
     """
-    run_command(commands.configure.execute(conversation_id, changes, output), output)
+
+    changes: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="VALUE in JSON, or a bare text.")
+    ]
 
 
-add_signal_command(
-    "condense",
-    "Make what the model is shown smaller, by the conversation's condenser.",
-    "It is condensed before the model is asked again; the log keeps everything.",
-)
+@command(app, "commands.control:send_signal")
+class Condense(Signal):
+    """Make what the model is shown smaller, by the conversation's condenser."""
+
+    confirmation = "It is condensed before the model is asked again; the log keeps everything."
 
 
-@app.command()
-def note(
-    conversation_id: ConversationId,
-    title: Annotated[str | None, typer.Option(help="What it is about, in a few words.")] = None,
+@command(app, "commands.control:note")
+class Note(ConversationOptions):
+    """Note a title, tags or state for a conversation; the agent is not told."""
+
+    title: Annotated[str | None, typer.Option(help="What it is about, in a few words.")] = None
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="In place of those before; repeatable.")
-    ] = None,
+    ] = None
     state: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="May be repeated.")
-    ] = None,
-    output: Output = Format.text,
-) -> None:
-    """Note a title, tags or state for a conversation; the agent is not told."""
-    run_command(commands.note.execute(conversation_id, title, tag, state, output), output)
+    ] = None
 
 
-@app.command()
-def ask(
-    conversation_id: ConversationId,
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from stdin.")
-    ],
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait; then the question is given up.", min=0)
-    ] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.turns:ask")
+class Ask(ConversationOptions):
     """Ask an agent something beside its task; nothing of it is kept.
 
     It answers from what it knows by now, with no tool, also while it works, waits or is closed.
     """
-    run_command(commands.ask.execute(conversation_id, question, timeout, output), output)
+
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from stdin.")
+    ]
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait; then the question is given up.", min=0)
+    ] = None
 
 
-@app.command()
-def fork(
-    conversation_id: ConversationId,
-    at: Annotated[
-        int | None, typer.Option(metavar="SEQ", help="The last event of it to begin with.", min=0)
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="The model that the fork asks from then on.")
-    ] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.control:fork")
+class Fork(ConversationOptions):
     """Go on from an earlier point of a conversation, in a new one.
 
     The events up to SEQ, all of them if none is named, are referred to and not copied. The
     conversation goes on by itself, and the fork begins with a message, or with `perdure resume`.
     """
-    run_command(commands.fork.execute(conversation_id, at, model, output), output)
+
+    at: Annotated[
+        int | None, typer.Option(metavar="SEQ", help="The last event of it to begin with.", min=0)
+    ] = None
+    model: Annotated[
+        str | None, typer.Option(help="The model that the fork asks from then on.")
+    ] = None
 
 
-@app.command()
-def reopen(
-    conversation_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The conversations' ids.")
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Look at every conversation of the user.")
-    ] = False,
-    user: Annotated[
-        str | None, typer.Option(metavar="USER", help="Whose conversations, if not yours.")
-    ] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.operations:reopen")
+class Reopen(OutputOptions):
     """Go on with conversations from their logs, after Temporal's database was lost.
 
     Those in the middle of a turn get a workflow again, unless one runs. Those at rest need none:
     the next message opens them. It exits with 1 where a log is damaged.
     """
-    run_command(commands.reopen.execute(conversation_ids or [], every, user, output), output)
+
+    conversation_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="The conversations' ids.")
+    ] = None
+    every: Annotated[
+        bool, typer.Option("--all", help="Look at every conversation of the user.")
+    ] = False
+    user: Annotated[
+        str | None, typer.Option(metavar="USER", help="Whose conversations, if not yours.")
+    ] = None
 
 
-@app.command()
-def replay(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A log, a trajectory, or a folder of events.")
-    ],
-    model: Annotated[
-        str | None, typer.Option(help="Who goes on live; else the recorded model.")
-    ] = None,
-    workspace: Workspace = None,
-    timeout: Timeout = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.replay:replay")
+class Replay(OutputOptions):
     """Do again what was recorded in a conversation, then go on live.
 
     FILE is what `perdure show ID -o jsonl` printed, a trajectory of OpenHands, or a folder of
     events. The recorded messages are sent and the recorded actions are done, for real: their
     results are new, and those that differ are named. The conversation stays open.
     """
-    run_command(commands.replay.execute(file, model, workspace, timeout, output), output)
+
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A log, a trajectory, or a folder of events.")
+    ]
+    model: Annotated[
+        str | None, typer.Option(help="Who goes on live; else the recorded model.")
+    ] = None
+    workspace: Annotated[
+        Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
+    ] = None
+    timeout: Timeout = None
 
 
-add_signal_command(
-    "close",
-    "End a conversation for good; its log stays.",
-    "It ends between two steps; its log stays.",
-)
+@command(app, "commands.control:send_signal")
+class Close(Signal):
+    """End a conversation for good; its log stays."""
+
+    confirmation = "It ends between two steps; its log stays."

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from perdure.cli.batch.batch_file import load_batches
-from perdure.cli.declarations.batches import select_mode
+from perdure.cli.declarations.batches import Run
 from perdure.cli.main import run_command_line
 from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_line
 
@@ -53,11 +53,8 @@ def assert_refused(done: CompletedCommand, exit_code: int, code: str, *parts: st
 
 
 def test_the_flags_select_one_of_three_modes() -> None:
-    assert [select_mode(*flags) for flags in ((False, False), (True, False), (False, True))] == [
-        "missing",
-        "failed",
-        "rescore",
-    ]
+    runs = (Run(file="b"), Run(file="b", retry_failed=True), Run(file="b", rescore=True))
+    assert [run.mode for run in runs] == ["missing", "failed", "rescore"]
 
 
 async def test_a_batch_runs_to_its_scores_and_a_second_run_repeats_nothing(
