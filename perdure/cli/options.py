@@ -3,10 +3,10 @@
 Nothing slow is imported here: the help of every command reads these types.
 """
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, dataclass_transform
 
 import typer
 
@@ -70,9 +70,27 @@ Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
 
 
+def option(*names: str, default: Any = None, **details: Any) -> Any:
+    """Declare a field of `Options` that is an option, with the details of `typer.Option`."""
+    return field(default=default, metadata={"typer": typer.Option(*names, **details)})
+
+
+def argument(default: Any = MISSING, **details: Any) -> Any:
+    """Declare a field of `Options` that is an argument, with the details of `typer.Argument`."""
+    return field(default=default, metadata={"typer": typer.Argument(**details)})
+
+
+def flag(*names: str, help: str) -> Any:
+    return option(*names, default=False, help=help)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of a command, parsed: each field is one, and its type says how."""
+    """The options and arguments of a command, parsed; every subclass is a dataclass of them."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     @property
     def error_format(self) -> Format:
@@ -80,73 +98,46 @@ class Options:
         return Format.text
 
 
-@dataclass(frozen=True, kw_only=True)
 class OutputOptions(Options):
     """The options of a command that prints results."""
 
-    output: Annotated[
-        Format, typer.Option("-o", "--output", help="How to print results.", metavar="FORMAT")
-    ] = Format.text
+    output: Format = option(
+        "-o", "--output", default=Format.text, help="How to print results.", metavar="FORMAT"
+    )
 
     @property
     def error_format(self) -> Format:
         return self.output
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConversationOptions(OutputOptions):
     """The options of a command about one conversation."""
 
-    conversation_id: Annotated[str, typer.Argument(metavar="ID", help="The conversation's id.")]
+    conversation_id: str = argument(metavar="ID", help="The conversation's id.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class AgentOptions(Options):
     """The options that describe an agent; None leaves the agent's default."""
 
-    model: Annotated[
-        str | None, typer.Option(help="One of litellm's names, scripted:FILE, or a script's name.")
-    ] = None
-    workspace: Annotated[
-        Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
-    ] = None
-    tools: Annotated[
-        str | None, typer.Option(help="Names or module:attribute, with commas between them.")
-    ] = None
-    script: Annotated[Path | None, typer.Option(help="Play this script as the model.")] = None
-    confirm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POLICY",
-            help="Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
-        ),
-    ] = None
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Answers of the model in a turn.", min=1)
-    ] = None
-    max_budget: Annotated[
-        float | None, typer.Option(help="US dollars for the conversation.", min=0)
-    ] = None
-    deadline: Annotated[
-        str | None,
-        typer.Option(help="When it must be over: 90m, 2h or 1d from now, or an ISO date."),
-    ] = None
-    condenser: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND", help=f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute."
-        ),
-    ] = None
-    mcp: Annotated[
-        Path | None, typer.Option(metavar="FILE", help='MCP servers: {"mcpServers": {name: ...}}.')
-    ] = None
-    skills: Annotated[
-        list[Path] | None, typer.Option("--skills", metavar="DIR", help="Skills; may be repeated.")
-    ] = None
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="May be repeated.")
-    ] = None
-    secrets: Annotated[
-        list[str] | None,
-        typer.Option("--secret", metavar="NAME", help="A secret of the worker; may be repeated."),
-    ] = None
+    model: str | None = option(help="One of litellm's names, scripted:FILE, or a script's name.")
+    workspace: Path | None = option(help="Where the agent works; else a folder of its own.")
+    tools: str | None = option(help="Names or module:attribute, with commas between them.")
+    script: Path | None = option(help="Play this script as the model.")
+    confirm: str | None = option(
+        metavar="POLICY",
+        help="Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
+    )
+    max_iterations: int | None = option(help="Answers of the model in a turn.", min=1)
+    max_budget: float | None = option(help="US dollars for the conversation.", min=0)
+    deadline: str | None = option(
+        help="When it must be over: 90m, 2h or 1d from now, or an ISO date."
+    )
+    condenser: str | None = option(
+        metavar="KIND", help=f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute."
+    )
+    mcp: Path | None = option(metavar="FILE", help='MCP servers: {"mcpServers": {name: ...}}.')
+    skills: list[Path] | None = option("--skills", metavar="DIR", help="Skills; may be repeated.")
+    tags: list[str] | None = option("--tag", metavar="TAG", help="May be repeated.")
+    secrets: list[str] | None = option(
+        "--secret", metavar="NAME", help="A secret of the worker; may be repeated."
+    )

@@ -4,10 +4,10 @@ asyncio and the classes of errors are slow to import, and no help needs them: fu
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from inspect import Parameter, Signature
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -39,18 +39,16 @@ def new_group(epilog: str | None = None) -> typer.Typer:
     )
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(
     group: typer.Typer, work: str, name: str | None = None
 ) -> Callable[[type[OptionsT]], type[OptionsT]]:
-    """Make a class of options, as a dataclass, a command: its docstring is the help.
+    """Make a class of options a command: its docstring is the help.
 
     `work` is the function that runs with the options, as `module:function` within `perdure.cli`.
     It is imported when the command is used. The command is called as the class by default.
     """
 
     def register(cls: type[OptionsT]) -> type[OptionsT]:
-        cls = dataclass(frozen=True, kw_only=True)(cls)
 
         def run(**values: Any) -> None:
             run_command(work, cls(**values))
@@ -69,7 +67,7 @@ def _parameters(options: type[Options]) -> list[Parameter]:
             field.name,
             Parameter.KEYWORD_ONLY,
             default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=field.type,
+            annotation=Annotated[field.type, field.metadata.get("typer")],
         )
         for field in sorted(fields(options), key=lambda field: field.name == "output")
     ]

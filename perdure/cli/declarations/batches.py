@@ -1,6 +1,5 @@
 """The `perdure batch` commands."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +14,9 @@ from perdure.cli.options import (
     Format,
     Options,
     OutputOptions,
+    argument,
+    flag,
+    option,
 )
 from perdure.cli.runner import command, new_group
 
@@ -39,17 +41,19 @@ class ResultsFormat(StrEnum):
     parquet = "parquet"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BatchOutputOptions(OutputOptions):
     """The options of a command that prints the progress of batches."""
 
-    output: Annotated[
-        Format,
-        typer.Option("-o", "--output", "--format", help="How to print results.", metavar="FORMAT"),
-    ] = Format.text
+    output: Format = option(
+        "-o",
+        "--output",
+        "--format",
+        default=Format.text,
+        help="How to print results.",
+        metavar="FORMAT",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
 class BatchOptions(BatchOutputOptions):
     """The options of a command that changes one batch."""
 
@@ -75,32 +79,17 @@ class Run(BatchOutputOptions):
     or is missing.
     """
 
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A .toml or .py file, or module:attribute.")
-    ]
-    models: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="NAME", help="Of the agent; may be repeated."),
-    ] = None
-    concurrency: Annotated[
-        int | None, typer.Option(help="Samples at a time.", min=1, metavar="N")
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option(help="Only the first samples.", min=1, metavar="N")
-    ] = None
-    ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="A sample; may be repeated.")
-    ] = None
-    epochs: Annotated[
-        int | None, typer.Option(help="How often each sample is run.", min=1, metavar="N")
-    ] = None
-    name: Annotated[str | None, typer.Option(help="Another name for the batch.")] = None
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also run again what has failed.")
-    ] = False
-    rescore: Annotated[
-        bool, typer.Option("--rescore", help="Score again what there is, and run nothing.")
-    ] = False
+    file: str = argument(metavar="FILE", help="A .toml or .py file, or module:attribute.")
+    models: list[str] | None = option(
+        "--model", metavar="NAME", help="Of the agent; may be repeated."
+    )
+    concurrency: int | None = option(help="Samples at a time.", min=1, metavar="N")
+    limit: int | None = option(help="Only the first samples.", min=1, metavar="N")
+    ids: list[str] | None = option("--id", metavar="ID", help="A sample; may be repeated.")
+    epochs: int | None = option(help="How often each sample is run.", min=1, metavar="N")
+    name: str | None = option(help="Another name for the batch.")
+    retry_failed: bool = flag("--retry-failed", help="Also run again what has failed.")
+    rescore: bool = flag("--rescore", help="Score again what there is, and run nothing.")
     detach: Detach = False
 
     @property
@@ -122,9 +111,9 @@ class Status(BatchOutputOptions):
     Its workflow is asked where it runs; else its results in the store are counted.
     """
 
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The batch's name; else all of them.")
-    ] = None
+    name: str | None = argument(
+        default=None, metavar="[NAME]", help="The batch's name; else all of them."
+    )
 
 
 @command(app, "batch.control:pause")
@@ -151,18 +140,10 @@ class Retune(BatchOptions):
     A batch that paused at a limit goes on where the limit is raised.
     """
 
-    concurrency: Annotated[
-        int | None, typer.Option(help="Samples at a time.", metavar="N", min=1, max=10_000)
-    ] = None
-    cost: Annotated[
-        float | None, typer.Option(help="US dollars for the whole batch.", metavar="$")
-    ] = None
-    tokens: Annotated[
-        int | None, typer.Option(help="Tokens both ways, for the whole batch.", metavar="N", min=1)
-    ] = None
-    time: Annotated[
-        float | None, typer.Option(help="Seconds that it may be at work.", metavar="S")
-    ] = None
+    concurrency: int | None = option(help="Samples at a time.", metavar="N", min=1, max=10_000)
+    cost: float | None = option(help="US dollars for the whole batch.", metavar="$")
+    tokens: int | None = option(help="Tokens both ways, for the whole batch.", metavar="N", min=1)
+    time: float | None = option(help="Seconds that it may be at work.", metavar="S")
 
 
 @command(app, "batch.start:retry")
@@ -184,10 +165,9 @@ class Rescore(BatchOptions):
     kept. The exit code is as that of `perdure batch run`.
     """
 
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="With other scorers or targets; else as it was run."),
-    ] = None
+    file: str | None = argument(
+        default=None, metavar="[FILE]", help="With other scorers or targets; else as it was run."
+    )
     detach: Detach = False
 
 
@@ -201,18 +181,14 @@ class Results(Options):
     """
 
     name: BatchName
-    format: Annotated[
-        ResultsFormat,
-        typer.Option(
-            "--format", metavar="FORMAT", help="text or json: in short; csv or parquet: a table."
-        ),
-    ] = ResultsFormat.text
-    path: Annotated[str, typer.Option("--output", metavar="PATH", help="A file; - is stdout.")] = (
-        "-"
+    format: ResultsFormat = option(
+        "--format",
+        default=ResultsFormat.text,
+        metavar="FORMAT",
+        help="text or json: in short; csv or parquet: a table.",
     )
-    failed: Annotated[
-        bool, typer.Option("--failed", help="List what failed, and nothing else of the attempts.")
-    ] = False
+    path: str = option("--output", default="-", metavar="PATH", help="A file; - is stdout.")
+    failed: bool = flag("--failed", help="List what failed, and nothing else of the attempts.")
 
     @property
     def error_format(self) -> Format:
@@ -227,25 +203,15 @@ class Compare(Options):
     could be compared.
     """
 
-    names: Annotated[
-        list[str], typer.Argument(metavar="A B...", help="Batches; each is compared with A.")
-    ]
-    scorer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose score; A's first by default.")
-    ] = None
-    metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which metric, where it has several.")
-    ] = None
-    reducer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="How epochs become one; as A by default.")
-    ] = None
-    every: Annotated[bool, typer.Option("--all", help="List all samples that changed.")] = False
-    page: Annotated[
-        str | None, typer.Option("--output", metavar="FILE.html", help="Also write a page.")
-    ] = None
-    format: Annotated[
-        ComparisonFormat, typer.Option("--format", metavar="FORMAT", help="text or json.")
-    ] = ComparisonFormat.text
+    names: list[str] = argument(metavar="A B...", help="Batches; each is compared with A.")
+    scorer: str | None = option(metavar="NAME", help="Whose score; A's first by default.")
+    metric: str | None = option(metavar="NAME", help="Which metric, where it has several.")
+    reducer: str | None = option(metavar="NAME", help="How epochs become one; as A by default.")
+    every: bool = flag("--all", help="List all samples that changed.")
+    page: str | None = option("--output", metavar="FILE.html", help="Also write a page.")
+    format: ComparisonFormat = option(
+        "--format", default=ComparisonFormat.text, metavar="FORMAT", help="text or json."
+    )
 
     @property
     def error_format(self) -> Format:
@@ -261,26 +227,18 @@ class Report(Options):
     """
 
     name: BatchName
-    path: Annotated[
-        str | None,
-        typer.Option("--output", metavar="FILE", help="NAME.html by default; - is stdout."),
-    ] = None
-    ui: Annotated[
-        str | None,
-        typer.Option("--ui", metavar="URL", help="Temporal's page, for links to the workflows."),
-    ] = None
-    namespace: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Temporal's, for these links; as configured by default."),
-    ] = None
-    conversations: Annotated[
-        Path | None,
-        typer.Option(
-            "--conversations",
-            metavar="FOLDER",
-            help="Link to the pages that `perdure batch export NAME --format html` put there.",
-        ),
-    ] = None
+    path: str | None = option("--output", metavar="FILE", help="NAME.html by default; - is stdout.")
+    ui: str | None = option(
+        "--ui", metavar="URL", help="Temporal's page, for links to the workflows."
+    )
+    namespace: str | None = option(
+        metavar="NAME", help="Temporal's, for these links; as configured by default."
+    )
+    conversations: Path | None = option(
+        "--conversations",
+        metavar="FOLDER",
+        help="Link to the pages that `perdure batch export NAME --format html` put there.",
+    )
 
 
 @command(app, "commands.export:export_batch")
@@ -296,7 +254,4 @@ class Export(Options):
     name: BatchName
     format: ExportFormat
     path: ExportPath = "-"
-    every: Annotated[
-        bool,
-        typer.Option("--all-attempts", help="Also attempts that were made again."),
-    ] = False
+    every: bool = flag("--all-attempts", help="Also attempts that were made again.")

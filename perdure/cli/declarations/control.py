@@ -1,18 +1,14 @@
 """Commands that steer conversations and change them."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-import typer
-
-from perdure.cli.options import ConversationOptions, OutputOptions, Timeout
+from perdure.cli.options import ConversationOptions, OutputOptions, Timeout, argument, flag, option
 from perdure.cli.runner import command, new_group
 
 app = new_group()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Signal(ConversationOptions):
     """The options of a command that sends the signal of its name."""
 
@@ -43,17 +39,11 @@ class Interrupt(Signal):
     confirmation = "What runs is stopped; a message or `perdure resume` goes on."
 
 
-@dataclass(frozen=True, kw_only=True)
 class Answer(ConversationOptions):
     """The options of an answer to the actions that wait for a person."""
 
-    call: Annotated[
-        list[str] | None,
-        typer.Option("--call", metavar="ID", help="A call's id; may be repeated."),
-    ] = None
-    through: Annotated[
-        int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
-    ] = None
+    call: list[str] | None = option("--call", metavar="ID", help="A call's id; may be repeated.")
+    through: int | None = option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
 
 
 @command(app, "commands.control:approve")
@@ -71,7 +61,7 @@ class Reject(Answer):
     Without --call and --through it shows which there are, and rejects none.
     """
 
-    reason: Annotated[str, typer.Option(help="Why; the agent is told.")] = ""
+    reason: str = option(default="", help="Why; the agent is told.")
 
 
 @command(app, "commands.control:configure")
@@ -82,9 +72,7 @@ class Configure(ConversationOptions):
     'tags=["urgent"]'. A conversation that stopped at a limit goes on by `perdure resume`.
     """
 
-    changes: Annotated[
-        list[str], typer.Argument(metavar="KEY=VALUE...", help="VALUE in JSON, or a bare text.")
-    ]
+    changes: list[str] = argument(metavar="KEY=VALUE...", help="VALUE in JSON, or a bare text.")
 
 
 @command(app, "commands.control:send_signal")
@@ -98,13 +86,9 @@ class Condense(Signal):
 class Note(ConversationOptions):
     """Note a title, tags or state for a conversation; the agent is not told."""
 
-    title: Annotated[str | None, typer.Option(help="What it is about, in a few words.")] = None
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="In place of those before; repeatable.")
-    ] = None
-    state: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="May be repeated.")
-    ] = None
+    title: str | None = option(help="What it is about, in a few words.")
+    tag: list[str] | None = option(metavar="TAG", help="In place of those before; repeatable.")
+    state: list[str] | None = option(metavar="KEY=VALUE", help="May be repeated.")
 
 
 @command(app, "commands.turns:ask")
@@ -114,12 +98,8 @@ class Ask(ConversationOptions):
     It answers from what it knows by now, with no tool, also while it works, waits or is closed.
     """
 
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from stdin.")
-    ]
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to wait; then the question is given up.", min=0)
-    ] = None
+    question: str = argument(metavar="QUESTION", help="What to ask; - reads it from stdin.")
+    timeout: float | None = option(help="Seconds to wait; then the question is given up.", min=0)
 
 
 @command(app, "commands.control:fork")
@@ -130,12 +110,8 @@ class Fork(ConversationOptions):
     conversation goes on by itself, and the fork begins with a message, or with `perdure resume`.
     """
 
-    at: Annotated[
-        int | None, typer.Option(metavar="SEQ", help="The last event of it to begin with.", min=0)
-    ] = None
-    model: Annotated[
-        str | None, typer.Option(help="The model that the fork asks from then on.")
-    ] = None
+    at: int | None = option(metavar="SEQ", help="The last event of it to begin with.", min=0)
+    model: str | None = option(help="The model that the fork asks from then on.")
 
 
 @command(app, "commands.operations:reopen")
@@ -146,15 +122,11 @@ class Reopen(OutputOptions):
     the next message opens them. It exits with 1 where a log is damaged.
     """
 
-    conversation_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The conversations' ids.")
-    ] = None
-    every: Annotated[
-        bool, typer.Option("--all", help="Look at every conversation of the user.")
-    ] = False
-    user: Annotated[
-        str | None, typer.Option(metavar="USER", help="Whose conversations, if not yours.")
-    ] = None
+    conversation_ids: list[str] | None = argument(
+        default=None, metavar="[ID]...", help="The conversations' ids."
+    )
+    every: bool = flag("--all", help="Look at every conversation of the user.")
+    user: str | None = option(metavar="USER", help="Whose conversations, if not yours.")
 
 
 @command(app, "commands.replay:replay")
@@ -166,15 +138,9 @@ class Replay(OutputOptions):
     results are new, and those that differ are named. The conversation stays open.
     """
 
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A log, a trajectory, or a folder of events.")
-    ]
-    model: Annotated[
-        str | None, typer.Option(help="Who goes on live; else the recorded model.")
-    ] = None
-    workspace: Annotated[
-        Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
-    ] = None
+    file: Path = argument(metavar="FILE", help="A log, a trajectory, or a folder of events.")
+    model: str | None = option(help="Who goes on live; else the recorded model.")
+    workspace: Path | None = option(help="Where the agent works; else a folder of its own.")
     timeout: Timeout = None
 
 

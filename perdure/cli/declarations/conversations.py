@@ -1,10 +1,6 @@
 """Commands that run conversations and show them."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from perdure.cli.options import (
     After,
@@ -14,6 +10,9 @@ from perdure.cli.options import (
     Options,
     OutputOptions,
     Timeout,
+    argument,
+    flag,
+    option,
 )
 from perdure.cli.runner import command, new_group
 
@@ -27,9 +26,7 @@ class Dev(OutputOptions):
     All ports are free ones. What is kept is found again at the next start.
     """
 
-    data: Annotated[
-        Path | None, typer.Option(help="Where everything is kept; else PERDURE_DATA.")
-    ] = None
+    data: Path | None = option(help="Where everything is kept; else PERDURE_DATA.")
 
 
 @command(app, "commands.run:run")
@@ -41,24 +38,20 @@ class Run(AgentOptions, OutputOptions):
     the turn waits for you (to approve an action, or to resume) the exit code is 4.
     """
 
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")]
-    images: Annotated[
-        list[str] | None,
-        typer.Option("--image", metavar="FILE", help="An image or its address; may be repeated."),
-    ] = None
-    id: Annotated[str | None, typer.Option(help="A UUID for the new conversation.")] = None
+    task: str = argument(metavar="TASK", help="What to do; - reads it from stdin.")
+    images: list[str] | None = option(
+        "--image", metavar="FILE", help="An image or its address; may be repeated."
+    )
+    id: str | None = option(help="A UUID for the new conversation.")
     timeout: Timeout = None
     detach: Detach = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResumeOptions(Options):
     """The options that resume a conversation."""
 
-    resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on with this conversation.")
-    ] = None
-    last: Annotated[bool, typer.Option("--last", help="Go on with the newest one.")] = False
+    resume: str | None = option(metavar="ID", help="Go on with this conversation.")
+    last: bool = flag("--last", help="Go on with the newest one.")
 
 
 @command(app, "commands.chat:chat")
@@ -79,16 +72,10 @@ class Send(ConversationOptions):
     a new turn; one whose workflow has ended is opened again.
     """
 
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say; - reads it from stdin.")]
-    message_id: Annotated[
-        str | None, typer.Option(help="A name for the message: a repeat of it does nothing.")
-    ] = None
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Show the events until the turn is over.")
-    ] = False
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to --wait; the work goes on after that.", min=0)
-    ] = None
+    text: str = argument(metavar="TEXT", help="What to say; - reads it from stdin.")
+    message_id: str | None = option(help="A name for the message: a repeat of it does nothing.")
+    wait: bool = flag("--wait", help="Show the events until the turn is over.")
+    timeout: float | None = option(help="Seconds to --wait; the work goes on after that.", min=0)
 
 
 @command(app, "commands.turns:watch")
@@ -100,9 +87,7 @@ class Watch(ConversationOptions):
     """
 
     after: After = -1
-    until_rest: Annotated[bool, typer.Option("--until-rest", help="End with the agent's turn.")] = (
-        False
-    )
+    until_rest: bool = flag("--until-rest", help="End with the agent's turn.")
 
 
 @command(app, "commands.logs:show_log")
@@ -114,8 +99,8 @@ class Show(ConversationOptions):
     """
 
     after: After = -1
-    limit: Annotated[int | None, typer.Option(help="Show so many at most.", min=1)] = None
-    kind: Annotated[str | None, typer.Option(help="Show this kind of event alone.")] = None
+    limit: int | None = option(help="Show so many at most.", min=1)
+    kind: str | None = option(help="Show this kind of event alone.")
 
 
 @command(app, "commands.logs:ls")
@@ -125,7 +110,7 @@ class Ls(OutputOptions):
     The store alone is asked; `temporal workflow list` finds them by status, tag and so on.
     """
 
-    limit: Annotated[int, typer.Option(help="List so many at most.", min=1)] = 20
+    limit: int = option(default=20, help="List so many at most.", min=1)
 
 
 @command(app, "commands.turns:status")

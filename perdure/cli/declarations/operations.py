@@ -1,9 +1,6 @@
 """Commands for operators, and exports."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from perdure.cli.options import (
     ConversationOptions,
@@ -12,6 +9,9 @@ from perdure.cli.options import (
     Options,
     OutputOptions,
     Port,
+    argument,
+    flag,
+    option,
 )
 from perdure.cli.runner import command, new_group
 
@@ -27,10 +27,9 @@ class Export(Options):
     and the rest is exported: then the exit code is 1.
     """
 
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="ID|BATCH...", help="Conversations by id, or batches by name."),
-    ]
+    names: list[str] = argument(
+        metavar="ID|BATCH...", help="Conversations by id, or batches by name."
+    )
     name: ExportFormat
     path: ExportPath = "-"
 
@@ -43,10 +42,10 @@ class Verify(OutputOptions):
     workflow is asked how many events there must be. The exit code is 1 where anything is damaged.
     """
 
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="The conversations' ids.")
-    ] = None
-    every: Annotated[bool, typer.Option("--all", help="Check every conversation.")] = False
+    ids: list[str] | None = argument(
+        default=None, metavar="[ID]...", help="The conversations' ids."
+    )
+    every: bool = flag("--all", help="Check every conversation.")
 
 
 @command(app, "commands.operations:purge")
@@ -56,10 +55,10 @@ class Purge(ConversationOptions):
     Its workflow must have ended. The files of its workspace stay.
     """
 
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False
-    with_forks: Annotated[
-        bool, typer.Option("--with-forks", help="And all conversations that begin with its events.")
-    ] = False
+    yes: bool = flag("--yes", "-y", help="Do not ask first.")
+    with_forks: bool = flag(
+        "--with-forks", help="And all conversations that begin with its events."
+    )
 
 
 setup = new_group()
@@ -98,16 +97,12 @@ class Deploy(OutputOptions):
     Those that run go on under it from their next step on. Without BUILD_ID it lists the versions.
     """
 
-    build_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[BUILD_ID]", help="The PERDURE_BUILD_ID of the version's workers."),
-    ] = None
-    ramp: Annotated[
-        float | None,
-        typer.Option(
-            metavar="PERCENT", help="Try it with so many of the conversations.", min=0, max=100
-        ),
-    ] = None
+    build_id: str | None = argument(
+        default=None, metavar="[BUILD_ID]", help="The PERDURE_BUILD_ID of the version's workers."
+    )
+    ramp: float | None = option(
+        metavar="PERCENT", help="Try it with so many of the conversations.", min=0, max=100
+    )
 
 
 model = new_group()
@@ -118,9 +113,7 @@ app.add_typer(model, name="model", help="Serve a scripted model over HTTP.")
 class ServeModel(OutputOptions):
     """Answer as an OpenAI-compatible server from a script, until ^C."""
 
-    script: Annotated[
-        Path, typer.Argument(metavar="SCRIPT", help="A .json or .toml file of answers.")
-    ]
+    script: Path = argument(metavar="SCRIPT", help="A .json or .toml file of answers.")
     port: Port = 0
 
 
@@ -135,11 +128,8 @@ class ServeCodec(OutputOptions):
     Uses PERDURE_PAYLOAD_KEYS. Whoever reaches it can read what was encrypted.
     """
 
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(help="A Temporal UI whose page may ask, as http://HOST:PORT; repeatable."),
-    ] = None
-    port: Port = 0
-    host: Annotated[str, typer.Option(help="Where to listen. Nobody is asked for a password.")] = (
-        "127.0.0.1"
+    origin: list[str] | None = option(
+        help="A Temporal UI whose page may ask, as http://HOST:PORT; repeatable."
     )
+    port: Port = 0
+    host: str = option(default="127.0.0.1", help="Where to listen. Nobody is asked for a password.")
