@@ -4,12 +4,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from perdure.cli.options import Format
+from perdure.errors import Invalid
 from perdure.operations.error_reports import ErrorReport
 
 T = TypeVar("T")
@@ -83,3 +85,26 @@ def report_failure(failure: ErrorReport, output: Format) -> None:
     error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
     show_json({"error": error}, output)
     sys.stdout.flush()
+
+
+@contextmanager
+def open_output(output: str) -> Iterator[BinaryIO]:
+    """Open a file that replaces the old one once it is written to its end; `-` is stdout.
+
+    Raises Invalid where it cannot be written.
+    """
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)

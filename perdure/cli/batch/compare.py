@@ -6,8 +6,7 @@ from perdure.cli.batch.report import format_now
 from perdure.cli.declarations.batches import Compare, ComparisonFormat
 from perdure.cli.environment import open_batch
 from perdure.cli.options import Format
-from perdure.cli.output import note, show, show_json
-from perdure.cli.output_files import open_output
+from perdure.cli.output import note, open_output, show, show_json
 from perdure.errors import Invalid
 from perdure.evaluation.reducers import required_epochs
 from perdure.exports.report.batch_comparison import Metric, ScoresBySample, compare_batches

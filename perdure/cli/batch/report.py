@@ -7,8 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from perdure.cli.declarations.batches import Report
 from perdure.cli.environment import open_batch
-from perdure.cli.output import note
-from perdure.cli.output_files import open_output
+from perdure.cli.output import note, open_output
 from perdure.errors import Invalid
 from perdure.exports.report.batch import page
 from perdure.exports.report.collect import BatchDescription, Collected

@@ -9,8 +9,7 @@ from typing import IO, Any
 from perdure.cli.batch.results_view import failed_attempt_line, summary_lines
 from perdure.cli.declarations.batches import Results, ResultsFormat
 from perdure.cli.environment import open_batch
-from perdure.cli.output import escape_controls
-from perdure.cli.output_files import open_output
+from perdure.cli.output import escape_controls, open_output
 from perdure.datasets.parquet import import_pyarrow
 from perdure.datasets.results_table import ResultsTable, TableRow
 from perdure.errors import Invalid

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from perdure.cli.assignments import parse_assignment, parse_assignments
+from perdure.cli.arguments import parse_assignment, parse_assignments
 from perdure.cli.declarations import control
 from perdure.cli.environment import connect_client
 from perdure.cli.follow import calls_awaiting_approval, describe_pending_call

@@ -11,8 +11,7 @@ from perdure.cli.declarations import batches, operations
 from perdure.cli.environment import open_log
 from perdure.cli.export_selection import AttemptRef, BatchSelection, select, select_batch
 from perdure.cli.inspect_log import write_batch_log as write_batch
-from perdure.cli.output import note
-from perdure.cli.output_files import open_output
+from perdure.cli.output import note, open_output
 from perdure.cli.rendering.log_pages import require_conversation
 from perdure.errors import Conflict, Invalid
 from perdure.exports import formats

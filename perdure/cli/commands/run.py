@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
+from perdure.cli.arguments import load_images, read_text
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
 from perdure.cli.follow import follow, print_result
-from perdure.cli.message import load_images, read_text
 from perdure.cli.options import Format
 from perdure.cli.output import show_json, show_result
 from perdure.cli.rendering.farewell import note_return, note_start
@@ -35,7 +35,7 @@ def _resolve_options(options: Run) -> Run:
             f"{options.id!r} is not a UUID.", "Give one in lower case, or leave --id out."
         )
     check_agent_options(options)
-    images = load_images(options.images or ())
+    images = load_images(options.images or [])
     return replace(options, task=read_text(options.task), images=list(images))
 
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
+from perdure.cli.arguments import read_text
 from perdure.cli.declarations import control, conversations
 from perdure.cli.environment import connect_client, open_log
 from perdure.cli.follow import follow, note_trouble, print_result, run_beside
-from perdure.cli.message import read_text
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.events import show_slot, slot_fields
