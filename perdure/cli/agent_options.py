@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from perdure.agent.spec import Agent, Confirmation, Limits, McpServer, ModelSpec, Skills
+from perdure.agent.spec import Agent, Confirmation, McpServer, ModelSpec, Skills
 from perdure.cli.arguments import parse_moment
 from perdure.cli.options import CONDENSER_KINDS, AgentOptions
 from perdure.errors import Invalid

@@ -11,11 +11,12 @@ from perdure.cli.batch.progress_view import (
     progress_lines,
 )
 from perdure.cli.declarations.batches import BatchOptions, Pause, Resume, Retune, Status
-from perdure.cli.environment import connect_client, find_environment, open_store
+from perdure.cli.environment import connect_client, find_environment
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, show, show_json, show_result
 from perdure.client.batch.batches import Batches
 from perdure.client.batch.handle import BatchHandle
+from perdure.client.store import open_configured_store
 from perdure.errors import Invalid, Unreachable
 from perdure.evaluation.messages import LimitsUpdate
 from perdure.evaluation.progress import Progress
@@ -104,7 +105,7 @@ async def _open_batches() -> Batches:
         return await connect_batches(settings)
     except Unreachable as error:
         note(f"{error} This is what the store has:")
-        return Batches(open_store(settings), settings.user, settings.task_queue)
+        return Batches(open_configured_store(settings), settings.user, settings.task_queue)
 
 
 async def connect_batches(settings: Settings | None = None) -> Batches:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
+from uuid import UUID
 
+from perdure.cli.batch.export import AttemptRef, BatchSelection, select_batch, write_batch_log
 from perdure.cli.declarations import batches, operations
 from perdure.cli.environment import open_log
-from perdure.cli.export_selection import AttemptRef, BatchSelection, select, select_batch
-from perdure.cli.inspect_log import write_batch_log as write_batch
 from perdure.cli.output import note, open_output
 from perdure.cli.rendering.log_pages import require_conversation
-from perdure.errors import Conflict, Invalid
+from perdure.errors import Conflict, Invalid, NotFound
 from perdure.exports import formats
 from perdure.exports.format import Format, Part
 from perdure.exports.inspect_log import INSPECT
@@ -43,7 +43,7 @@ def find_format(name: str) -> Format:
 
 
 async def export(options: operations.Export) -> int:
-    return await _export_all(await select(options.names), find_format(options.name), options.path)
+    return await _export_all(await _select(options.names), find_format(options.name), options.path)
 
 
 async def export_batch(options: batches.Export) -> int:
@@ -75,6 +75,36 @@ async def _export_all(
         with open_output(output) as file:
             successes = [await _write_to_file(file, item, format, joined=is_many) for item in items]
     return EXIT_OK if all(successes) else EXIT_FAILED
+
+
+async def _select(names: Sequence[str]) -> list[str | BatchSelection]:
+    """Resolve each name: an id stays as it is, and a batch's name becomes its selection.
+
+    Raises NotFound, and Invalid for what can be the name of neither.
+    """
+    return [await _select_one(name) for name in dict.fromkeys(names)]
+
+
+async def _select_one(name: str) -> str | BatchSelection:
+    if _is_uuid(name):
+        await open_log(name)
+        return name
+    try:
+        return await select_batch(name)
+    except NotFound as error:
+        raise NotFound(f"There is no conversation and no batch {name!r}.", error.hint) from error
+    except Invalid as error:
+        raise Invalid(
+            f"{name!r} is neither a conversation id, which is a UUID, nor a batch's name."
+        ) from error
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        UUID(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _list_items(selection: Sequence[str | BatchSelection], format: Format) -> Iterator[ExportItem]:
@@ -109,7 +139,7 @@ async def _write_to_folder(folder: Path, item: ExportItem, format: Format) -> bo
     """Write a file, or a folder of files, named after the conversation or the batch."""
     if isinstance(item, BatchSelection):
         with open_output(str(folder / f"{item.folder.name}{format.suffix}")) as file:
-            return await write_batch(item, file)
+            return await write_batch_log(item, file)
     log = await _find_log(item)
     if log is None:
         return False
@@ -132,7 +162,7 @@ async def _write_to_folder(folder: Path, item: ExportItem, format: Format) -> bo
 async def _write_to_file(file: BinaryIO, item: ExportItem, format: Format, joined: bool) -> bool:
     """Write to the file, as one line where several conversations are `joined`."""
     if isinstance(item, BatchSelection):
-        return await write_batch(item, file)
+        return await write_batch_log(item, file)
     log = await _find_log(item)
     return log is not None and await _write_log(file, log, format, joined)
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from perdure.agent.loop.state import PendingAction, State, actions_to_confirm
 from perdure.cli.declarations import conversations, operations
-from perdure.cli.environment import connect_client, find_environment, open_log, open_store
+from perdure.cli.environment import connect_client, find_environment, open_log
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, note, print_list, show, stderr
 from perdure.cli.rendering.events import show_slot, slot_fields
@@ -20,6 +20,7 @@ from perdure.cli.rendering.log_pages import (
     require_conversation,
     title_from_first_message,
 )
+from perdure.client.store import open_configured_store
 from perdure.errors import Invalid, Unreachable
 from perdure.events.entry import Entry
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
@@ -47,7 +48,7 @@ async def ls(options: conversations.Ls) -> None:
 
 async def _list_logs(limit: int) -> list[EventLog]:
     settings = (await find_environment()).settings
-    store = open_store(settings)
+    store = open_configured_store(settings)
     ids = await list_conversations(store, settings.user, limit)
     return [EventLog(store, settings.user, id) for id in ids]
 

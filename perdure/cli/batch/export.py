@@ -1,30 +1,69 @@
-"""Export of a whole batch as one Inspect log, sample by sample."""
+"""Selection of the attempts of a batch, and its export as one Inspect log, sample by sample."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from perdure.cli.export_selection import AttemptRef, BatchSelection
+from perdure.cli.environment import open_batch
 from perdure.cli.output import note
 from perdure.evaluation.result import SampleResult
+from perdure.evaluation.tally import Tally
 from perdure.events.entry import Entry
-from perdure.exports.format import ExportMetadata, Part
+from perdure.exports.format import ExportMetadata
 from perdure.exports.inspect_evaluation import batch_header, sample_metadata
-from perdure.exports.inspect_log import INSPECT, InspectLog
+from perdure.exports.inspect_log import InspectLog
 from perdure.exports.inspect_sample import SampleMetadata
-from perdure.storage.batches import list_sample_ids
+from perdure.storage.batches import (
+    BatchFolder,
+    BatchRecord,
+    list_sample_ids,
+    read_current_results,
+)
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.exporting import export, export_metadata
+from perdure.storage.log.exporting import export_metadata, read_in_thread
 from perdure.storage.log.state import read_state_until_damage
 
 PERDURE_VERSION = version("perdure")
 
 MAX_CONCURRENT_SAMPLES = 16
 """Samples prepared at a time; their logs are read one by one."""
+
+
+class AttemptRef(NamedTuple):
+    """An attempt at a sample; they are exported in the order of these fields."""
+
+    sample: str
+    epoch: int
+    number: int
+    conversation_id: str
+    folder: BatchFolder
+
+
+@dataclass(frozen=True)
+class BatchSelection:
+    """A batch as it is now, with the attempts to export."""
+
+    folder: BatchFolder
+    record: BatchRecord
+    tally: Tally
+    attempts: tuple[AttemptRef, ...]
+
+
+async def select_batch(name: str, every: bool = False) -> BatchSelection:
+    """Select the final attempts of a batch, or `every` one. Raises NotFound and Altered."""
+    folder, record = await open_batch(name)
+    tally, attempts = Tally(record.spec.reducers), []
+    async for result in read_current_results(folder, record):
+        tally.add(result)
+        attempts += [
+            AttemptRef(result.id, attempt.epoch, attempt.number, attempt.conversation_id, folder)
+            for attempt in (result.attempts if every else result.final_attempts)
+        ]
+    return BatchSelection(folder, record, tally, tuple(sorted(attempts)))
 
 
 @dataclass(frozen=True)
@@ -63,17 +102,18 @@ async def _prepare_sample(batch: BatchSelection, attempt: AttemptRef) -> Prepare
     trial = await _load_trial(batch, attempt)
     log = EventLog(batch.folder.store, batch.folder.user_id, attempt.conversation_id)
     model = batch.record.spec.agent.model.name
-    blank = ExportMetadata(attempt.conversation_id, "error", model=model, version=PERDURE_VERSION)
     try:
-        if not await conversation_exists(log.store, log.user_id, log.conversation_id):
-            return PreparedSample(
-                log, trial, replace(blank, reason="It has no log."), "It has no log."
-            )
-        state, _ = await read_state_until_damage(log)
-        metadata = await export_metadata(log, state, PERDURE_VERSION)
+        if await conversation_exists(log.store, log.user_id, log.conversation_id):
+            state, _ = await read_state_until_damage(log)
+            metadata = await export_metadata(log, state, PERDURE_VERSION)
+            return PreparedSample(log, trial, replace(metadata, model=metadata.model or model))
+        problem = "It has no log."
     except Altered as error:
-        return PreparedSample(log, trial, replace(blank, reason=f"{error}"), f"{error}")
-    return PreparedSample(log, trial, replace(metadata, model=metadata.model or model))
+        problem = str(error)
+    blank = ExportMetadata(
+        log.conversation_id, "error", reason=problem, model=model, version=PERDURE_VERSION
+    )
+    return PreparedSample(log, trial, blank, problem)
 
 
 async def _write_sample(batch_log: InspectLog, sample: PreparedSample, file: BinaryIO) -> bool:
@@ -84,14 +124,11 @@ async def _write_sample(batch_log: InspectLog, sample: PreparedSample, file: Bin
         return False
     altered: list[Altered] = []
 
-    def parts(metadata: ExportMetadata, entries: Iterable[Entry]) -> Iterator[Part]:
-        pieces = batch_log.write_sample(metadata, sample.trial, _readable_entries(entries, altered))
-        return (Part("", piece) for piece in pieces)
+    def write(entries: Iterable[Entry]) -> None:
+        readable = _readable_entries(entries, altered)
+        file.writelines(batch_log.write_sample(sample.metadata, sample.trial, readable))
 
-    def take(part: Part) -> None:
-        file.write(part.body)
-
-    lost = await export(sample.log, replace(INSPECT, parts=parts), sample.metadata, take)
+    lost = await read_in_thread(sample.log, write)
     for slot in (*lost, *altered):
         note(f"{name}: {slot}", "red")
     return not lost and not altered
