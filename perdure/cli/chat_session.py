@@ -12,12 +12,12 @@ from perdure.cli.follow import (
     exit_code_of,
     follow,
     note_pending_calls,
+    note_start,
 )
 from perdure.cli.keyboard import Keyboard
 from perdure.cli.options import Format
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import ChatPrinter
-from perdure.cli.rendering.farewell import note_start
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_message_id
 from perdure.errors import Invalid

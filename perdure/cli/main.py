@@ -1,7 +1,7 @@
 """The `perdure` command: its groups of commands, and its errors and exit codes."""
 
-import itertools
 import json
+import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -89,12 +89,8 @@ def print_error(code: str, message: str, hint: str, arguments: list[str]) -> Non
 
 def wants_json(arguments: list[str]) -> bool:
     """Guess from a command line that may not parse whether JSON output is wanted."""
-    pairs = itertools.pairwise(arguments)
-    separate = any(
-        option in ("-o", "--output") and value in ("json", "jsonl") for option, value in pairs
-    )
-    joined = {"-ojson", "-ojsonl", "--output=json", "--output=jsonl"}
-    return separate or bool(joined & set(arguments))
+    line = "\0".join(["", *arguments, ""])
+    return re.search(r"\0(-o\0?|--output[=\0])jsonl?\0", line) is not None
 
 
 if __name__ == "__main__":

@@ -94,8 +94,9 @@ class Options:
 
     @property
     def error_format(self) -> Format:
-        """The format in which the command reports its failure."""
-        return Format.text
+        """The format in which a failure is reported: that of results where it has them, or text."""
+        name = getattr(self, "output", getattr(self, "format", Format.text))
+        return Format(name) if name in [*Format] else Format.text
 
 
 class OutputOptions(Options):
@@ -104,10 +105,6 @@ class OutputOptions(Options):
     output: Format = option(
         "-o", "--output", default=Format.text, help="How to print results.", metavar="FORMAT"
     )
-
-    @property
-    def error_format(self) -> Format:
-        return self.output
 
 
 class ConversationOptions(OutputOptions):

@@ -60,7 +60,7 @@ async def _load_sides(
 ) -> tuple[Metric, list[ScoresBySample]]:
     """Collect the scores of each batch. Raises Invalid where one has none."""
     spec = batches[0][1].spec
-    scorer = options.scorer or next((scorer_spec.score_name for scorer_spec in spec.scorers), None)
+    scorer = options.scorer or next((scorer.score_name for scorer in spec.scorers), None)
     if scorer is None:
         raise Invalid(f"{spec.name} has no scorer.", "Name one that has scored: --scorer NAME.")
     reducer = options.reducer or spec.reducers[0]
@@ -71,7 +71,7 @@ async def _load_sides(
         async for result in read_current_results(folder, record):
             side.add(result)
         if not side.values:
-            raise Invalid(*_explain_no_values(record, scorer, side))
+            raise Invalid(*_explain_no_values(record.spec.name, scorer, side))
         sides.append(side)
     names = [record.spec.name for _, record in batches]
     return Metric(scorer, _select_metric(options, names, sides), reducer), sides
@@ -83,8 +83,7 @@ def _check_epochs(reducer: str, batches: Sequence[BatchRecord]) -> None:
         needed = required_epochs(reducer)
     except ValueError as error:
         raise Invalid(f"The reducer cannot be used: {error}.") from error
-    for record in batches:
-        spec = record.spec
+    for spec in (record.spec for record in batches):
         if spec.epochs < needed:
             raise Invalid(
                 f"{reducer} needs {needed} epochs, and {spec.name} has {spec.epochs}.",
@@ -92,16 +91,11 @@ def _check_epochs(reducer: str, batches: Sequence[BatchRecord]) -> None:
             )
 
 
-def _explain_no_values(record: BatchRecord, scorer: str, side: ScoresBySample) -> tuple[str, str]:
-    name = record.spec.name
+def _explain_no_values(name: str, scorer: str, side: ScoresBySample) -> tuple[str, str]:
     if not side.samples:
         return f"No sample of {name} has a result yet.", ""
-    scorers = sorted(side.scorers - {scorer})
-    hint = (
-        f"There are scores of {', '.join(scorers[:MAX_LISTED_NAMES])}."
-        if scorers
-        else "Nothing has scored it."
-    )
+    scorers = ", ".join(sorted(side.scorers - {scorer})[:MAX_LISTED_NAMES])
+    hint = f"There are scores of {scorers}." if scorers else "Nothing has scored it."
     return f"{name} has no numbers of the scorer {scorer!r}.", hint
 
 
@@ -112,18 +106,15 @@ def _select_metric(options: Compare, names: Sequence[str], sides: Sequence[Score
     for name, side in zip(names, sides, strict=True):
         if metric not in side.values:
             missing = f"metric {metric!r}" if metric else "plain value"
-            metrics = sorted(metric_name or "a plain value" for metric_name in side.values)
-            raise Invalid(
-                f"{name} has no {missing}.", f"It has {', '.join(metrics[:MAX_LISTED_NAMES])}."
-            )
+            metrics = sorted(name or "a plain value" for name in side.values)[:MAX_LISTED_NAMES]
+            raise Invalid(f"{name} has no {missing}.", f"It has {', '.join(metrics)}.")
     return metric
 
 
 def _list_differences(batches: Sequence[BatchRecord]) -> Iterator[str]:
     """Yield other differences between the batches, which may explain that of the scores."""
-    first = batches[0].spec
-    for record in batches[1:]:
-        other = record.spec
+    first, *others = (record.spec for record in batches)
+    for other in others:
         if other.dataset != first.dataset:
             yield f"{other.name} has another dataset than {first.name}."
         if other.scorers != first.scorers:

@@ -27,25 +27,24 @@ STYLES = {"running": "bold", "paused": "bold yellow", "stopped": "bold red", "fi
 
 def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]:
     """Render the progress over several lines."""
-    lines = [
+    pace = format_pace(progress) if progress.status == "running" else ""
+    newest = progress.newest_failure if progress.failures else None
+    reason_style = STYLES[progress.status]
+    optional = (
+        ("pace", pace, ""),
+        ("limits", _format_counts(progress.limits), ""),
+        ("failures", _format_counts(progress.failures), "red"),
+        ("", newest and f"the newest: {_shorten(newest)}", "red"),
+        (progress.status, _shorten(progress.reason or ""), reason_style),
+        ("waits", _shorten(trouble or ""), "yellow"),
+    )
+    return [
         _title_line(progress),
         _counts_line(progress),
         *_score_lines(progress),
         _spent_line(progress),
+        *(_line(label, text, style) for label, text, style in optional if text),
     ]
-    if progress.status == "running" and (pace := format_pace(progress)):
-        lines.append(_line("pace", pace))
-    if progress.limits:
-        lines.append(_line("limits", _format_counts(progress.limits)))
-    if progress.failures:
-        lines.append(_line("failures", _format_counts(progress.failures), "red"))
-        if progress.newest_failure:
-            lines.append(_line("", f"the newest: {_shorten(progress.newest_failure)}", "red"))
-    if progress.reason:
-        lines.append(_line(progress.status, _shorten(progress.reason), STYLES[progress.status]))
-    if trouble:
-        lines.append(_line("waits", _shorten(trouble), "yellow"))
-    return lines
 
 
 def progress_line(progress: Progress) -> str:
@@ -53,12 +52,10 @@ def progress_line(progress: Progress) -> str:
     others = {name: getattr(progress, name) for name in ("failed", "running", "missing")}
     counts = [f"{progress.done:,} of {progress.expected:,} done"]
     counts += [f"{count:,} {name}" for name, count in others.items() if count]
-    scores = [f"{name} {format_score(score)}" for name, score in progress.scores.items()][
-        :MAX_SCORES
-    ]
+    scores = [f"{name} {format_score(score)}" for name, score in progress.scores.items()]
     spent = [format_dollars(progress.spent.cost)] if progress.spent.cost else []
     pace = [format_pace(progress)] if progress.status == "running" else [progress.status]
-    parts = [", ".join(counts), *scores, *spent, *filter(None, pace)]
+    parts = [", ".join(counts), *scores[:MAX_SCORES], *spent, *filter(None, pace)]
     return f"{progress.name}: {'; '.join(parts)}"
 
 
@@ -109,9 +106,7 @@ def format_pace(progress: Progress) -> str:
         return ""
     rate = progress.finished / progress.seconds
     units = ((1.0, "a second"), (60.0, "a minute"), (3600.0, "an hour"))
-    factor, unit = next(
-        (unit_entry for unit_entry in units if rate * unit_entry[0] >= 1), units[-1]
-    )
+    factor, unit = next((pair for pair in units if rate * pair[0] >= 1), units[-1])
     return f"{rate * factor:.1f} {unit}, {format_duration(seconds_left)} left"
 
 
@@ -124,7 +119,7 @@ def format_duration(seconds: float) -> str:
             parts.append(f"{count} {unit}")
         if len(parts) == 2:
             break
-    return " ".join(one for one in parts if not one.startswith("0 ")) or "0 s"
+    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
 
 
 def format_dollars(cost: float) -> str:
@@ -193,11 +188,8 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def _line(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble(_label(label), (escape_controls(text), style))
-
-
-def _label(name: str) -> tuple[str, str]:
-    return f"  {name:<{LABEL_COLUMNS - 2}}", "dim"
+    head = (f"  {label:<{LABEL_COLUMNS - 2}}", "dim")
+    return Text.assemble(head, (escape_controls(text), style))
 
 
 def _shorten(text: str) -> str:

@@ -11,14 +11,19 @@ from perdure.cli.declarations.batches import Results, ResultsFormat
 from perdure.cli.environment import open_batch
 from perdure.cli.output import escape_controls, open_output
 from perdure.datasets.parquet import import_pyarrow
-from perdure.datasets.results_table import ResultsTable, TableRow
+from perdure.datasets.results_table import FIXED_COLUMNS, ResultsTable, TableRow
 from perdure.errors import Invalid
-from perdure.evaluation.result import AttemptFailure, AttemptResult
 from perdure.evaluation.summary import Summary
 from perdure.evaluation.tally import Tally
 from perdure.exports.json_text import json_document
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+
+EXAMPLE_COLUMNS = (
+    *("sample", "epoch", "attempt"),
+    *("failure_kind", "failure_code", "failure_detail", "conversation_id"),
+)
+"""Columns of the example of a failure."""
 
 
 async def results(options: Results) -> int:
@@ -60,23 +65,9 @@ async def _collect_results(
         failures = [attempt for attempt in result.final_attempts if attempt.failure is not None]
         table.add(result, failures if failed else result.attempts)
         for attempt in failures:
-            if attempt.failure is not None:
-                examples.setdefault(
-                    attempt.failure.kind, _example_row(result.id, attempt, attempt.failure)
-                )
+            row = {name: FIXED_COLUMNS[name][1](result, attempt) for name in EXAMPLE_COLUMNS}
+            examples.setdefault(row["failure_kind"], row)
     return table, tally.summary(record.expected_attempts), examples
-
-
-def _example_row(sample: str, attempt: AttemptResult, failure: AttemptFailure) -> TableRow:
-    return {
-        "sample": sample,
-        "epoch": attempt.epoch,
-        "attempt": attempt.number,
-        "failure_kind": failure.kind,
-        "failure_code": failure.code,
-        "failure_detail": failure.detail,
-        "conversation_id": attempt.conversation_id,
-    }
 
 
 def _encode_json(

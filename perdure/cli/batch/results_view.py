@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perdure.evaluation.spec import BatchSpec
-from perdure.evaluation.statistics import Interval
 from perdure.evaluation.summary import Counts, Estimate, Measure, Summary
 from perdure.events.usage import Usage
 
@@ -43,16 +42,14 @@ def _line(name: str, text: str) -> str:
 
 
 def _format_expected(counts: Counts) -> str:
-    parts = {
-        "scored": counts.scored,
+    others = {
         "ended by a limit": counts.limited,
         "failed": counts.failed,
         "running": counts.running,
         "without a result": counts.missing,
     }
-    return f"{counts.expected:,} expected = " + " + ".join(
-        f"{count:,} {name}" for name, count in parts.items() if count or name == "scored"
-    )
+    parts = [f"{count:,} {name}" for name, count in others.items() if count]
+    return f"{counts.expected:,} expected = {' + '.join([f'{counts.scored:,} scored', *parts])}"
 
 
 def _measure_lines(measure: Measure) -> Iterator[str]:
@@ -60,9 +57,7 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
     for reducer, estimate in measure.estimates.items():
         yield _line(name, f"{reducer:<10} {_format_estimate(estimate)}")
     for key, groups in measure.groups.items():
-        if all(
-            group.samples == 1 for group in groups.values()
-        ):  # the group key is as good as an id
+        if all(group.samples == 1 for group in groups.values()):  # the key is as good as an id
             continue
         for value, group in groups.items():
             error, samples = _format_error(group.standard_error), _format_samples(group.samples)
@@ -72,19 +67,15 @@ def _measure_lines(measure: Measure) -> Iterator[str]:
 
 
 def _format_estimate(estimate: Estimate) -> str:
-    intervals = [("bootstrap", estimate.interval), ("Wilson", estimate.wilson)]
+    intervals = {"bootstrap": estimate.interval, "Wilson": estimate.wilson}
     parts = [
-        f"{name} {_format_interval(interval)}"
-        for name, interval in intervals
-        if interval is not None
+        f"{name} {ends.low:.4f} to {ends.high:.4f}"
+        for name, ends in intervals.items()
+        if ends is not None
     ]
     confidence = f" (95 %: {', '.join(parts)})" if parts else ""
     error = _format_error(estimate.standard_error)
     return f"{estimate.mean:.4f}{error}{confidence}, {_format_samples(estimate.samples)}"
-
-
-def _format_interval(ends: Interval) -> str:
-    return f"{ends.low:.4f} to {ends.high:.4f}"
 
 
 def _format_error(standard_error: float | None) -> str:

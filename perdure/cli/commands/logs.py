@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from perdure.agent.loop.state import PendingAction, State, actions_to_confirm
+from perdure.agent.loop.state import actions_to_confirm
 from perdure.cli.declarations import conversations, operations
 from perdure.cli.environment import connect_client, find_environment, open_log
 from perdure.cli.options import Format
@@ -31,6 +31,8 @@ from perdure.storage.log.state import load_cached_state
 from perdure.storage.log.trouble import load_trouble
 from perdure.storage.log.verify import ReportProgress
 from perdure.storage.log.verify import verify as find_damage
+
+CALL_FIELDS = {"seq", "tool_name", "tool_call_id", "risk"}
 
 NO_LIMIT = sys.maxsize
 """A limit above any number of conversations."""
@@ -74,9 +76,11 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
     """
     state = await load_cached_state(log)
     end = await log.end(hint=state.next_seq)
-    title, last_slots = await asyncio.gather(_title(log, state), log.read_slots(max(0, end - 1), 1))
+    title = state.title or await title_from_first_message(log)
+    last_slots = await log.read_slots(max(0, end - 1), 1)
     last_entry = next((slot for slot in last_slots if isinstance(slot, Entry)), None)
     at_rest = end == state.next_seq
+    waiting = actions_to_confirm(state) if at_rest else ()
     trouble = await load_trouble(log, end)
     return {
         "id": log.conversation_id,
@@ -88,18 +92,10 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
         "title": title,
         "tags": state.spec.tags if state.spec else (),
         "trouble": trouble,
-        "asks": [_call_fields(call) for call in actions_to_confirm(state)] if at_rest else [],
+        "asks": [call.model_dump(include=CALL_FIELDS) for call in waiting],
         "tokens": state.usage.prompt_tokens + state.usage.completion_tokens,
         "cost": state.usage.cost,
     }
-
-
-async def _title(log: EventLog, state: State) -> str | None:
-    return state.title or await title_from_first_message(log)
-
-
-def _call_fields(pending: PendingAction) -> dict[str, Any]:
-    return pending.model_dump(include={"seq", "tool_name", "tool_call_id", "risk"})
 
 
 async def show_log(options: conversations.Show) -> int:

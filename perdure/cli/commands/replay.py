@@ -8,10 +8,16 @@ from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.control import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
-from perdure.cli.follow import exit_code_of, follow, print_result, result_fields
+from perdure.cli.follow import (
+    exit_code_of,
+    follow,
+    note_return,
+    note_start,
+    print_result,
+    result_fields,
+)
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json
-from perdure.cli.rendering.farewell import note_return, note_start
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.conversation import Conversation

@@ -8,10 +8,9 @@ from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.arguments import load_images, read_text
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
-from perdure.cli.follow import follow, print_result
+from perdure.cli.follow import follow, note_return, note_start, print_result
 from perdure.cli.options import Format
 from perdure.cli.output import show_json, show_result
-from perdure.cli.rendering.farewell import note_return, note_start
 from perdure.cli.script_server import open_model_and_environment, serve_model
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id

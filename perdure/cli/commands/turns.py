@@ -8,7 +8,7 @@ from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
 from perdure.cli.declarations import control, conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import follow, note_trouble, print_result, run_beside
+from perdure.cli.follow import follow, note_trouble, print_result, run_beside, status_lines
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.events import show_slot, slot_fields
@@ -18,7 +18,6 @@ from perdure.cli.rendering.log_pages import (
     require_conversation,
     title_from_first_message,
 )
-from perdure.cli.rendering.status_view import status_lines
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable

@@ -190,10 +190,6 @@ class Results(Options):
     path: str = option("--output", default="-", metavar="PATH", help="A file; - is stdout.")
     failed: bool = flag("--failed", help="List what failed, and nothing else of the attempts.")
 
-    @property
-    def error_format(self) -> Format:
-        return Format.json if self.format is ResultsFormat.json else Format.text
-
 
 @command(app, "batch.compare:compare")
 class Compare(Options):
@@ -212,10 +208,6 @@ class Compare(Options):
     format: ComparisonFormat = option(
         "--format", default=ComparisonFormat.text, metavar="FORMAT", help="text or json."
     )
-
-    @property
-    def error_format(self) -> Format:
-        return Format(self.format)
 
 
 @command(app, "batch.report:report")
