@@ -1,6 +1,13 @@
-"""The session of `perdure chat`: messages out, events and approval prompts in."""
+"""The session of `perdure chat`: lines and messages in, events and approval prompts out."""
 
 import asyncio
+import contextlib
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+
+import readline  # noqa: F401 isort: skip - gives input() its editing and its history
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
@@ -14,7 +21,6 @@ from perdure.cli.follow import (
     note_pending_calls,
     note_start,
 )
-from perdure.cli.keyboard import Keyboard
 from perdure.cli.options import Format
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import ChatPrinter
@@ -23,6 +29,60 @@ from perdure.client.ids import new_message_id
 from perdure.errors import Invalid
 from perdure.events.projection import summarize
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
+
+
+class Keyboard:
+    """The lines of stdin; prompts are shown where it is `interactive`."""
+
+    def __init__(self) -> None:
+        self.interactive = sys.stdin.isatty() and sys.stdout.isatty()
+
+    async def read_line(self, prompt: str) -> str | None:
+        """Read the next line, without its newline; None at the end of the input.
+
+        A thread reads it, since `input` cannot be cancelled; the thread stays behind if we are.
+        """
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str | None] = loop.create_future()
+
+        def read() -> None:
+            text = _read_input(prompt if self.interactive else "")
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_set_result, line, text)
+
+        threading.Thread(target=read, daemon=True).start()
+        return await line
+
+    def discard_typeahead(self) -> None:
+        """Drop what was typed before a question was asked: it is not the answer."""
+        if self.interactive:
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+@contextlib.contextmanager
+def preserve_terminal_modes() -> Iterator[None]:
+    """Restore the terminal's modes at the end, also where a line was being edited."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    modes = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
+
+
+def _read_input(prompt: str) -> str | None:
+    try:
+        return input(prompt)
+    except EOFError:
+        return None
+
+
+def _set_result(line: asyncio.Future[str | None], text: str | None) -> None:
+    if not line.done():
+        line.set_result(text)
+
 
 APPROVAL_PROMPT = "  Allow it? y, n, or why not: "
 

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import batches, control, conversations, operations
+from perdure.cli.declarations import batches, conversations, operations
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
@@ -22,7 +22,7 @@ app = new_group(
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
     "store unreachable, 130 interrupted.",
 )
-for group in (conversations, control, operations):
+for group in (conversations, operations):
     app.add_typer(group.app)
 app.add_typer(batches.app, name="batch")
 

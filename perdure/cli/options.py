@@ -70,18 +70,19 @@ Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
 
 
-def option(*names: str, default: Any = None, **details: Any) -> Any:
+def option(help: str, *names: str, default: Any = None, **details: Any) -> Any:
     """Declare a field of `Options` that is an option, with the details of `typer.Option`."""
-    return field(default=default, metadata={"typer": typer.Option(*names, **details)})
+    return field(default=default, metadata={"typer": typer.Option(*names, help=help, **details)})
 
 
-def argument(default: Any = MISSING, **details: Any) -> Any:
-    """Declare a field of `Options` that is an argument, with the details of `typer.Argument`."""
-    return field(default=default, metadata={"typer": typer.Argument(**details)})
+def flag(help: str, *names: str) -> Any:
+    return option(help, *names, default=False)
 
 
-def flag(*names: str, help: str) -> Any:
-    return option(*names, default=False, help=help)
+def argument(metavar: str, help: str) -> Any:
+    """Declare a field of `Options` that is an argument; one in brackets is None by default."""
+    default: Any = None if metavar.startswith("[") else MISSING
+    return field(default=default, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -103,38 +104,36 @@ class OutputOptions(Options):
     """The options of a command that prints results."""
 
     output: Format = option(
-        "-o", "--output", default=Format.text, help="How to print results.", metavar="FORMAT"
+        "How to print results.", "-o", "--output", default=Format.text, metavar="FORMAT"
     )
 
 
 class ConversationOptions(OutputOptions):
     """The options of a command about one conversation."""
 
-    conversation_id: str = argument(metavar="ID", help="The conversation's id.")
+    conversation_id: str = argument("ID", "The conversation's id.")
 
 
 class AgentOptions(Options):
     """The options that describe an agent; None leaves the agent's default."""
 
-    model: str | None = option(help="One of litellm's names, scripted:FILE, or a script's name.")
-    workspace: Path | None = option(help="Where the agent works; else a folder of its own.")
-    tools: str | None = option(help="Names or module:attribute, with commas between them.")
-    script: Path | None = option(help="Play this script as the model.")
+    model: str | None = option("One of litellm's names, scripted:FILE, or a script's name.")
+    workspace: Path | None = option("Where the agent works; else a folder of its own.")
+    tools: str | None = option("Names or module:attribute, with commas between them.")
+    script: Path | None = option("Play this script as the model.")
     confirm: str | None = option(
+        "Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
         metavar="POLICY",
-        help="Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
     )
-    max_iterations: int | None = option(help="Answers of the model in a turn.", min=1)
-    max_budget: float | None = option(help="US dollars for the conversation.", min=0)
-    deadline: str | None = option(
-        help="When it must be over: 90m, 2h or 1d from now, or an ISO date."
-    )
+    max_iterations: int | None = option("Answers of the model in a turn.", min=1)
+    max_budget: float | None = option("US dollars for the conversation.", min=0)
+    deadline: str | None = option("When it must be over: 90m, 2h or 1d from now, or an ISO date.")
     condenser: str | None = option(
-        metavar="KIND", help=f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute."
+        f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND"
     )
-    mcp: Path | None = option(metavar="FILE", help='MCP servers: {"mcpServers": {name: ...}}.')
-    skills: list[Path] | None = option("--skills", metavar="DIR", help="Skills; may be repeated.")
-    tags: list[str] | None = option("--tag", metavar="TAG", help="May be repeated.")
+    mcp: Path | None = option('MCP servers: {"mcpServers": {name: ...}}.', metavar="FILE")
+    skills: list[Path] | None = option("Skills; may be repeated.", "--skills", metavar="DIR")
+    tags: list[str] | None = option("May be repeated.", "--tag", metavar="TAG")
     secrets: list[str] | None = option(
-        "--secret", metavar="NAME", help="A secret of the worker; may be repeated."
+        "A secret of the worker; may be repeated.", "--secret", metavar="NAME"
     )

@@ -9,11 +9,10 @@ from typing import TypeAlias
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
-from perdure.cli.chat_session import Chat
+from perdure.cli.chat_session import Chat, Keyboard, preserve_terminal_modes
 from perdure.cli.declarations.conversations import Chat as Options
 from perdure.cli.environment import connect_client, open_environment
 from perdure.cli.follow import note_return, status_lines
-from perdure.cli.keyboard import Keyboard, preserve_terminal_modes
 from perdure.cli.options import AgentOptions
 from perdure.cli.output import note, show
 from perdure.cli.script_server import open_model_and_environment, resolve_script_path

@@ -3,7 +3,7 @@
 from typing import Any
 
 from perdure.cli.arguments import parse_assignment, parse_assignments
-from perdure.cli.declarations import control
+from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client
 from perdure.cli.follow import calls_awaiting_approval, describe_pending_call
 from perdure.cli.options import ConversationOptions, Format
@@ -15,21 +15,21 @@ from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid
 
 
-async def send_signal(options: control.Signal) -> None:
+async def send_signal(options: conversations.Signal) -> None:
     conversation = await _connect(options)
     await getattr(conversation, type(options).__name__.lower())()
     _confirm(options.confirmation, options)
 
 
-async def approve(options: control.Approve) -> None:
+async def approve(options: conversations.Approve) -> None:
     await _answer(options, "approved")
 
 
-async def reject(options: control.Reject) -> None:
+async def reject(options: conversations.Reject) -> None:
     await _answer(options, "rejected", options.reason)
 
 
-async def _answer(options: control.Answer, verb: str, reason: str = "") -> None:
+async def _answer(options: conversations.Answer, verb: str, reason: str = "") -> None:
     """Answer the named calls. Raises Invalid, which lists them, where none is named."""
     conversation = await _connect(options)
     calls = options.call or []
@@ -58,13 +58,13 @@ async def _refuse_without_choice(conversation: Conversation, output: Format) -> 
     )
 
 
-async def configure(options: control.Configure) -> None:
+async def configure(options: conversations.Configure) -> None:
     fields = parse_assignments(options.changes)
     recorded = await (await _connect(options)).configure(fields)
     _confirm(f"In force from seq {recorded.seq} on.", options, **recorded.model_dump())
 
 
-async def note(options: control.Note) -> None:
+async def note(options: conversations.Note) -> None:
     state = dict(map(parse_assignment, options.state)) if options.state else None
     if options.title is None and not options.tag and not state:
         raise Invalid("There is nothing to note.", "Give --title, --tag or --state.")
@@ -72,7 +72,7 @@ async def note(options: control.Note) -> None:
     _confirm("Noted.", options)
 
 
-async def fork(options: control.Fork) -> None:
+async def fork(options: conversations.Fork) -> None:
     model = resolve_script_path(options.model) if options.model is not None else None
     client = await connect_client()
     forked = await forks.fork(client, options.conversation_id, options.at, model)

@@ -10,7 +10,7 @@ from dataclasses import asdict
 import typer
 from rich.text import Text
 
-from perdure.cli.declarations import control, conversations, operations
+from perdure.cli.declarations import conversations, operations
 from perdure.cli.doctor_checks import CheckResult, run_checks
 from perdure.cli.environment import (
     Environment,
@@ -134,7 +134,7 @@ def _show_version(version: deployment.WorkerVersion) -> None:
     show(f"{version.build_id:<20}  {status:<12}  {', '.join(version.workers) or 'no worker'}")
 
 
-async def reopen(options: control.Reopen) -> int:
+async def reopen(options: conversations.Reopen) -> int:
     ids = options.conversation_ids or []
     if bool(ids) is options.every:
         raise Invalid("Name conversations, or give --all.", "`perdure ls` lists them.")

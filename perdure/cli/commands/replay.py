@@ -6,7 +6,7 @@ from typing import Any
 
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
-from perdure.cli.declarations.control import Replay
+from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
 from perdure.cli.follow import (
     exit_code_of,

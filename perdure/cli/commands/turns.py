@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
-from perdure.cli.declarations import control, conversations
+from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
 from perdure.cli.follow import follow, note_trouble, print_result, run_beside, status_lines
 from perdure.cli.options import Format
@@ -50,7 +50,7 @@ async def send(options: conversations.Send) -> int:
     return EXIT_OK
 
 
-async def ask(options: control.Ask) -> None:
+async def ask(options: conversations.Ask) -> None:
     text = read_text(options.question)
     client = await connect_client()
     answer = await asides.ask(client, options.conversation_id, text, options.timeout)

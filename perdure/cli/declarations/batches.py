@@ -45,12 +45,7 @@ class BatchOutputOptions(OutputOptions):
     """The options of a command that prints the progress of batches."""
 
     output: Format = option(
-        "-o",
-        "--output",
-        "--format",
-        default=Format.text,
-        help="How to print results.",
-        metavar="FORMAT",
+        "How to print results.", "-o", "--output", "--format", default=Format.text, metavar="FORMAT"
     )
 
 
@@ -79,17 +74,15 @@ class Run(BatchOutputOptions):
     or is missing.
     """
 
-    file: str = argument(metavar="FILE", help="A .toml or .py file, or module:attribute.")
-    models: list[str] | None = option(
-        "--model", metavar="NAME", help="Of the agent; may be repeated."
-    )
-    concurrency: int | None = option(help="Samples at a time.", min=1, metavar="N")
-    limit: int | None = option(help="Only the first samples.", min=1, metavar="N")
-    ids: list[str] | None = option("--id", metavar="ID", help="A sample; may be repeated.")
-    epochs: int | None = option(help="How often each sample is run.", min=1, metavar="N")
-    name: str | None = option(help="Another name for the batch.")
-    retry_failed: bool = flag("--retry-failed", help="Also run again what has failed.")
-    rescore: bool = flag("--rescore", help="Score again what there is, and run nothing.")
+    file: str = argument("FILE", "A .toml or .py file, or module:attribute.")
+    models: list[str] | None = option("Of the agent; may be repeated.", "--model", metavar="NAME")
+    concurrency: int | None = option("Samples at a time.", min=1, metavar="N")
+    limit: int | None = option("Only the first samples.", min=1, metavar="N")
+    ids: list[str] | None = option("A sample; may be repeated.", "--id", metavar="ID")
+    epochs: int | None = option("How often each sample is run.", min=1, metavar="N")
+    name: str | None = option("Another name for the batch.")
+    retry_failed: bool = flag("Also run again what has failed.", "--retry-failed")
+    rescore: bool = flag("Score again what there is, and run nothing.", "--rescore")
     detach: Detach = False
 
     @property
@@ -111,9 +104,7 @@ class Status(BatchOutputOptions):
     Its workflow is asked where it runs; else its results in the store are counted.
     """
 
-    name: str | None = argument(
-        default=None, metavar="[NAME]", help="The batch's name; else all of them."
-    )
+    name: str | None = argument("[NAME]", "The batch's name; else all of them.")
 
 
 @command(app, "batch.control:pause")
@@ -140,10 +131,10 @@ class Retune(BatchOptions):
     A batch that paused at a limit goes on where the limit is raised.
     """
 
-    concurrency: int | None = option(help="Samples at a time.", metavar="N", min=1, max=10_000)
-    cost: float | None = option(help="US dollars for the whole batch.", metavar="$")
-    tokens: int | None = option(help="Tokens both ways, for the whole batch.", metavar="N", min=1)
-    time: float | None = option(help="Seconds that it may be at work.", metavar="S")
+    concurrency: int | None = option("Samples at a time.", metavar="N", min=1, max=10_000)
+    cost: float | None = option("US dollars for the whole batch.", metavar="$")
+    tokens: int | None = option("Tokens both ways, for the whole batch.", metavar="N", min=1)
+    time: float | None = option("Seconds that it may be at work.", metavar="S")
 
 
 @command(app, "batch.start:retry")
@@ -165,9 +156,7 @@ class Rescore(BatchOptions):
     kept. The exit code is as that of `perdure batch run`.
     """
 
-    file: str | None = argument(
-        default=None, metavar="[FILE]", help="With other scorers or targets; else as it was run."
-    )
+    file: str | None = argument("[FILE]", "With other scorers or targets; else as it was run.")
     detach: Detach = False
 
 
@@ -182,16 +171,16 @@ class Results(Options):
 
     name: BatchName
     format: ResultsFormat = option(
+        "text or json: in short; csv or parquet: a table.",
         "--format",
         default=ResultsFormat.text,
         metavar="FORMAT",
-        help="text or json: in short; csv or parquet: a table.",
     )
-    path: str = option("--output", default="-", metavar="PATH", help="A file; - is stdout.")
-    failed: bool = flag("--failed", help="List what failed, and nothing else of the attempts.")
+    path: str = option("A file; - is stdout.", "--output", default="-", metavar="PATH")
+    failed: bool = flag("List what failed, and nothing else of the attempts.", "--failed")
 
 
-@command(app, "batch.compare:compare")
+@command(app, "batch.report:compare")
 class Compare(Options):
     """Say whether batches differ by more than noise, and which samples changed.
 
@@ -199,14 +188,14 @@ class Compare(Options):
     could be compared.
     """
 
-    names: list[str] = argument(metavar="A B...", help="Batches; each is compared with A.")
-    scorer: str | None = option(metavar="NAME", help="Whose score; A's first by default.")
-    metric: str | None = option(metavar="NAME", help="Which metric, where it has several.")
-    reducer: str | None = option(metavar="NAME", help="How epochs become one; as A by default.")
-    every: bool = flag("--all", help="List all samples that changed.")
-    page: str | None = option("--output", metavar="FILE.html", help="Also write a page.")
+    names: list[str] = argument("A B...", "Batches; each is compared with A.")
+    scorer: str | None = option("Whose score; A's first by default.", metavar="NAME")
+    metric: str | None = option("Which metric, where it has several.", metavar="NAME")
+    reducer: str | None = option("How epochs become one; as A by default.", metavar="NAME")
+    every: bool = flag("List all samples that changed.", "--all")
+    page: str | None = option("Also write a page.", "--output", metavar="FILE.html")
     format: ComparisonFormat = option(
-        "--format", default=ComparisonFormat.text, metavar="FORMAT", help="text or json."
+        "text or json.", "--format", default=ComparisonFormat.text, metavar="FORMAT"
     )
 
 
@@ -219,17 +208,15 @@ class Report(Options):
     """
 
     name: BatchName
-    path: str | None = option("--output", metavar="FILE", help="NAME.html by default; - is stdout.")
-    ui: str | None = option(
-        "--ui", metavar="URL", help="Temporal's page, for links to the workflows."
-    )
+    path: str | None = option("NAME.html by default; - is stdout.", "--output", metavar="FILE")
+    ui: str | None = option("Temporal's page, for links to the workflows.", "--ui", metavar="URL")
     namespace: str | None = option(
-        metavar="NAME", help="Temporal's, for these links; as configured by default."
+        "Temporal's, for these links; as configured by default.", metavar="NAME"
     )
     conversations: Path | None = option(
+        "Link to the pages that `perdure batch export NAME --format html` put there.",
         "--conversations",
         metavar="FOLDER",
-        help="Link to the pages that `perdure batch export NAME --format html` put there.",
     )
 
 
@@ -246,4 +233,4 @@ class Export(Options):
     name: BatchName
     format: ExportFormat
     path: ExportPath = "-"
-    every: bool = flag("--all-attempts", help="Also attempts that were made again.")
+    every: bool = flag("Also attempts that were made again.", "--all-attempts")

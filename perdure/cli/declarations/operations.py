@@ -27,9 +27,7 @@ class Export(Options):
     and the rest is exported: then the exit code is 1.
     """
 
-    names: list[str] = argument(
-        metavar="ID|BATCH...", help="Conversations by id, or batches by name."
-    )
+    names: list[str] = argument("ID|BATCH...", "Conversations by id, or batches by name.")
     name: ExportFormat
     path: ExportPath = "-"
 
@@ -42,10 +40,8 @@ class Verify(OutputOptions):
     workflow is asked how many events there must be. The exit code is 1 where anything is damaged.
     """
 
-    ids: list[str] | None = argument(
-        default=None, metavar="[ID]...", help="The conversations' ids."
-    )
-    every: bool = flag("--all", help="Check every conversation.")
+    ids: list[str] | None = argument("[ID]...", "The conversations' ids.")
+    every: bool = flag("Check every conversation.", "--all")
 
 
 @command(app, "commands.operations:purge")
@@ -55,10 +51,8 @@ class Purge(ConversationOptions):
     Its workflow must have ended. The files of its workspace stay.
     """
 
-    yes: bool = flag("--yes", "-y", help="Do not ask first.")
-    with_forks: bool = flag(
-        "--with-forks", help="And all conversations that begin with its events."
-    )
+    yes: bool = flag("Do not ask first.", "--yes", "-y")
+    with_forks: bool = flag("And all conversations that begin with its events.", "--with-forks")
 
 
 setup = new_group()
@@ -97,11 +91,9 @@ class Deploy(OutputOptions):
     Those that run go on under it from their next step on. Without BUILD_ID it lists the versions.
     """
 
-    build_id: str | None = argument(
-        default=None, metavar="[BUILD_ID]", help="The PERDURE_BUILD_ID of the version's workers."
-    )
+    build_id: str | None = argument("[BUILD_ID]", "The PERDURE_BUILD_ID of the version's workers.")
     ramp: float | None = option(
-        metavar="PERCENT", help="Try it with so many of the conversations.", min=0, max=100
+        "Try it with so many of the conversations.", metavar="PERCENT", min=0, max=100
     )
 
 
@@ -113,7 +105,7 @@ app.add_typer(model, name="model", help="Serve a scripted model over HTTP.")
 class ServeModel(OutputOptions):
     """Answer as an OpenAI-compatible server from a script, until ^C."""
 
-    script: Path = argument(metavar="SCRIPT", help="A .json or .toml file of answers.")
+    script: Path = argument("SCRIPT", "A .json or .toml file of answers.")
     port: Port = 0
 
 
@@ -129,7 +121,7 @@ class ServeCodec(OutputOptions):
     """
 
     origin: list[str] | None = option(
-        help="A Temporal UI whose page may ask, as http://HOST:PORT; repeatable."
+        "A Temporal UI whose page may ask, as http://HOST:PORT; repeatable."
     )
     port: Port = 0
-    host: str = option(default="127.0.0.1", help="Where to listen. Nobody is asked for a password.")
+    host: str = option("Where to listen. Nobody is asked for a password.", default="127.0.0.1")

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from perdure.cli.batch.batch_file import load_batches
+from perdure.cli.batch.start import load_batches
 from perdure.cli.declarations.batches import Run
 from perdure.cli.main import run_command_line
 from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_line

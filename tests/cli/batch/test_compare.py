@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from perdure.cli.batch.compare import compare
+from perdure.cli.batch.report import compare
 from perdure.cli.declarations.batches import Compare
 from perdure.errors import Invalid, NotFound
 from tests.cli.command import Perdure
