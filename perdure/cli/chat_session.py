@@ -6,6 +6,7 @@ import sys
 import termios
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import readline  # noqa: F401 isort: skip - gives input() its editing and its history
 
@@ -90,29 +91,22 @@ SECOND_INTERRUPT_WITHIN = 2.0
 """Seconds in which a second ^C leaves the conversation."""
 
 
+@dataclass
 class Chat:
     """A conversation at the terminal.
 
     `spec` is None once the conversation has begun; `exit_code` is that of the last turn.
     """
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        spec: Agent | None,
-        environment: Environment,
-        keyboard: Keyboard,
-    ) -> None:
-        self.conversation = conversation
-        self.spec = spec
-        self.environment = environment
-        self.keyboard = keyboard
-        self.own_message_ids: set[str] = set()
-        self.printer = ChatPrinter(self.own_message_ids)
-        self.exit_code = EXIT_OK
-        self._following = False
-        self._last_interrupt = float("-inf")
-        self._interrupt_task: asyncio.Task[None] | None = None
+    conversation: Conversation
+    spec: Agent | None
+    environment: Environment
+    keyboard: Keyboard = field(default_factory=Keyboard)
+    printer: ChatPrinter = field(default_factory=ChatPrinter)
+    exit_code: int = EXIT_OK
+    _following: bool = False
+    _last_interrupt: float = float("-inf")
+    _interrupt_task: asyncio.Task[None] | None = None
 
     async def catch_up(self) -> None:
         """Show the newest exchange, and answer what it waits for."""
@@ -129,7 +123,7 @@ class Chat:
     async def send(self, text: str) -> None:
         """Send a message and follow its turn."""
         message_id = new_message_id()
-        self.own_message_ids.add(message_id)
+        self.printer.own_message_ids.add(message_id)
         if self.spec is None:
             await self.conversation.send(text, message_id)
         else:

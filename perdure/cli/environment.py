@@ -85,10 +85,10 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
 
 
 async def _find(settings: Settings) -> Environment | None:
-    from perdure.embedded.stack import find_stack
-
     if settings.store is not None:
         return Environment(settings)
+    from perdure.embedded.stack import find_stack
+
     info = await find_stack(settings.data)
     return None if info is None else _use_stack(settings, info)
 

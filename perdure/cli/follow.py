@@ -1,8 +1,7 @@
 """Display of a conversation: where to find it, its events up to the end of a turn, its status."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from perdure.cli.environment import Environment
 from perdure.cli.options import Format
 from perdure.cli.output import note, show, show_json
 from perdure.cli.rendering.events import describe_call, shorten, show_slot
-from perdure.cli.rendering.live_region import show_live_steps
+from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
@@ -39,29 +38,6 @@ async def follow(
     `Conversation.finished` raises.
     """
 
-    def print_entry(entry: Entry) -> None:
-        if show_event is not None:
-            show_event(entry)
-        elif output is not Format.json:
-            show_slot(entry, output)
-
-    try:
-        async with asyncio.timeout(limit):
-            return await _show_turn(conversation, message_id, after, output, print_entry)
-    except TimeoutError as error:
-        raise TimedOut(
-            f"The turn was not over within {limit:g} s.",
-            f"It goes on; `perdure watch {conversation.id}` shows it.",
-        ) from error
-
-
-async def _show_turn(
-    conversation: Conversation,
-    message_id: str | None,
-    after: int,
-    output: Format,
-    show_event: Callable[[Entry], None],
-) -> State:
     end = asyncio.ensure_future(conversation.wait_for_turn(message_id, after))
 
     async def is_over() -> bool:
@@ -69,26 +45,24 @@ async def _show_turn(
 
     try:
         async with (
+            asyncio.timeout(limit),
             show_live_steps(conversation.watch_running_steps(), output) as finish_step,
             run_beside(note_trouble(conversation)),
         ):
             async for entry in conversation.log.tail(after, is_idle=is_over):
                 finish_step(entry)
-                show_event(entry)
-        return await end
+                if show_event is not None:
+                    show_event(entry)
+                elif output is not Format.json:
+                    show_slot(entry, output)
+            return await end
+    except TimeoutError as error:
+        raise TimedOut(
+            f"The turn was not over within {limit:g} s.",
+            f"It goes on; `perdure watch {conversation.id}` shows it.",
+        ) from error
     finally:
         end.cancel()
-
-
-@contextlib.asynccontextmanager
-async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `work` as a task for as long as the context is open."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 async def note_trouble(conversation: Conversation) -> None:

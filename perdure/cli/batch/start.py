@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.batch.control import connect_batches
@@ -30,29 +29,17 @@ from perdure.evaluation.spec import (
 from perdure.events.validation_errors import describe_errors
 from perdure.operations.error_reports import EXIT_OK
 from perdure.references import add_user_folder
-from perdure.testing.scripted_model import SCRIPTED_PREFIX
-
-FILE_OPTION = "file"
-"""The batch option that records the file it came from."""
 
 StartOptions: TypeAlias = Run | Retry | Rescore
 
 StartBatches: TypeAlias = Callable[[Batches], Awaitable[list[BatchHandle]]]
 
 
-@dataclass(frozen=True)
-class LoadedBatches:
-    """The batches of a file, one for each model, and the options recorded with them."""
-
-    batches: tuple[BatchSpec, ...]
-    options: dict[str, JsonValue]
-
-
 async def run(options: Run) -> int:
     mode = options.mode
     names = ("name", "models", "concurrency", "limit", "ids", "epochs")
     changes = {name: value for name in names if (value := getattr(options, name))}
-    return await _run(load_batches(options.file, changes), mode, options)
+    return await _run(load_batches(options.file, changes), options.file, mode, options)
 
 
 async def retry(options: Retry) -> int:
@@ -64,20 +51,17 @@ async def rescore(options: Rescore) -> int:
     name, file = options.name, options.file
     if file is None:
         return await _run_again("rescore", options)
-    loaded = load_batches(file, {})
-    selected = tuple(batch for batch in loaded.batches if batch.name == name)
-    if not selected:
-        others = ", ".join(batch.name for batch in loaded.batches)
-        raise Invalid(
-            f"{file} is no batch {name}: it is {others}.", f"Write name = {name!r} there."
-        )
-    return await _run(LoadedBatches(selected, loaded.options), "rescore", options)
+    batches = {batch.name: batch for batch in load_batches(file, {})}
+    if name not in batches:
+        message = f"{file} is no batch {name}: it is {', '.join(batches)}."
+        raise Invalid(message, f"Write name = {name!r} there.")
+    return await _run([batches[name]], file, "rescore", options)
 
 
-async def _run(loaded: LoadedBatches, mode: BatchMode, options: StartOptions) -> int:
+async def _run(specs: list[BatchSpec], file: str, mode: BatchMode, options: StartOptions) -> int:
 
     async def start(batches: Batches) -> list[BatchHandle]:
-        return [await batches.run(batch, mode, loaded.options) for batch in loaded.batches]
+        return [await batches.run(spec, mode, {"file": resolve_source(file)}) for spec in specs]
 
     return await _start_and_follow(start, options)
 
@@ -110,18 +94,19 @@ async def _follow(start: StartBatches, environment: Environment, options: StartO
     return await attach(batches, options.output, environment)
 
 
-def load_batches(source: str, changes: dict[str, Any]) -> LoadedBatches:
-    """Load the batches of a file, and make its folder importable. Raises Invalid."""
-    file = Path(source).absolute()
-    folder = Path.cwd() if _is_reference(source) else file.parent
+def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
+    """Load the batches of a file, one for each model, and make its folder importable.
+
+    Raises Invalid.
+    """
+    folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
     make_importable(folder)
     try:
         batch = read_batch(source)
         batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
     except InvalidBatch as error:
         raise Invalid(str(error)) from error
-    batches = tuple(_resolve_script(folder, single) for single in split_by_model(batch))
-    return LoadedBatches(batches, {FILE_OPTION: source if _is_reference(source) else str(file)})
+    return [_resolve_script(folder, single) for single in split_by_model(batch)]
 
 
 def make_importable(folder: Path) -> None:
@@ -130,11 +115,14 @@ def make_importable(folder: Path) -> None:
     os.environ["PERDURE_CODE"] = str(folder)
 
 
+def resolve_source(source: str) -> str:
+    """Make the path of a batch file absolute."""
+    return source if _is_reference(source) else str(Path(source).absolute())
+
+
 def _is_reference(source: str) -> bool:
-    return REFERENCE_PATTERN.fullmatch(source) is not None and Path(source).suffix not in (
-        ".toml",
-        ".py",
-    )
+    is_file = Path(source).suffix in (".toml", ".py")
+    return not is_file and REFERENCE_PATTERN.fullmatch(source) is not None
 
 
 def _apply_changes(batch: BatchSpec, changes: dict[str, Any]) -> BatchSpec:
@@ -154,8 +142,6 @@ def _apply_changes(batch: BatchSpec, changes: dict[str, Any]) -> BatchSpec:
 def _resolve_script(folder: Path, batch: BatchSpec) -> BatchSpec:
     """Make a script's path, which is relative to the batch file, absolute."""
     model = batch.agent.model
-    if not model.name.startswith(SCRIPTED_PREFIX):
-        return batch
-    name = f"{SCRIPTED_PREFIX}{folder / model.name.removeprefix(SCRIPTED_PREFIX)}"
+    name = resolve_script_path(model.name, folder)
     agent = batch.agent.model_copy(update={"model": model.model_copy(update={"name": name})})
     return batch.model_copy(update={"agent": agent})

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
-from perdure.cli.chat_session import Chat, Keyboard, preserve_terminal_modes
+from perdure.cli.chat_session import Chat, preserve_terminal_modes
 from perdure.cli.declarations.conversations import Chat as Options
 from perdure.cli.environment import connect_client, open_environment
 from perdure.cli.follow import note_return, status_lines
@@ -48,7 +48,7 @@ async def _begin_chat(options: Options) -> int:
     async with open_model_and_environment(options.script, options.model) as (model, environment):
         client = await connect_client(environment.settings)
         conversation = client.conversation(new_conversation_id())
-        chat_session = Chat(conversation, build_agent(options, model), environment, Keyboard())
+        chat_session = Chat(conversation, build_agent(options, model), environment)
         return await environment.run_with_stack(_run_chat(chat_session, options.script))
 
 
@@ -60,7 +60,7 @@ async def _resume_chat(conversation_id: str | None) -> int:
         if conversation_id is None:
             raise NotFound("There are no conversations yet.", "Begin one with `perdure chat`.")
         conversation = client.conversation(conversation_id)
-        chat_session = Chat(conversation, None, environment, Keyboard())
+        chat_session = Chat(conversation, None, environment)
         return await environment.run_with_stack(_run_chat(chat_session, None))
 
 

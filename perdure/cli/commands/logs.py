@@ -29,7 +29,6 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Finding
 from perdure.storage.log.state import load_cached_state
 from perdure.storage.log.trouble import load_trouble
-from perdure.storage.log.verify import ReportProgress
 from perdure.storage.log.verify import verify as find_damage
 
 CALL_FIELDS = {"seq", "tool_name", "tool_call_id", "risk"}
@@ -161,8 +160,14 @@ async def _open_logs(ids: list[str]) -> AsyncGenerator[EventLog, None]:
 
 async def _verify_log(log: EventLog, output: Format) -> Verdict:
     verdict = Verdict(log.conversation_id, whole=True, events=0, findings=[])
-    progress = _count_events(verdict, output)
-    async for finding in find_damage(log, await _query_event_count(log.conversation_id), progress):
+
+    def report_progress(done: int, end: int) -> None:
+        verdict.events = end
+        if output is Format.text and stderr.is_terminal:
+            stderr.print(f"{done:,} of {end:,}", end="\r", style="dim")
+
+    count = await _query_event_count(log.conversation_id)
+    async for finding in find_damage(log, count, report_progress):
         verdict.whole = verdict.whole and finding.kind == "note"
         verdict.findings.append(asdict(finding))
         if output is Format.text:
@@ -179,18 +184,6 @@ def _show_finding(conversation_id: str, finding: Finding) -> None:
     position = f"seq {finding.seq}: " if finding.seq is not None else ""
     line = escape_controls(f"{conversation_id}  {position}{finding.detail} ({finding.key})")
     show(Text(line, "dim" if finding.kind == "note" else "red"))
-
-
-def _count_events(verdict: Verdict, output: Format) -> ReportProgress:
-    """Return what counts the events in `verdict`, and shows the count on a terminal."""
-    interactive = output is Format.text and stderr.is_terminal
-
-    def report_progress(done: int, end: int) -> None:
-        verdict.events = end
-        if interactive:
-            stderr.print(f"{done:,} of {end:,}", end="\r", style="dim")
-
-    return report_progress
 
 
 async def _query_event_count(conversation_id: str) -> int:

@@ -8,11 +8,11 @@ from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import follow, note_trouble, print_result, run_beside, status_lines
+from perdure.cli.follow import follow, note_trouble, print_result, status_lines
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.events import show_slot, slot_fields
-from perdure.cli.rendering.live_region import show_live_steps
+from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.cli.rendering.log_pages import (
     follow_slots,
     require_conversation,

@@ -1,6 +1,6 @@
 """Events as `perdure chat` shows them: messages in full, each call on a line."""
 
-from collections.abc import Container
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rich.markdown import Markdown
@@ -29,13 +29,13 @@ MAX_CALL_CHARS = 100
 """The rest of a call, and of its result, is cut off."""
 
 
+@dataclass
 class ChatPrinter:
     """Printer of events; messages of `own_message_ids` were typed here and are not repeated."""
 
-    def __init__(self, own: Container[str]) -> None:
-        self.own_message_ids = own
-        self.last_seq = -1
-        self.pending_actions: dict[str, ActionEvent] = {}
+    own_message_ids: set[str] = field(default_factory=set)
+    last_seq: int = -1
+    pending_actions: dict[str, ActionEvent] = field(default_factory=dict)
 
     def print_event(self, entry: Entry) -> None:
         self.last_seq = entry.seq

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
 
 from rich.cells import chop_cells
 from rich.live import Live
@@ -24,6 +26,17 @@ HEAD_COLUMNS = 14
 
 
 @contextlib.asynccontextmanager
+async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` as a task for as long as the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+@contextlib.asynccontextmanager
 async def show_live_steps(
     steps: AsyncIterator[tuple[RunningStep, ...]], output: Format
 ) -> AsyncIterator[Callable[[Entry], None]]:
@@ -38,22 +51,20 @@ async def show_live_steps(
     live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
     region = LiveRegion(live)
     with live:
-        task = asyncio.create_task(region.follow(steps))
         try:
-            yield region.finish_step
+            async with run_beside(region.follow(steps)):
+                yield region.finish_step
         finally:
-            task.cancel()
-            await asyncio.wait({task})
             region.set_steps(())
 
 
+@dataclass
 class LiveRegion:
     """The running steps, without those whose events have been printed."""
 
-    def __init__(self, live: Live) -> None:
-        self.live = live
-        self.steps: tuple[RunningStep, ...] = ()
-        self.finished_steps: set[tuple[str, str]] = set()
+    live: Live
+    steps: tuple[RunningStep, ...] = ()
+    finished_steps: set[tuple[str, str]] = field(default_factory=set)
 
     async def follow(self, steps: AsyncIterator[tuple[RunningStep, ...]]) -> None:
         async for running in steps:
