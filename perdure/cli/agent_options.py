@@ -130,9 +130,8 @@ def _parse_server(path: Path, name: str, fields: Any) -> McpServer:
     if (server_fields.get("command") is None) == (server_fields.get("url") is None):
         raise Invalid(f"{path}: {name!r} needs a `command` to start or a `url` to ask, not both.")
     for section in ("env", "headers"):
-        server_fields[section] = _parse_variables(
-            path, name, section, server_fields.get(section) or {}
-        )
+        values = server_fields.get(section) or {}
+        server_fields[section] = _parse_variables(path, name, section, values)
     try:
         return McpServer.model_validate({**server_fields, "name": name})
     except ValidationError as error:

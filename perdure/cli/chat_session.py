@@ -31,6 +31,11 @@ from perdure.errors import Invalid
 from perdure.events.projection import summarize
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
 
+APPROVAL_PROMPT = "  Allow it? y, n, or why not: "
+
+SECOND_INTERRUPT_WITHIN = 2.0
+"""Seconds in which a second ^C leaves the conversation."""
+
 
 class Keyboard:
     """The lines of stdin; prompts are shown where it is `interactive`."""
@@ -47,7 +52,9 @@ class Keyboard:
         line: asyncio.Future[str | None] = loop.create_future()
 
         def read() -> None:
-            text = _read_input(prompt if self.interactive else "")
+            text = None
+            with contextlib.suppress(EOFError):
+                text = input(prompt if self.interactive else "")
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_set_result, line, text)
 
@@ -73,22 +80,9 @@ def preserve_terminal_modes() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
 
 
-def _read_input(prompt: str) -> str | None:
-    try:
-        return input(prompt)
-    except EOFError:
-        return None
-
-
 def _set_result(line: asyncio.Future[str | None], text: str | None) -> None:
     if not line.done():
         line.set_result(text)
-
-
-APPROVAL_PROMPT = "  Allow it? y, n, or why not: "
-
-SECOND_INTERRUPT_WITHIN = 2.0
-"""Seconds in which a second ^C leaves the conversation."""
 
 
 @dataclass
@@ -148,12 +142,9 @@ class Chat:
     async def _follow(self, message_id: str | None) -> State:
         self._following = True
         try:
+            last, show_event = self.printer.last_seq, self.printer.print_event
             return await follow(
-                self.conversation,
-                message_id,
-                self.printer.last_seq,
-                Format.text,
-                show_event=self.printer.print_event,
+                self.conversation, message_id, last, Format.text, show_event=show_event
             )
         finally:
             self._following = False

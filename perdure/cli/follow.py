@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from perdure.agent.loop.start import ConversationStatus, PendingCall, build_stat
 from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import note, show, show_json
+from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.events import describe_call, shorten, show_slot
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client.conversation import Conversation
@@ -81,13 +82,13 @@ async def note_trouble(conversation: Conversation) -> None:
         last_cause = trouble_now.cause if trouble_now else None
 
 
-def print_result(conversation_id: str, state: State, output: Format) -> int:
-    """Print the conversation's status after a turn, and return the exit code."""
+def print_result(conversation_id: str, state: State, output: Format, **fields: Any) -> int:
+    """Print the status after a turn, with `fields` for programs; return the exit code."""
+    status = build_status(conversation_id, state).model_dump(mode="json")
+    line = f"\n{state.status} after {_summarize_usage(state)}"
+    show_result({"result": status, **fields}, output, line)
     if output is Format.text:
-        show(f"\n{state.status} after {_summarize_usage(state)}")
         note_pending_calls(conversation_id, state)
-    else:
-        show_json({"result": result_fields(conversation_id, state)}, output)
     return exit_code_of(state)
 
 
@@ -103,11 +104,6 @@ def exit_code_of(state: State) -> int:
     if state.status in ("error", "stuck"):
         return EXIT_FAILED
     return EXIT_OK if state.status == "finished" else EXIT_CONFLICT
-
-
-def result_fields(conversation_id: str, state: State) -> dict[str, Any]:
-    """Convert a conversation's status to JSON."""
-    return build_status(conversation_id, state).model_dump(mode="json")
 
 
 def _summarize_usage(state: State) -> str:
@@ -154,10 +150,8 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
             yield "", f"{model}: {_describe_tokens(spent)}, ${spent.cost:.4f}"
     for call in status.pending:
         suffix = ", waits for you" if call.asks else ""
-        yield (
-            "pending",
-            f"{call.tool_call_id} {call.tool_name}, seq {call.seq}, risk {call.risk}{suffix}",
-        )
+        action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
+        yield "pending", f"{action}, risk {call.risk}{suffix}"
 
 
 def _describe_tokens(usage: Usage) -> str:
@@ -166,6 +160,21 @@ def _describe_tokens(usage: Usage) -> str:
     prompt = f"{usage.prompt_tokens:,} in" + (f" ({', '.join(kinds)})" if kinds else "")
     reasoning = f" ({usage.reasoning_tokens:,} of reasoning)" if usage.reasoning_tokens else ""
     return f"{prompt}, {usage.completion_tokens:,} out{reasoning}"
+
+
+@contextmanager
+def announce_conversation(
+    conversation: Conversation, environment: Environment, output: Format, script: Path | None = None
+) -> Iterator[None]:
+    """Print where a conversation is; after ^C, how to return to it."""
+    if output is Format.jsonl:
+        show_json({"conversation_id": conversation.id}, output)
+    note_start(conversation, environment)
+    try:
+        yield
+    except asyncio.CancelledError:
+        note_return(conversation.id, environment, script)
+        raise
 
 
 def note_start(conversation: Conversation, environment: Environment) -> None:

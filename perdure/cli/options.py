@@ -51,20 +51,6 @@ Timeout = Annotated[
 
 After = Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)]
 
-ExportFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="; ".join(f"{name}: {about}" for name, about in EXPORT_FORMATS.items())
-        + "; or module:attribute.",
-    ),
-]
-
-ExportPath = Annotated[
-    str, typer.Option("--output", metavar="PATH", help="A file or a folder; - is stdout.")
-]
-
 Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)]
 
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
@@ -112,6 +98,18 @@ class ConversationOptions(OutputOptions):
     """The options of a command about one conversation."""
 
     conversation_id: str = argument("ID", "The conversation's id.")
+
+
+class ExportOptions(Options):
+    """The options of an export."""
+
+    format: str = option(
+        "; ".join([*map(": ".join, EXPORT_FORMATS.items()), "or module:attribute."]),
+        "--format",
+        default=MISSING,
+        metavar="NAME",
+    )
+    path: str = option("A file or a folder; - is stdout.", "--output", default="-", metavar="PATH")
 
 
 class AgentOptions(Options):

@@ -21,11 +21,9 @@ class CommandGroup(TyperGroup):
     """A group that lists its commands with the whole first line of their help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        commands = self.commands.items()
+        helps = {name: command.help or "" for name, command in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, (command.help or "").partition("\n")[0]) for name, command in commands]
-            )
+            formatter.write_dl([(name, help.partition("\n")[0]) for name, help in helps.items()])
 
 
 def new_group(epilog: str | None = None) -> typer.Typer:

@@ -15,12 +15,7 @@ from perdure.exports.format import ExportMetadata
 from perdure.exports.inspect_evaluation import batch_header, sample_metadata
 from perdure.exports.inspect_log import InspectLog
 from perdure.exports.inspect_sample import SampleMetadata
-from perdure.storage.batches import (
-    BatchFolder,
-    BatchRecord,
-    list_sample_ids,
-    read_current_results,
-)
+from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids, read_current_results
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered
 from perdure.storage.log.event_log import EventLog
@@ -85,15 +80,13 @@ async def write_batch_log(batch: BatchSelection, file: BinaryIO) -> bool:
     batch_log, complete = InspectLog(), True
     for first in range(0, len(batch.attempts), MAX_CONCURRENT_SAMPLES):
         attempts = batch.attempts[first : first + MAX_CONCURRENT_SAMPLES]
-        for sample in await asyncio.gather(
-            *(_prepare_sample(batch, attempt) for attempt in attempts)
-        ):
+        samples = await asyncio.gather(*(_prepare_sample(batch, attempt) for attempt in attempts))
+        for sample in samples:
             complete = await _write_sample(batch_log, sample, file) and complete
     summary = batch.tally.summary(batch.record.expected_attempts)
     ids = await list_sample_ids(batch.folder, batch.record)
-    file.writelines(
-        batch_log.write_end(batch_header(batch.record.spec, summary, ids, PERDURE_VERSION))
-    )
+    header = batch_header(batch.record.spec, summary, ids, PERDURE_VERSION)
+    file.writelines(batch_log.write_end(header))
     return complete
 
 

@@ -133,9 +133,8 @@ def _title_line(progress: Progress) -> Text:
     percent = int(100 * share)
     at_work = f"  {format_duration(progress.seconds)} at work" if progress.seconds >= 1 else ""
     name = Text(escape_controls(progress.name), STYLES[progress.status])
-    return Text.assemble(
-        name, "  ", _progress_bar(progress), f"  {percent} %  ", progress.status, at_work
-    )
+    status = f"  {percent} %  {progress.status}{at_work}"
+    return Text.assemble(name, "  ", _progress_bar(progress), status)
 
 
 def _progress_bar(progress: Progress) -> Text:
@@ -175,11 +174,10 @@ def _score_lines(progress: Progress) -> list[Text]:
 def _spent_line(progress: Progress) -> Text:
     spent = progress.spent
     tokens = spent.prompt_tokens + spent.completion_tokens
-    cost = format_dollars(spent.cost) + (
-        f" of {format_dollars(progress.cost)}" if progress.cost else ""
-    )
+    of_cost = f" of {format_dollars(progress.cost)}" if progress.cost else ""
     of_tokens = f" of {progress.tokens:,}" if progress.tokens else ""
-    return _line("spent", f"{cost}, {tokens:,}{of_tokens} tokens, {progress.turns:,} answers")
+    amounts = f"{tokens:,}{of_tokens} tokens, {progress.turns:,} answers"
+    return _line("spent", f"{format_dollars(spent.cost)}{of_cost}, {amounts}")
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:

@@ -43,7 +43,8 @@ def find_format(name: str) -> Format:
 
 
 async def export(options: operations.Export) -> int:
-    return await _export_all(await _select(options.names), find_format(options.name), options.path)
+    selection = [await _select(name) for name in dict.fromkeys(options.names)]
+    return await _export_all(selection, find_format(options.format), options.path)
 
 
 async def export_batch(options: batches.Export) -> int:
@@ -77,18 +78,20 @@ async def _export_all(
     return EXIT_OK if all(successes) else EXIT_FAILED
 
 
-async def _select(names: Sequence[str]) -> list[str | BatchSelection]:
-    """Resolve each name: an id stays as it is, and a batch's name becomes its selection.
+async def _select(name: str) -> str | BatchSelection:
+    """Resolve a name: an id stays as it is, and a batch's name becomes its selection.
 
     Raises NotFound, and Invalid for what can be the name of neither.
     """
-    return [await _select_one(name) for name in dict.fromkeys(names)]
+    try:
+        UUID(name)
+    except ValueError:
+        return await _select_batch(name)
+    await open_log(name)
+    return name
 
 
-async def _select_one(name: str) -> str | BatchSelection:
-    if _is_uuid(name):
-        await open_log(name)
-        return name
+async def _select_batch(name: str) -> BatchSelection:
     try:
         return await select_batch(name)
     except NotFound as error:
@@ -97,14 +100,6 @@ async def _select_one(name: str) -> str | BatchSelection:
         raise Invalid(
             f"{name!r} is neither a conversation id, which is a UUID, nor a batch's name."
         ) from error
-
-
-def _is_uuid(name: str) -> bool:
-    try:
-        UUID(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _list_items(selection: Sequence[str | BatchSelection], format: Format) -> Iterator[ExportItem]:

@@ -12,12 +12,7 @@ from rich.text import Text
 
 from perdure.cli.declarations import conversations, operations
 from perdure.cli.doctor_checks import CheckResult, run_checks
-from perdure.cli.environment import (
-    Environment,
-    connect_client,
-    find_environment,
-    start_stack,
-)
+from perdure.cli.environment import Environment, connect_client, find_environment, start_stack
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, show, show_result
 from perdure.client.client import Client

@@ -1,6 +1,5 @@
 """`perdure replay`: repeat a recorded conversation, then go on live."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,16 +7,9 @@ from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
-from perdure.cli.follow import (
-    exit_code_of,
-    follow,
-    note_return,
-    note_start,
-    print_result,
-    result_fields,
-)
+from perdure.cli.follow import announce_conversation, follow, print_result
 from perdure.cli.options import Format
-from perdure.cli.output import note, show_json
+from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.conversation import Conversation
@@ -65,17 +57,11 @@ async def _replay_recording(
 ) -> int:
     client = await connect_client(environment.settings)
     conversation = client.conversation(new_conversation_id())
-    if options.output is Format.jsonl:
-        show_json({"conversation_id": conversation.id}, options.output)
-    note_start(conversation, environment)
     state = State()
-    try:
+    with announce_conversation(conversation, environment, options.output):
         async for state in _replay_turns(conversation, recording, spec, options):
             if state.status not in ("finished", "error", "stuck"):
                 break  # it waits for a person, and so do the other messages
-    except asyncio.CancelledError:
-        note_return(conversation.id, environment, None)
-        raise
     return await _print_conclusion(conversation, recording, state, options.output)
 
 
@@ -99,11 +85,10 @@ async def _print_conclusion(
     conversation: Conversation, recording: Recording, state: State, output: Format
 ) -> int:
     differing = [entry async for entry in _differing_results(conversation, recording)]
+    seqs = [entry.seq for entry in differing]
+    code = print_result(conversation.id, state, output, differing=seqs)
     if output is not Format.text:
-        seqs = [entry.seq for entry in differing]
-        show_json({"result": result_fields(conversation.id, state), "differing": seqs}, output)
-        return exit_code_of(state)
-    code = print_result(conversation.id, state, output)
+        return code
     for entry in differing:
         event: Any = entry.event
         note(f"The result of {event.tool_name} at seq {entry.seq} is not the recorded one.")

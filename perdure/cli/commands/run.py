@@ -1,6 +1,5 @@
 """`perdure run`: run a conversation to the end of its first turn."""
 
-import asyncio
 from dataclasses import replace
 
 from perdure.agent.spec import ModelSpec
@@ -8,9 +7,8 @@ from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.arguments import load_images, read_text
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
-from perdure.cli.follow import follow, note_return, note_start, print_result
-from perdure.cli.options import Format
-from perdure.cli.output import show_json, show_result
+from perdure.cli.follow import announce_conversation, follow, print_result
+from perdure.cli.output import show_result
 from perdure.cli.script_server import open_model_and_environment, serve_model
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
@@ -41,14 +39,8 @@ def _resolve_options(options: Run) -> Run:
 async def _start_and_follow(options: Run, model: ModelSpec, environment: Environment) -> int:
     message_id = new_message_id()
     conversation = await _start_conversation(options, model, environment, message_id)
-    if options.output is Format.jsonl:
-        show_json({"conversation_id": conversation.id}, options.output)
-    note_start(conversation, environment)
-    try:
+    with announce_conversation(conversation, environment, options.output, options.script):
         state = await follow(conversation, message_id, -1, options.output, options.timeout)
-    except asyncio.CancelledError:
-        note_return(conversation.id, environment, options.script)
-        raise
     return print_result(conversation.id, state, options.output)
 
 

@@ -9,8 +9,7 @@ import typer
 from perdure.cli.options import (
     USAGE_ERROR,
     Detach,
-    ExportFormat,
-    ExportPath,
+    ExportOptions,
     Format,
     Options,
     OutputOptions,
@@ -221,7 +220,7 @@ class Report(Options):
 
 
 @command(app, "commands.export:export_batch")
-class Export(Options):
+class Export(ExportOptions):
     """Export all conversations of a batch, by sample and epoch.
 
     Only the store is needed. Inspect gets one log with all samples and their scores, in which an
@@ -231,6 +230,4 @@ class Export(Options):
     """
 
     name: BatchName
-    format: ExportFormat
-    path: ExportPath = "-"
     every: bool = flag("Also attempts that were made again.", "--all-attempts")

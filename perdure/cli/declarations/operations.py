@@ -4,8 +4,7 @@ from pathlib import Path
 
 from perdure.cli.options import (
     ConversationOptions,
-    ExportFormat,
-    ExportPath,
+    ExportOptions,
     Options,
     OutputOptions,
     Port,
@@ -19,7 +18,7 @@ app = new_group()
 
 
 @command(app, "commands.export:export")
-class Export(Options):
+class Export(ExportOptions):
     """Export conversations: messages, ATIF, OpenHands, Inspect, HTML and more.
 
     Only the store is needed. Of many conversations a file gets a line each, where the format is
@@ -28,8 +27,6 @@ class Export(Options):
     """
 
     names: list[str] = argument("ID|BATCH...", "Conversations by id, or batches by name.")
-    name: ExportFormat
-    path: ExportPath = "-"
 
 
 @command(app, "commands.logs:verify")
