@@ -50,13 +50,9 @@ class CheckResult:
     hint: str = ""
     exit_code: int = EXIT_OK
 
-    @property
-    def ok(self) -> bool:
-        return self.exit_code == EXIT_OK
-
     def fields(self) -> dict[str, Any]:
         return {
-            "ok": self.ok,
+            "ok": self.exit_code == EXIT_OK,
             "check": self.check,
             "told": self.message,
             "hint": self.hint,

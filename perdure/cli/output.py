@@ -28,6 +28,12 @@ def escape_controls(text: str) -> str:
     return text.replace("\r\n", "\n").translate(CONTROL_ESCAPES)
 
 
+def shorten_line(text: str, max_chars: int = 300) -> str:
+    """Join the words of a text to one line, and cut off the rest of a long one."""
+    line = " ".join(text.split())
+    return line if len(line) <= max_chars else f"{line[:max_chars]}..."
+
+
 def show(text: Text | str) -> None:
     """Print a line of a result."""
     stdout.print(text if isinstance(text, Text) else escape_controls(text))

@@ -18,7 +18,8 @@ from perdure.cli.batch.progress_view import (
 )
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, note, show_json, show_result, stdout
+from perdure.cli.output import note, show_json, show_result, stdout
+from perdure.cli.rendering.live_region import live_area
 from perdure.client.batch.handle import BatchHandle
 from perdure.client.diagnosis.trouble import Trouble
 from perdure.evaluation.progress import Progress
@@ -152,13 +153,13 @@ def note_start(batch: BatchHandle, environment: Environment, expected: int) -> N
 def _note_return(batches: Sequence[BatchHandle], environment: Environment) -> None:
     """Print how to return to batches that go on."""
     for name in (batch.name for batch in batches):
-        shown, progress = escape_controls(name), f"`perdure batch status {name}` says how far it is"
+        progress = f"`perdure batch status {name}` says how far it is"
         if environment.own_stack is None:
             pause = f"`perdure batch pause {name}` pauses it"
-            note(f"\nThe batch {shown} goes on: {progress}, and {pause}.")
+            note(f"\nThe batch {name} goes on: {progress}, and {pause}.")
         else:
             note(
-                f"\nThis command's stack ends with it, and the batch {shown} waits. It goes "
+                f"\nThis command's stack ends with it, and the batch {name} waits. It goes "
                 f"on with `perdure dev`; {progress}."
             )
 
@@ -169,8 +170,7 @@ def _open_display(output: Format) -> Iterator[ShowProgress]:
     if output is Format.json:
         yield lambda _, __: None
     elif output is Format.text and stdout.is_terminal:
-        live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
-        with live:
+        with live_area() as live:
             yield LiveDisplay(live).update
     else:
         yield LogDisplay(output).update

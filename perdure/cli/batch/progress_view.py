@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from perdure.cli.output import escape_controls
+from perdure.cli.output import escape_controls, shorten_line
 from perdure.evaluation.progress import Progress, RunningMean, standard_error
 from perdure.events.usage import AMOUNTS
 
@@ -16,9 +16,6 @@ BAR_COLUMNS = 32
 
 MAX_SCORES = 12
 """Scores shown; `-o json` has them all."""
-
-MAX_REASON_CHARS = 300
-"""The rest of a reason is cut off."""
 
 UNIT_SECONDS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
@@ -34,9 +31,9 @@ def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]
         ("pace", pace, ""),
         ("limits", _format_counts(progress.limits), ""),
         ("failures", _format_counts(progress.failures), "red"),
-        ("", newest and f"the newest: {_shorten(newest)}", "red"),
-        (progress.status, _shorten(progress.reason or ""), reason_style),
-        ("waits", _shorten(trouble or ""), "yellow"),
+        ("", newest and f"the newest: {shorten_line(newest)}", "red"),
+        (progress.status, shorten_line(progress.reason or ""), reason_style),
+        ("waits", shorten_line(trouble or ""), "yellow"),
     )
     return [
         _title_line(progress),
@@ -188,8 +185,3 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 def _line(label: str, text: str, style: str = "") -> Text:
     head = (f"  {label:<{LABEL_COLUMNS - 2}}", "dim")
     return Text.assemble(head, (escape_controls(text), style))
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 3]}..."

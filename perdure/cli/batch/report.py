@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from perdure.cli.declarations.batches import Compare, ComparisonFormat, Report
+from perdure.cli.declarations.batches import Compare, Report
 from perdure.cli.environment import open_batch
 from perdure.cli.options import Format
 from perdure.cli.output import note, open_output, show, show_json
@@ -90,7 +90,7 @@ async def compare(options: Compare) -> int:
         for name, side in zip(names[1:], sides[1:], strict=True)
     ]
     notes = list(_list_differences([record for _, record in batches]))
-    if options.format is ComparisonFormat.json:
+    if options.format == "json":
         show_json(comparison_json(names[0], subject, others), Format.json)
     else:
         for line in comparison_lines(names[0], subject, others, options.every):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from perdure.cli.declarations.batches import Results, ResultsFormat
+from perdure.cli.declarations.batches import Results
 from perdure.cli.environment import open_batch
-from perdure.cli.output import escape_controls, open_output
+from perdure.cli.output import escape_controls, open_output, shorten_line
 from perdure.datasets.parquet import import_pyarrow
 from perdure.datasets.results_table import FIXED_COLUMNS, ResultsTable, TableRow
 from perdure.errors import Invalid
@@ -29,17 +29,17 @@ EXAMPLE_COLUMNS = (
 
 async def results(options: Results) -> int:
     format, failed = options.format, options.failed
-    if format is ResultsFormat.parquet:
+    if format == "parquet":
         _check_parquet(options.path)
     folder, record = await open_batch(options.name)
     with TemporaryFile() as spool:
         table, summary, examples = await _collect_results(folder, record, failed, spool)
         with open_output(options.path) as file:
-            if format is ResultsFormat.csv:
+            if format == "csv":
                 table.write_csv(file)
-            elif format is ResultsFormat.parquet:
+            elif format == "parquet":
                 table.write_parquet(file)
-            elif format is ResultsFormat.json:
+            elif format == "json":
                 file.writelines(_encode_json(record, summary, examples, table if failed else None))
             elif failed:
                 file.writelines(_encode_lines(map(failed_attempt_line, table.rows())))
@@ -95,9 +95,6 @@ def _encode_lines(lines: Iterator[str]) -> Iterator[bytes]:
 
 Row = Mapping[str, Any]
 """A row of the table of results."""
-
-MAX_DETAIL_CHARS = 300
-"""The rest of a failure's detail is cut off."""
 
 
 def summary_lines(spec: BatchSpec, summary: Summary, examples: Mapping[str, Row]) -> Iterator[str]:
@@ -197,6 +194,5 @@ def _format_example(row: Row | None) -> str:
 
 
 def _failure_reason(row: Row) -> str:
-    detail = " ".join(row.get("failure_detail", "").split())
-    shortened = detail if len(detail) <= MAX_DETAIL_CHARS else f"{detail[:MAX_DETAIL_CHARS]}..."
-    return ": ".join(filter(None, (row["failure_kind"], row["failure_code"], shortened)))
+    detail = shorten_line(row.get("failure_detail", ""))
+    return ": ".join(filter(None, (row["failure_kind"], row["failure_code"], detail)))

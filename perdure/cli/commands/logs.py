@@ -14,12 +14,8 @@ from perdure.cli.declarations import conversations, operations
 from perdure.cli.environment import connect_client, find_environment, open_log
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, note, print_list, show, stderr
+from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import show_slot, slot_fields
-from perdure.cli.rendering.log_pages import (
-    read_slots,
-    require_conversation,
-    title_from_first_message,
-)
 from perdure.client.store import open_configured_store
 from perdure.errors import Invalid, Unreachable
 from perdure.events.entry import Entry
@@ -75,7 +71,7 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
     """
     state = await load_cached_state(log)
     end = await log.end(hint=state.next_seq)
-    title = state.title or await title_from_first_message(log)
+    title = state.title or await log_pages.title_from_first_message(log)
     last_slots = await log.read_slots(max(0, end - 1), 1)
     last_entry = next((slot for slot in last_slots if isinstance(slot, Entry)), None)
     at_rest = end == state.next_seq
@@ -99,12 +95,12 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
 
 async def show_log(options: conversations.Show) -> int:
     log = await open_log(options.conversation_id)
-    await require_conversation(log)
+    await log_pages.require_conversation(log)
     kinds: set[str] = set()
     damaged = count = 0
     output, kind = options.output, options.kind
     with print_list(slot_fields, lambda slot: show_slot(slot, output), output) as print_slot:
-        async for slot in read_slots(log, options.after):
+        async for slot in log_pages.read_slots(log, options.after):
             if isinstance(slot, Entry):
                 kinds.add(slot.event.kind)
                 if kind not in (None, slot.event.kind):
@@ -154,7 +150,7 @@ async def _open_logs(ids: list[str]) -> AsyncGenerator[EventLog, None]:
         yield log
     for name in ids:
         log = await open_log(name)
-        await require_conversation(log)
+        await log_pages.require_conversation(log)
         yield log
 
 

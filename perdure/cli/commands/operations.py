@@ -89,7 +89,7 @@ async def doctor(options: operations.Doctor) -> int:
 
 
 def _show_check(result: CheckResult) -> None:
-    verdict = Text("ok    ", "green") if result.ok else Text("failed", "red")
+    verdict = Text("ok    ", "green") if result.exit_code == EXIT_OK else Text("failed", "red")
     show(verdict.append(f"  {result.check:<10} {result.message}", "default"))
     if result.hint:
         show(f"        {'':<10} {result.hint}")

@@ -11,13 +11,9 @@ from perdure.cli.environment import connect_client, open_log
 from perdure.cli.follow import follow, note_trouble, print_result, status_lines
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
+from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import show_slot, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
-from perdure.cli.rendering.log_pages import (
-    follow_slots,
-    require_conversation,
-    title_from_first_message,
-)
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable
@@ -70,7 +66,9 @@ async def status(options: conversations.Status) -> None:
     if not status.title:
         # The status is worth printing without a title too.
         with contextlib.suppress(StoreUnavailable):
-            title = await title_from_first_message(await open_log(options.conversation_id))
+            title = await log_pages.title_from_first_message(
+                await open_log(options.conversation_id)
+            )
             status = status.model_copy(update={"title": title})
     show_result(status.model_dump(mode="json"), options.output, *status_lines(status))
 
@@ -94,8 +92,10 @@ async def watch(options: conversations.Watch) -> None:
     if output is Format.json and not options.until_rest:
         raise Invalid("A watch has no end, and JSON needs one.", "Use -o jsonl or --until-rest.")
     log = await open_log(options.conversation_id)
-    await require_conversation(log)
-    slots = (_follow_until_rest if options.until_rest else follow_slots)(log, options.after)
+    await log_pages.require_conversation(log)
+    slots = (_follow_until_rest if options.until_rest else log_pages.follow_slots)(
+        log, options.after
+    )
     if output is Format.json:
         show_json([slot_fields(slot) async for slot in slots], output)
         return

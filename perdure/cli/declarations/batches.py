@@ -1,6 +1,5 @@
 """The `perdure batch` commands."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,22 +21,6 @@ from perdure.cli.runner import command, new_group
 app = new_group()
 
 BatchName = Annotated[str, typer.Argument(metavar="NAME", help="The batch's name.")]
-
-
-class ComparisonFormat(StrEnum):
-    """The formats of a comparison."""
-
-    text = "text"
-    json = "json"
-
-
-class ResultsFormat(StrEnum):
-    """The formats of a batch's results."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    parquet = "parquet"
 
 
 class BatchOutputOptions(OutputOptions):
@@ -169,10 +152,10 @@ class Results(Options):
     """
 
     name: BatchName
-    format: ResultsFormat = option(
+    format: Literal["text", "json", "csv", "parquet"] = option(
         "text or json: in short; csv or parquet: a table.",
         "--format",
-        default=ResultsFormat.text,
+        default="text",
         metavar="FORMAT",
     )
     path: str = option("A file; - is stdout.", "--output", default="-", metavar="PATH")
@@ -193,8 +176,8 @@ class Compare(Options):
     reducer: str | None = option("How epochs become one; as A by default.", metavar="NAME")
     every: bool = flag("List all samples that changed.", "--all")
     page: str | None = option("Also write a page.", "--output", metavar="FILE.html")
-    format: ComparisonFormat = option(
-        "text or json.", "--format", default=ComparisonFormat.text, metavar="FORMAT"
+    format: Literal["text", "json"] = option(
+        "text or json.", "--format", default="text", metavar="FORMAT"
     )
 
 

@@ -36,6 +36,11 @@ async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.wait({task})
 
 
+def live_area() -> Live:
+    """Make the area beneath all other output that is drawn again and goes away at the end."""
+    return Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
+
+
 @contextlib.asynccontextmanager
 async def show_live_steps(
     steps: AsyncIterator[tuple[RunningStep, ...]], output: Format
@@ -48,9 +53,8 @@ async def show_live_steps(
     if output is not Format.text or not stdout.is_terminal:
         yield lambda _: None
         return
-    live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
-    region = LiveRegion(live)
-    with live:
+    with live_area() as live:
+        region = LiveRegion(live)
         try:
             async with run_beside(region.follow(steps)):
                 yield region.finish_step
