@@ -150,15 +150,12 @@ def _parse_variables(
     for name, value in values.items():
         variable = VARIABLE_REFERENCE.fullmatch(str(value))
         if variable is None:
+            suggestion = re.sub(r"\W", "_", name).upper()
             raise Invalid(
                 f"{path}: {section}.{name} of {server!r} is written out, and a conversation must "
                 "not hold secrets.",
-                f'Put the whole value into a variable of the worker, and write "'
-                f'${{{_suggest_variable(name)}}}" here.',
+                f'Put the whole value into a variable of the worker, and write "${{{suggestion}}}" '
+                "here.",
             )
         variables[name] = variable[1]
     return variables
-
-
-def _suggest_variable(name: str) -> str:
-    return re.sub(r"\W", "_", name).upper()

@@ -93,11 +93,9 @@ def _encode_lines(lines: Iterator[str]) -> Iterator[bytes]:
     return (escape_controls(line).encode(errors="replace") + b"\n" for line in lines)
 
 
-Row = Mapping[str, Any]
-"""A row of the table of results."""
-
-
-def summary_lines(spec: BatchSpec, summary: Summary, examples: Mapping[str, Row]) -> Iterator[str]:
+def summary_lines(
+    spec: BatchSpec, summary: Summary, examples: Mapping[str, TableRow]
+) -> Iterator[str]:
     """Render a summary; `examples` has a failed attempt for each kind of failure."""
     counts = summary.counts
     epochs = f", {spec.epochs} epochs each" if spec.epochs > 1 else ""
@@ -109,15 +107,18 @@ def summary_lines(spec: BatchSpec, summary: Summary, examples: Mapping[str, Row]
     if summary.limits:
         yield _line("limits", _format_counts(summary.limits))
     for kind, count in summary.failures.items():
-        yield _line("failed", f"{count} {kind}{_format_example(examples.get(kind))}")
+        example = f", such as {failed_attempt_line(examples[kind])}" if kind in examples else ""
+        yield _line("failed", f"{count} {kind}{example}")
     if summary.ungrouped:
         yield _line("ungrouped", f"{', '.join(summary.ungrouped)}: too many values")
 
 
-def failed_attempt_line(row: Row) -> str:
+def failed_attempt_line(row: TableRow) -> str:
     """Render a failed attempt as one line."""
     attempt = f"{row['sample']}, epoch {row['epoch']}, attempt {row['attempt']}"
-    return f"{attempt}: {_failure_reason(row)} ({row['conversation_id']})"
+    detail = shorten_line(row.get("failure_detail", ""))
+    reason = ": ".join(filter(None, (row["failure_kind"], row["failure_code"], detail)))
+    return f"{attempt}: {reason} ({row['conversation_id']})"
 
 
 def _line(name: str, text: str) -> str:
@@ -187,12 +188,3 @@ def _cost_fields(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _format_tokens(usage: Usage) -> str:
     return f"{usage.prompt_tokens:,} in, {usage.completion_tokens:,} out"
-
-
-def _format_example(row: Row | None) -> str:
-    return f", such as {failed_attempt_line(row)}" if row else ""
-
-
-def _failure_reason(row: Row) -> str:
-    detail = shorten_line(row.get("failure_detail", ""))
-    return ": ".join(filter(None, (row["failure_kind"], row["failure_code"], detail)))

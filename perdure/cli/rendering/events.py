@@ -20,7 +20,7 @@ from perdure.events.base import EventBase
 from perdure.events.condensation import Condensation
 from perdure.events.content import ImageContent, TextContent, join_text
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from perdure.events.custom import AnyAction, AnyObservation, CustomAction
+from perdure.events.custom import AnyAction, CustomAction
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
@@ -94,8 +94,10 @@ def describe_event(event: AnyEvent) -> tuple[str, str]:
             return "system", f"prompt of {len(event.system_prompt.text)} characters; tools: {names}"
         case ActionEvent():
             return "agent", _describe_action(event)
+        case ObservationEvent(observation=FinishObservation() | ThinkObservation()):
+            return event.tool_name, "done"  # they only repeat the arguments
         case ObservationEvent():
-            return event.tool_name, _describe_observation(event.observation)
+            return event.tool_name, _describe_content(event.observation.content)
         case AgentErrorEvent():
             return event.tool_name, f"{event.classification}: {shorten(event.error)}"
         case ConversationStateUpdateEvent():
@@ -145,13 +147,6 @@ def _diff_lines(action: FileEditorAction) -> list[str]:
     removed = [f"- {line}" for line in (action.old_str or "").splitlines()]
     new_text = action.new_str if action.file_text is None else action.file_text
     return removed + [f"+ {line}" for line in (new_text or "").splitlines()]
-
-
-def _describe_observation(observation: AnyObservation) -> str:
-    """Describe a result; those of `finish` and `think` only repeat their arguments."""
-    if isinstance(observation, FinishObservation | ThinkObservation):
-        return "done"
-    return _describe_content(observation.content)
 
 
 def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
