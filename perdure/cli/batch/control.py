@@ -29,13 +29,13 @@ MAX_CONCURRENT_BATCHES = 8
 
 
 async def pause(options: Pause) -> None:
-    await (await _get(options)).pause()
+    await (await _find_batch(options)).pause()
     remark = f"A pause is asked for. `perdure batch resume {options.name}` goes on."
     show_result({"batch": options.name}, options.output, remark=remark)
 
 
 async def resume(options: Resume) -> None:
-    await (await _get(options)).resume()
+    await (await _find_batch(options)).resume()
     show_result({"batch": options.name}, options.output, remark="It goes on.")
 
 
@@ -43,7 +43,7 @@ async def retune(options: Retune) -> None:
     names = ("concurrency", "cost", "tokens", "time")
     changes = {name: getattr(options, name) for name in names}
     update = _parse_changes({name: value for name, value in changes.items() if value is not None})
-    progress = await (await _get(options)).update_limits(update)
+    progress = await (await _find_batch(options)).update_limits(update)
     show_result(progress_fields(progress), options.output, *progress_lines(progress))
 
 
@@ -113,5 +113,5 @@ async def connect_batches(settings: Settings | None = None) -> Batches:
     return Batches.from_client(await connect_client(settings))
 
 
-async def _get(options: BatchOptions) -> BatchHandle:
+async def _find_batch(options: BatchOptions) -> BatchHandle:
     return await (await connect_batches()).get(options.name)

@@ -16,6 +16,7 @@ from perdure.errors import Conflict, Invalid
 
 
 async def send_signal(options: conversations.Signal) -> None:
+    """Send the signal that has the name of the command."""
     conversation = await _connect(options)
     await getattr(conversation, type(options).__name__.lower())()
     _confirm(options.confirmation, options)
