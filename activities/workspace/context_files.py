@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from perdure.agent.knowledge.recall import MAX_PART_BYTES, InstructionFile, WorkspaceFacts
-from perdure.sandbox.openat2 import open_beneath
+from perdure.sandbox.safe_path import open_beneath
 from perdure.tools.workspace import printable
 
 MAX_LISTED_ENTRIES = 40

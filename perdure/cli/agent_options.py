@@ -1,38 +1,50 @@
-"""The agent that the options of a command describe."""
+"""The agent that the options of a command describe, with its MCP servers from a file."""
 
+import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perdure.agent.policies import Confirmation, Limits
-from perdure.agent.spec import Agent, ModelSpec, Skills
-from perdure.cli.mcp_file import read_servers
+from pydantic import ValidationError
+
+from perdure.agent.policies import Confirmation
+from perdure.agent.spec import Agent, McpServer, ModelSpec, Skills
+from perdure.cli.arguments import parse_moment
 from perdure.cli.options import CONDENSER_KINDS, AgentOptions
-from perdure.cli.rendering.durations import parse_moment
 from perdure.errors import Invalid
 from perdure.references import find_entry_points, is_reference
 from perdure.tools.catalog import BUILT_IN_TOOLS, is_known_tool
 
+VARIABLE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+SERVER_FIELDS = set(McpServer.model_fields) - {"name"}
+
+TRANSPORTS = ("stdio", "http", "streamable-http", "streamable_http")
+
 
 def build_agent(options: AgentOptions, model: ModelSpec) -> Agent:
     """Build the agent that asks `model`. Raises Invalid."""
-    values = {
-        "workspace": str(options.workspace.absolute()) if options.workspace else None,
-        "tools": tuple(options.tools.split(",")) if options.tools is not None else None,
-        "confirmation": parse_confirmation(options.confirm)
-        if options.confirm is not None
-        else None,
-        "condenser": _parse_condenser(options.condenser) if options.condenser else None,
-        "mcp": read_servers(options.mcp) if options.mcp else None,
-        "skills": Skills(folders=_resolve_skill_folders(options.skills))
-        if options.skills
-        else None,
-        "tags": tuple(options.tags) if options.tags else None,
-        "secrets": _check_secret_names(options.secrets) if options.secrets else None,
+    deadline, now = options.deadline, datetime.now(UTC)
+    limits = {
+        "max_iterations": options.max_iterations,
+        "max_budget": options.max_budget,
+        "deadline": parse_moment(deadline, now) if deadline else None,
     }
-    changes = {name: value for name, value in values.items() if value is not None}
-    return Agent.model_validate({"model": model, "limits": _limits(options), **changes})
+    fields = {
+        "limits": {name: limit for name, limit in limits.items() if limit is not None},
+        "workspace": options.workspace and str(options.workspace.absolute()),
+        "tools": options.tools is not None and tuple(options.tools.split(",")),
+        "confirmation": options.confirm is not None and parse_confirmation(options.confirm),
+        "condenser": options.condenser and _parse_condenser(options.condenser),
+        "mcp": options.mcp and read_servers(options.mcp),
+        "skills": options.skills and _parse_skills(options.skills),
+        "tags": options.tags and tuple(options.tags),
+        "secrets": options.secrets and _check_secret_names(options.secrets),
+    }
+    given = {name: field for name, field in fields.items() if field}
+    return Agent.model_validate({"model": model, **given})
 
 
 def check_agent_options(options: AgentOptions) -> None:
@@ -53,15 +65,6 @@ def _parse_condenser(text: str) -> dict[str, str]:
     if is_reference(text) or text in find_entry_points("perdure.condensers"):
         return {"kind": "custom", "function": text}
     raise Invalid(f"There is no condenser {text!r}: use {', '.join(CONDENSER_KINDS)}.")
-
-
-def _limits(options: AgentOptions) -> Limits:
-    values: dict[str, Any] = {
-        "max_iterations": options.max_iterations,
-        "max_budget": options.max_budget,
-        "deadline": parse_moment(options.deadline, datetime.now(UTC)) if options.deadline else None,
-    }
-    return Limits(**{name: value for name, value in values.items() if value is not None})
 
 
 def parse_confirmation(text: str) -> Confirmation:
@@ -91,9 +94,69 @@ def _check_secret_names(secrets: list[str]) -> tuple[str, ...]:
     return tuple(secrets)
 
 
-def _resolve_skill_folders(folders: list[Path]) -> tuple[str, ...]:
+def _parse_skills(folders: list[Path]) -> Skills:
     """Make the paths absolute: the worker has another working directory. Raises Invalid."""
     for folder in folders:
         if not folder.is_dir():
             raise Invalid(f"{folder} is no folder of skills.")
-    return tuple(str(folder.absolute()) for folder in folders)
+    return Skills(folders=tuple(str(folder.absolute()) for folder in folders))
+
+
+def read_servers(path: Path) -> tuple[McpServer, ...]:
+    """Read the servers of a file. Raises Invalid, which names the file and the server."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Invalid(f"The MCP file {path} cannot be read ({reason}).") from error
+    except ValueError as error:
+        raise Invalid(f"{path} is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise Invalid(f"{path} is nested too deeply: write it flatter.") from error
+    servers = content.get("mcpServers") if isinstance(content, dict) else None
+    if not isinstance(servers, dict) or not servers:
+        raise Invalid(f'{path} names no MCP server: write {{"mcpServers": {{"name": ...}}}}.')
+    return tuple(_parse_server(path, name, fields) for name, fields in servers.items())
+
+
+def _parse_server(path: Path, name: str, fields: Any) -> McpServer:
+    if not isinstance(fields, dict):
+        raise Invalid(f"{path}: the server {name!r} is not an object.")
+    server_fields = dict(fields)
+    if server_fields.pop("type", "stdio") not in TRANSPORTS:
+        raise Invalid(f"{path}: {name!r} has an unknown type: use stdio or http.")
+    if unknown := sorted(server_fields.keys() - SERVER_FIELDS):
+        allowed = ", ".join(sorted(SERVER_FIELDS))
+        raise Invalid(f"{path}: {name!r} has no {unknown[0]!r}; it may have {allowed}.")
+    if (server_fields.get("command") is None) == (server_fields.get("url") is None):
+        raise Invalid(f"{path}: {name!r} needs a `command` to start or a `url` to ask, not both.")
+    for section in ("env", "headers"):
+        values = server_fields.get(section) or {}
+        server_fields[section] = _parse_variables(path, name, section, values)
+    try:
+        return McpServer.model_validate({**server_fields, "name": name})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        location = ".".join(map(str, fault["loc"]))
+        raise Invalid(f"{path}: {name!r} at {location}: {fault['msg']}.") from error
+
+
+def _parse_variables(
+    path: Path, server: str, section: str, values: Mapping[str, Any]
+) -> dict[str, str]:
+    """Require `${NAME}` for each value, and return the names: the log must hold no secrets."""
+    if not isinstance(values, dict):
+        raise Invalid(f"{path}: `{section}` of {server!r} is not an object.")
+    variables: dict[str, str] = {}
+    for name, value in values.items():
+        variable = VARIABLE_REFERENCE.fullmatch(str(value))
+        if variable is None:
+            suggestion = re.sub(r"\W", "_", name).upper()
+            raise Invalid(
+                f"{path}: {section}.{name} of {server!r} is written out, and a conversation must "
+                "not hold secrets.",
+                f'Put the whole value into a variable of the worker, and write "${{{suggestion}}}" '
+                "here.",
+            )
+        variables[name] = variable[1]
+    return variables

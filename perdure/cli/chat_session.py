@@ -1,6 +1,14 @@
-"""The session of `perdure chat`: messages out, events and approval prompts in."""
+"""The session of `perdure chat`: lines and messages in, events and approval prompts out."""
 
 import asyncio
+import contextlib
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import readline  # noqa: F401 isort: skip - gives input() its editing and its history
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
@@ -12,12 +20,11 @@ from perdure.cli.follow import (
     exit_code_of,
     follow,
     note_pending_calls,
+    note_start,
 )
-from perdure.cli.keyboard import Keyboard
 from perdure.cli.options import Format
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import ChatPrinter
-from perdure.cli.rendering.farewell import note_start
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_message_id
 from perdure.errors import Invalid
@@ -30,29 +37,70 @@ SECOND_INTERRUPT_WITHIN = 2.0
 """Seconds in which a second ^C leaves the conversation."""
 
 
+class Keyboard:
+    """The lines of stdin; prompts are shown where it is `interactive`."""
+
+    def __init__(self) -> None:
+        self.interactive = sys.stdin.isatty() and sys.stdout.isatty()
+
+    async def read_line(self, prompt: str) -> str | None:
+        """Read the next line, without its newline; None at the end of the input.
+
+        A thread reads it, since `input` cannot be cancelled; the thread stays behind if we are.
+        """
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str | None] = loop.create_future()
+
+        def read() -> None:
+            text = None
+            with contextlib.suppress(EOFError):
+                text = input(prompt if self.interactive else "")
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_set_result, line, text)
+
+        threading.Thread(target=read, daemon=True).start()
+        return await line
+
+    def discard_typeahead(self) -> None:
+        """Drop what was typed before a question was asked: it is not the answer."""
+        if self.interactive:
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+@contextlib.contextmanager
+def preserve_terminal_modes() -> Iterator[None]:
+    """Restore the terminal's modes at the end, also where a line was being edited."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    modes = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
+
+
+def _set_result(line: asyncio.Future[str | None], text: str | None) -> None:
+    if not line.done():
+        line.set_result(text)
+
+
+@dataclass
 class Chat:
     """A conversation at the terminal.
 
     `spec` is None once the conversation has begun; `exit_code` is that of the last turn.
     """
 
-    def __init__(
-        self,
-        conversation: Conversation,
-        spec: Agent | None,
-        environment: Environment,
-        keyboard: Keyboard,
-    ) -> None:
-        self.conversation = conversation
-        self.spec = spec
-        self.environment = environment
-        self.keyboard = keyboard
-        self.own_message_ids: set[str] = set()
-        self.printer = ChatPrinter(self.own_message_ids)
-        self.exit_code = EXIT_OK
-        self._following = False
-        self._last_interrupt = float("-inf")
-        self._interrupt_task: asyncio.Task[None] | None = None
+    conversation: Conversation
+    spec: Agent | None
+    environment: Environment
+    keyboard: Keyboard = field(default_factory=Keyboard)
+    printer: ChatPrinter = field(default_factory=ChatPrinter)
+    exit_code: int = EXIT_OK
+    _following: bool = False
+    _last_interrupt: float = float("-inf")
+    _interrupt_task: asyncio.Task[None] | None = None
 
     async def catch_up(self) -> None:
         """Show the newest exchange, and answer what it waits for."""
@@ -69,7 +117,7 @@ class Chat:
     async def send(self, text: str) -> None:
         """Send a message and follow its turn."""
         message_id = new_message_id()
-        self.own_message_ids.add(message_id)
+        self.printer.own_message_ids.add(message_id)
         if self.spec is None:
             await self.conversation.send(text, message_id)
         else:
@@ -94,12 +142,9 @@ class Chat:
     async def _follow(self, message_id: str | None) -> State:
         self._following = True
         try:
+            last, show_event = self.printer.last_seq, self.printer.print_event
             return await follow(
-                self.conversation,
-                message_id,
-                self.printer.last_seq,
-                Format.text,
-                show_event=self.printer.print_event,
+                self.conversation, message_id, last, Format.text, show_event=show_event
             )
         finally:
             self._following = False

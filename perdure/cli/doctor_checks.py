@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-    GetSystemInfoRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
@@ -53,13 +50,9 @@ class CheckResult:
     hint: str = ""
     exit_code: int = EXIT_OK
 
-    @property
-    def ok(self) -> bool:
-        return self.exit_code == EXIT_OK
-
     def fields(self) -> dict[str, Any]:
         return {
-            "ok": self.ok,
+            "ok": self.exit_code == EXIT_OK,
             "check": self.check,
             "told": self.message,
             "hint": self.hint,
@@ -69,24 +62,16 @@ class CheckResult:
 
 async def run_checks() -> list[CheckResult]:
     """Run every check, whether others fail or not. Raises SettingsError."""
-    checks: dict[str, Check] = {"versions": check_versions, "data": check_data_folder}
-    checks |= {"sandbox": check_sandbox, "stack": check_stack}
+    checks = LOCAL_CHECKS
     try:
         settings = (await find_environment()).settings
     except Unreachable:  # reported by check_stack
         settings = load_settings()
     else:
-        checks |= {
-            "temporal": check_temporal,
-            "payloads": check_payloads,
-            "search": check_search_attributes,
-            "worker": check_worker,
-        }
-        checks |= {"store": check_store, "model": check_model}
+        checks = LOCAL_CHECKS | CONNECTED_CHECKS
         checks |= {"limits": check_model_rates} if settings.model_rates else {}
-    return list(
-        await asyncio.gather(*(_run_check(name, check, settings) for name, check in checks.items()))
-    )
+    runs = (_run_check(name, check, settings) for name, check in checks.items())
+    return list(await asyncio.gather(*runs))
 
 
 async def _run_check(name: str, check: Check, settings: Settings) -> CheckResult:
@@ -110,12 +95,8 @@ async def check_sandbox(settings: Settings) -> str:
 
 
 async def check_stack(settings: Settings) -> str:
-    environment = await find_environment()
-    return (
-        f"embedded, in {settings.data}"
-        if environment.stack_info
-        else f"configured: {settings.store}"
-    )
+    embedded = (await find_environment()).stack_info is not None
+    return f"embedded, in {settings.data}" if embedded else f"configured: {settings.store}"
 
 
 async def check_temporal(_: Settings) -> str:
@@ -158,15 +139,14 @@ async def check_search_attributes(settings: Settings) -> str:
 async def check_worker(settings: Settings) -> str:
     client = await connect()
     kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
-    pollers = await asyncio.gather(
-        *(_find_pollers(client, settings.task_queue, kind) for kind in kinds)
-    )
+    queue = settings.task_queue
+    pollers = await asyncio.gather(*(_find_pollers(client, queue, kind) for kind in kinds))
     if not all(pollers):
         raise Unreachable(
-            f"No worker takes work from the queue {settings.task_queue!r}.",
+            f"No worker takes work from the queue {queue!r}.",
             "Start one with `perdure dev` or `perdure worker`.",
         )
-    return f"{', '.join(sorted(set.intersection(*pollers)))} on the queue {settings.task_queue!r}"
+    return f"{', '.join(sorted(set.intersection(*pollers)))} on the queue {queue!r}"
 
 
 async def _find_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> set[str]:
@@ -226,3 +206,20 @@ async def check_data_folder(settings: Settings) -> str:
 
 def _format_gigabytes(size: int) -> str:
     return f"{size / (1 << 30):.1f} GiB"
+
+
+LOCAL_CHECKS: dict[str, Check] = {
+    "versions": check_versions,
+    "data": check_data_folder,
+    "sandbox": check_sandbox,
+    "stack": check_stack,
+}
+
+CONNECTED_CHECKS: dict[str, Check] = {
+    "temporal": check_temporal,
+    "payloads": check_payloads,
+    "search": check_search_attributes,
+    "worker": check_worker,
+    "store": check_store,
+    "model": check_model,
+}

@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perdure.cli.output import note
+from perdure.client.client import Client
+from perdure.client.store import open_configured_store
 from perdure.embedded.record import StackInfo, merge_environment
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.settings.settings import Settings, load_settings
-from perdure.storage.batches import BatchFolder, list_batches
+from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.store import Store
 
 if TYPE_CHECKING:
-    from perdure.client.client import Client
     from perdure.embedded.stack import Stack
     from perdure.embedded.temporal import CodecStarter
 
-# Temporal's client, boto3 and web servers are slow to import: functions import them when they are
-# called, so that `--help` does not wait for them.
+# Temporal's client and web servers are slow to import, and commands that only read the store need
+# neither: functions import them when they are called.
 
 T = TypeVar("T")
 
@@ -44,10 +44,8 @@ class Environment:
         """Await `work`. Raises ProcessFailed if this command's own stack goes down first."""
         if self.own_stack is None:
             return await work
-        task, stack_watch = (
-            asyncio.ensure_future(work),
-            asyncio.ensure_future(self.own_stack.wait()),
-        )
+        task = asyncio.ensure_future(work)
+        stack_watch = asyncio.ensure_future(self.own_stack.wait())
         try:
             await asyncio.wait({task, stack_watch}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -87,10 +85,10 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
 
 
 async def _find(settings: Settings) -> Environment | None:
-    from perdure.embedded.stack import find_stack
-
     if settings.store is not None:
         return Environment(settings)
+    from perdure.embedded.stack import find_stack
+
     info = await find_stack(settings.data)
     return None if info is None else _use_stack(settings, info)
 
@@ -128,45 +126,33 @@ def _make_codec(settings: Settings, exit_stack: AsyncExitStack) -> CodecStarter 
 
 async def connect_client(settings: Settings | None = None) -> Client:
     """Connect to Temporal and the store, those of `find_environment` by default."""
-    from perdure.client.client import Client
-
     return await Client.connect(settings or (await find_environment()).settings)
-
-
-def open_store(settings: Settings) -> Store:
-    """Open the store that is set. Raises Invalid where there is none, or of no known kind."""
-    from perdure.client.store import open_configured_store
-
-    return open_configured_store(settings)
 
 
 async def open_log(conversation_id: str) -> EventLog:
     """Open the log of a conversation, with the store alone. Raises Invalid."""
     settings = (await find_environment()).settings
     try:
-        return EventLog(open_store(settings), settings.user, conversation_id)
+        return EventLog(open_configured_store(settings), settings.user, conversation_id)
     except ValueError as error:
         raise Invalid(str(error)) from error
 
 
-async def open_batch(name: str) -> BatchFolder:
+async def open_batch(name: str) -> tuple[BatchFolder, BatchRecord]:
     """Open the folder of a batch, with the store alone. Raises NotFound and Invalid."""
     settings = (await find_environment()).settings
-    store = open_store(settings)
+    store = open_configured_store(settings)
     try:
         folder = BatchFolder(store, settings.user, name)
     except ValueError as error:
         raise Invalid(str(error)) from error
-    if await folder.load() is None:
-        names = await list_batches(store, settings.user)
-        more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
-        hint = (
-            f"There are {', '.join(names[:MAX_LISTED_BATCHES])}{more}."
-            if names
-            else "There is none yet."
-        )
-        raise NotFound(f"There is no batch {name!r}.", hint)
-    return folder
+    if record := await folder.load():
+        return folder, record
+    names = await list_batches(store, settings.user)
+    listed = ", ".join(names[:MAX_LISTED_BATCHES])
+    more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
+    hint = f"There are {listed}{more}." if names else "There is none yet."
+    raise NotFound(f"There is no batch {name!r}.", hint)
 
 
 def _use_stack(settings: Settings, info: StackInfo) -> Environment:

@@ -1,21 +1,25 @@
-"""Display of a conversation up to the end of a turn."""
+"""Display of a conversation: where to find it, its events up to the end of a turn, its status."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from perdure.agent.loop.start import ConversationStatus, PendingCall, build_status
 from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import note, show, show_json
-from perdure.cli.rendering.events import describe_call, shorten, show_entry
-from perdure.cli.rendering.live_region import show_live_steps
+from perdure.cli.output import note, show_json, show_result
+from perdure.cli.rendering.events import describe_call, shorten, show_slot
+from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
+from perdure.events.usage import Usage
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
+from perdure.storage.keys import conversation_prefix
 
 TROUBLE_CHECK_INTERVAL = 2.0
 """Seconds between two checks of whether the conversation goes on."""
@@ -35,29 +39,6 @@ async def follow(
     `Conversation.finished` raises.
     """
 
-    def print_entry(entry: Entry) -> None:
-        if show_event is not None:
-            show_event(entry)
-        elif output is not Format.json:
-            show_entry(entry, output)
-
-    try:
-        async with asyncio.timeout(limit):
-            return await _show_turn(conversation, message_id, after, output, print_entry)
-    except TimeoutError as error:
-        raise TimedOut(
-            f"The turn was not over within {limit:g} s.",
-            f"It goes on; `perdure watch {conversation.id}` shows it.",
-        ) from error
-
-
-async def _show_turn(
-    conversation: Conversation,
-    message_id: str | None,
-    after: int,
-    output: Format,
-    show_event: Callable[[Entry], None],
-) -> State:
     end = asyncio.ensure_future(conversation.wait_for_turn(message_id, after))
 
     async def is_over() -> bool:
@@ -65,26 +46,24 @@ async def _show_turn(
 
     try:
         async with (
+            asyncio.timeout(limit),
             show_live_steps(conversation.watch_running_steps(), output) as finish_step,
             run_beside(note_trouble(conversation)),
         ):
             async for entry in conversation.log.tail(after, is_idle=is_over):
                 finish_step(entry)
-                show_event(entry)
-        return await end
+                if show_event is not None:
+                    show_event(entry)
+                elif output is not Format.json:
+                    show_slot(entry, output)
+            return await end
+    except TimeoutError as error:
+        raise TimedOut(
+            f"The turn was not over within {limit:g} s.",
+            f"It goes on; `perdure watch {conversation.id}` shows it.",
+        ) from error
     finally:
         end.cancel()
-
-
-@contextlib.asynccontextmanager
-async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `work` as a task for as long as the context is open."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 async def note_trouble(conversation: Conversation) -> None:
@@ -103,13 +82,13 @@ async def note_trouble(conversation: Conversation) -> None:
         last_cause = trouble_now.cause if trouble_now else None
 
 
-def print_result(conversation_id: str, state: State, output: Format) -> int:
-    """Print the conversation's status after a turn, and return the exit code."""
+def print_result(conversation_id: str, state: State, output: Format, **fields: Any) -> int:
+    """Print the status after a turn, with `fields` for programs; return the exit code."""
+    status = build_status(conversation_id, state).model_dump(mode="json")
+    line = f"\n{state.status} after {_summarize_usage(state)}"
+    show_result({"result": status, **fields}, output, line)
     if output is Format.text:
-        show(f"\n{state.status} after {_summarize_usage(state)}")
         note_pending_calls(conversation_id, state)
-    else:
-        show_json({"result": result_fields(conversation_id, state)}, output)
     return exit_code_of(state)
 
 
@@ -127,18 +106,10 @@ def exit_code_of(state: State) -> int:
     return EXIT_OK if state.status == "finished" else EXIT_CONFLICT
 
 
-def result_fields(conversation_id: str, state: State) -> dict[str, Any]:
-    """Convert a conversation's status to JSON."""
-    return build_status(conversation_id, state).model_dump(mode="json")
-
-
 def _summarize_usage(state: State) -> str:
-    spent = state.usage
-    tokens = spent.prompt_tokens + spent.completion_tokens
-    answers = (
-        f"{state.response_count} answer{'' if state.response_count == 1 else 's'} of the model"
-    )
-    return f"{answers}: {tokens:,} tokens, ${spent.cost:.4f}"
+    spent, count = state.usage, state.response_count
+    answers = f"{count} answer{'' if count == 1 else 's'} of the model"
+    return f"{answers}: {spent.prompt_tokens + spent.completion_tokens:,} tokens, ${spent.cost:.4f}"
 
 
 def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
@@ -152,3 +123,83 @@ async def describe_pending_call(conversation: Conversation, call: PendingCall) -
     if not isinstance(event, ActionEvent) or event.action is None:
         return call.tool_name
     return shorten(describe_call(event.tool_name, event.action))
+
+
+def status_lines(status: ConversationStatus) -> Iterator[str]:
+    for name, value in _status_fields(status):
+        yield f"{name:<12} {value}"
+
+
+def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
+    lines = {
+        "title": status.title,
+        "status": status.status,
+        "reason": status.reason,
+        "trouble": status.trouble,
+        "turn": f"{status.turn}, {status.iterations} answers of the model",
+        "events": f"{status.next_seq}, {status.shown} of them in view ({status.tokens:,} tokens)",
+        "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
+        "model": status.model,
+        "tags": ", ".join(status.tags),
+        "tokens": _describe_tokens(status.spent),
+        "cost": f"${status.spent.cost:.4f}",
+    }
+    yield from ((name, value) for name, value in lines.items() if value)
+    if len(status.spent_on) > 1:
+        for model, spent in status.spent_on.items():
+            yield "", f"{model}: {_describe_tokens(spent)}, ${spent.cost:.4f}"
+    for call in status.pending:
+        suffix = ", waits for you" if call.asks else ""
+        action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
+        yield "pending", f"{action}, risk {call.risk}{suffix}"
+
+
+def _describe_tokens(usage: Usage) -> str:
+    cache_counts = {"from the cache": usage.cached_tokens, "to the cache": usage.cache_write_tokens}
+    kinds = [f"{count:,} {kind}" for kind, count in cache_counts.items() if count]
+    prompt = f"{usage.prompt_tokens:,} in" + (f" ({', '.join(kinds)})" if kinds else "")
+    reasoning = f" ({usage.reasoning_tokens:,} of reasoning)" if usage.reasoning_tokens else ""
+    return f"{prompt}, {usage.completion_tokens:,} out{reasoning}"
+
+
+@contextmanager
+def announce_conversation(
+    conversation: Conversation, environment: Environment, output: Format, script: Path | None = None
+) -> Iterator[None]:
+    """Print where a conversation is; after ^C, how to return to it."""
+    if output is Format.jsonl:
+        show_json({"conversation_id": conversation.id}, output)
+    note_start(conversation, environment)
+    try:
+        yield
+    except asyncio.CancelledError:
+        note_return(conversation.id, environment, script)
+        raise
+
+
+def note_start(conversation: Conversation, environment: Environment) -> None:
+    """Print where to look at a conversation that begins."""
+    prefix = conversation_prefix(environment.settings.user, conversation.id)
+    note(f"conversation  {conversation.id}", "bold")
+    note(f"  its events  {environment.settings.store}/{prefix}events/")
+    if environment.stack_info is not None:
+        workflows = f"{environment.stack_info.ui}/namespaces/default/workflows"
+        note(f"  Temporal    {workflows}/{conversation.workflow_id}")
+        note(f"  its worker  kill -9 {environment.stack_info.pids['worker']}   and see it go on")
+    note("")
+
+
+def note_return(conversation_id: str, environment: Environment, script: Path | None) -> None:
+    """Print how to return to a conversation that goes on."""
+    if environment.own_stack is None:
+        note(
+            f"\nThe conversation goes on: `perdure watch {conversation_id}` shows it, and "
+            f"`perdure chat --resume {conversation_id}` comes back to it."
+        )
+    else:
+        note(
+            "\nThis command's stack ends with it, and the conversation waits. To go on: "
+            f"`perdure dev`, and `perdure chat --resume {conversation_id}` in another terminal."
+        )
+    if script is not None:
+        note("The scripted model ends with this command too: the conversation will ask in vain.")

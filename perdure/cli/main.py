@@ -1,7 +1,7 @@
 """The `perdure` command: its groups of commands, and its errors and exit codes."""
 
-import itertools
 import json
+import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import batches, control, conversations, operations
+from perdure.cli.declarations import batches, conversations, operations
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
@@ -22,7 +22,7 @@ app = new_group(
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
     "store unreachable, 130 interrupted.",
 )
-for group in (conversations, control, operations):
+for group in (conversations, operations):
     app.add_typer(group.app)
 app.add_typer(batches.app, name="batch")
 
@@ -89,12 +89,8 @@ def print_error(code: str, message: str, hint: str, arguments: list[str]) -> Non
 
 def wants_json(arguments: list[str]) -> bool:
     """Guess from a command line that may not parse whether JSON output is wanted."""
-    pairs = itertools.pairwise(arguments)
-    separate = any(
-        option in ("-o", "--output") and value in ("json", "jsonl") for option, value in pairs
-    )
-    joined = {"-ojson", "-ojsonl", "--output=json", "--output=jsonl"}
-    return separate or bool(joined & set(arguments))
+    line = "\0".join(["", *arguments, ""])
+    return re.search(r"\0(-o\0?|--output[=\0])jsonl?\0", line) is not None
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
-"""The types of the commands' options and arguments.
+"""The types of the commands' options and arguments, and the options that commands share.
 
 Nothing slow is imported here: the help of every command reads these types.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, dataclass_transform
 
 import typer
 
@@ -23,22 +20,6 @@ class Format(StrEnum):
     text = "text"
     json = "json"
     jsonl = "jsonl"
-
-
-class ComparisonFormat(StrEnum):
-    """The formats of a comparison."""
-
-    text = "text"
-    json = "json"
-
-
-class ResultsFormat(StrEnum):
-    """The formats of a batch's results."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    parquet = "parquet"
 
 
 CONDENSER_KINDS = (
@@ -64,124 +45,93 @@ EXPORT_FORMATS = {
 """The names and descriptions in `perdure.exports.formats`."""
 
 
-ConversationId = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id.")]
-
-Output = Annotated[
-    Format, typer.Option("-o", "--output", help="How to print results.", metavar="FORMAT")
-]
-
 Timeout = Annotated[
     float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
 ]
 
-Workspace = Annotated[
-    Path | None, typer.Option(help="Where the agent works; else a folder of its own.")
-]
-
-CallIds = Annotated[
-    list[str] | None,
-    typer.Option("--call", metavar="ID", help="A call's id; may be repeated."),
-]
-
-ThroughSeq = Annotated[
-    int | None, typer.Option(metavar="SEQ", help="All that wait, up to this seq.", min=0)
-]
-
-ExportFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="; ".join(f"{name}: {about}" for name, about in EXPORT_FORMATS.items())
-        + "; or module:attribute.",
-    ),
-]
-
-ExportPath = Annotated[
-    str, typer.Option("--output", metavar="PATH", help="A file or a folder; - is stdout.")
-]
+After = Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)]
 
 Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)]
-
-BatchName = Annotated[str, typer.Argument(metavar="NAME", help="The batch's name.")]
-
-BatchOutput = Annotated[
-    Format,
-    typer.Option("-o", "--output", "--format", help="How to print results.", metavar="FORMAT"),
-]
 
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
 
 
-@dataclass(frozen=True)
-class AgentOptions:
-    """The agent options as given; None leaves the agent's default.
-
-    Every field is an option of each command that is decorated with `with_agent_options`.
-    """
-
-    model: Annotated[
-        str | None, typer.Option(help="One of litellm's names, scripted:FILE, or a script's name.")
-    ] = None
-    workspace: Workspace = None
-    tools: Annotated[
-        str | None, typer.Option(help="Names or module:attribute, with commas between them.")
-    ] = None
-    script: Annotated[Path | None, typer.Option(help="Play this script as the model.")] = None
-    confirm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POLICY",
-            help="Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
-        ),
-    ] = None
-    max_iterations: Annotated[
-        int | None, typer.Option(help="Answers of the model in a turn.", min=1)
-    ] = None
-    max_budget: Annotated[
-        float | None, typer.Option(help="US dollars for the conversation.", min=0)
-    ] = None
-    deadline: Annotated[
-        str | None,
-        typer.Option(help="When it must be over: 90m, 2h or 1d from now, or an ISO date."),
-    ] = None
-    condenser: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND", help=f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute."
-        ),
-    ] = None
-    mcp: Annotated[
-        Path | None, typer.Option(metavar="FILE", help='MCP servers: {"mcpServers": {name: ...}}.')
-    ] = None
-    skills: Annotated[
-        list[Path] | None, typer.Option("--skills", metavar="DIR", help="Skills; may be repeated.")
-    ] = None
-    tags: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="May be repeated.")
-    ] = None
-    secrets: Annotated[
-        list[str] | None,
-        typer.Option("--secret", metavar="NAME", help="A secret of the worker; may be repeated."),
-    ] = None
+def option(help: str, *names: str, default: Any = None, **details: Any) -> Any:
+    """Declare a field of `Options` that is an option, with the details of `typer.Option`."""
+    return field(default=default, metadata={"typer": typer.Option(*names, help=help, **details)})
 
 
-def with_agent_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the command's parameter `agent` by an option for each field of AgentOptions."""
-    names = [field.name for field in fields(AgentOptions)]
-    options = [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=None, annotation=field.type)
-        for field in fields(AgentOptions)
-    ]
-    parameters: list[Parameter] = []
-    for parameter in signature(command, eval_str=True).parameters.values():
-        keyword = parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        parameters += options if parameter.name == "agent" else [keyword]
+def flag(help: str, *names: str) -> Any:
+    return option(help, *names, default=False)
 
-    @wraps(command)
-    def with_options(**arguments: Any) -> None:
-        agent = AgentOptions(**{name: arguments.pop(name) for name in names})
-        command(agent=agent, **arguments)
 
-    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return with_options
+def argument(metavar: str, help: str) -> Any:
+    """Declare a field of `Options` that is an argument; one in brackets is None by default."""
+    default: Any = None if metavar.startswith("[") else MISSING
+    return field(default=default, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options and arguments of a command, parsed; every subclass is a dataclass of them."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    @property
+    def error_format(self) -> Format:
+        """The format in which a failure is reported: that of results where it has them, or text."""
+        name = getattr(self, "output", getattr(self, "format", Format.text))
+        return Format(name) if name in [*Format] else Format.text
+
+
+class OutputOptions(Options):
+    """The options of a command that prints results."""
+
+    output: Format = option(
+        "How to print results.", "-o", "--output", default=Format.text, metavar="FORMAT"
+    )
+
+
+class ConversationOptions(OutputOptions):
+    """The options of a command about one conversation."""
+
+    conversation_id: str = argument("ID", "The conversation's id.")
+
+
+class ExportOptions(Options):
+    """The options of an export."""
+
+    format: str = option(
+        "; ".join([*map(": ".join, EXPORT_FORMATS.items()), "or module:attribute."]),
+        "--format",
+        default=MISSING,
+        metavar="NAME",
+    )
+    path: str = option("A file or a folder; - is stdout.", "--output", default="-", metavar="PATH")
+
+
+class AgentOptions(Options):
+    """The options that describe an agent; None leaves the agent's default."""
+
+    model: str | None = option("One of litellm's names, scripted:FILE, or a script's name.")
+    workspace: Path | None = option("Where the agent works; else a folder of its own.")
+    tools: str | None = option("Names or module:attribute, with commas between them.")
+    script: Path | None = option("Play this script as the model.")
+    confirm: str | None = option(
+        "Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
+        metavar="POLICY",
+    )
+    max_iterations: int | None = option("Answers of the model in a turn.", min=1)
+    max_budget: float | None = option("US dollars for the conversation.", min=0)
+    deadline: str | None = option("When it must be over: 90m, 2h or 1d from now, or an ISO date.")
+    condenser: str | None = option(
+        f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND"
+    )
+    mcp: Path | None = option('MCP servers: {"mcpServers": {name: ...}}.', metavar="FILE")
+    skills: list[Path] | None = option("Skills; may be repeated.", "--skills", metavar="DIR")
+    tags: list[str] | None = option("May be repeated.", "--tag", metavar="TAG")
+    secrets: list[str] | None = option(
+        "A secret of the worker; may be repeated.", "--secret", metavar="NAME"
+    )

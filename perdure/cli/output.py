@@ -2,13 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from perdure.cli.options import Format
+from perdure.errors import Invalid
 from perdure.operations.error_reports import ErrorReport
 
 T = TypeVar("T")
@@ -25,6 +28,12 @@ def escape_controls(text: str) -> str:
     return text.replace("\r\n", "\n").translate(CONTROL_ESCAPES)
 
 
+def shorten_line(text: str, max_chars: int = 300) -> str:
+    """Join the words of a text to one line, and cut off the rest of a long one."""
+    line = " ".join(text.split())
+    return line if len(line) <= max_chars else f"{line[:max_chars]}..."
+
+
 def show(text: Text | str) -> None:
     """Print a line of a result."""
     stdout.print(text if isinstance(text, Text) else escape_controls(text))
@@ -36,26 +45,35 @@ def show_json(value: Any, output: Format) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
 
 
-def show_list(
-    items: Iterable[T], fields: Callable[[T], Any], show_item: Callable[[T], None], output: Format
-) -> None:
-    """Print a list of results: an array as `json`, else each for itself."""
-    if output is Format.json:
-        show_json([fields(item) for item in items], output)
+def show_result(fields: Any, output: Format, *lines: Text | str, remark: str = "") -> None:
+    """Print a result: the fields for programs; lines, and a remark on stderr, for people."""
+    if output is not Format.text:
+        show_json(fields, output)
         return
-    for item in items:
+    for line in lines:
+        show(line)
+    if remark:
+        note(remark)
+
+
+@contextmanager
+def print_list(
+    fields: Callable[[T], Any], show_item: Callable[[T], None], output: Format
+) -> Iterator[Callable[[T], None]]:
+    """Yield what prints an item of a list: at once, but as `json` in an array at the end."""
+    documents: list[Any] = []
+
+    def print_item(item: T) -> None:
         if output is Format.text:
             show_item(item)
+        elif output is Format.json:
+            documents.append(fields(item))
         else:
             show_json(fields(item), output)
 
-
-def confirm(text: str, fields: dict[str, Any], output: Format) -> None:
-    """Confirm what was done: by a note for people, by the fields for programs."""
-    if output is Format.text:
-        note(text)
-    else:
-        show_json(fields, output)
+    yield print_item
+    if output is Format.json:
+        show_json(documents, output)
 
 
 def note(text: str, style: str = "dim") -> None:
@@ -73,3 +91,26 @@ def report_failure(failure: ErrorReport, output: Format) -> None:
     error = {"code": failure.code, "message": failure.message, "hint": failure.hint}
     show_json({"error": error}, output)
     sys.stdout.flush()
+
+
+@contextmanager
+def open_output(output: str) -> Iterator[BinaryIO]:
+    """Open a file that replaces the old one once it is written to its end; `-` is stdout.
+
+    Raises Invalid where it cannot be written.
+    """
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)

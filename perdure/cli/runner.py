@@ -1,26 +1,29 @@
-"""Runner of commands: their asyncio loop, their errors and exit codes.
+"""Runner of commands: their options, their asyncio loop, their errors and exit codes.
 
 asyncio and the classes of errors are slow to import, and no help needs them: functions import them.
 """
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from importlib import import_module
+from inspect import Parameter, Signature
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from perdure.cli.options import Format
+from perdure.cli.options import Options
+
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 class CommandGroup(TyperGroup):
     """A group that lists its commands with the whole first line of their help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        commands = self.commands.items()
+        helps = {name: command.help or "" for name, command in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, (command.help or "").partition("\n")[0]) for name, command in commands]
-            )
+            formatter.write_dl([(name, help.partition("\n")[0]) for name, help in helps.items()])
 
 
 def new_group(epilog: str | None = None) -> typer.Typer:
@@ -34,17 +37,53 @@ def new_group(epilog: str | None = None) -> typer.Typer:
     )
 
 
-def run_command(work: Coroutine[Any, Any, int | None], output: Format) -> None:
+def command(
+    group: typer.Typer, work: str, name: str | None = None
+) -> Callable[[type[OptionsT]], type[OptionsT]]:
+    """Make a class of options a command: its docstring is the help.
+
+    `work` is the function that runs with the options, as `module:function` within `perdure.cli`.
+    It is imported when the command is used. The command is called as the class by default.
+    """
+
+    def register(cls: type[OptionsT]) -> type[OptionsT]:
+
+        def run(**values: Any) -> None:
+            run_command(work, cls(**values))
+
+        run.__signature__ = Signature(_parameters(cls))  # type: ignore[attr-defined]
+        group.command(name or cls.__name__.lower(), help=cls.__doc__)(run)
+        return cls
+
+    return register
+
+
+def _parameters(options: type[Options]) -> list[Parameter]:
+    """Convert the fields to parameters for Typer; `output` comes last in every help."""
+    return [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=Annotated[field.type, field.metadata.get("typer")],
+        )
+        for field in sorted(fields(options), key=lambda field: field.name == "output")
+    ]
+
+
+def run_command(work: str, options: Options) -> None:
     """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence."""
     import asyncio
 
     from perdure.cli.output import report_failure
     from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
 
+    module, _, function = work.partition(":")
+    execute = getattr(import_module(f"perdure.cli.{module}"), function)
     try:
-        code = asyncio.run(work)
+        code = asyncio.run(execute(options))
     except EXPECTED_ERRORS as error:
         failure = report_error(error)
-        report_failure(failure, output)
+        report_failure(failure, options.error_format)
         code = failure.exit_code
     raise typer.Exit(code or 0)

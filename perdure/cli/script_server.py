@@ -48,11 +48,11 @@ async def open_model_and_environment(
         yield spec, environment
 
 
-def resolve_script_path(model: str) -> str:
+def resolve_script_path(model: str, folder: Path = Path()) -> str:
     """Make the path of a `scripted:` model absolute: the worker has another working directory."""
     if not model.startswith(SCRIPTED_PREFIX):
         return model
-    return f"{SCRIPTED_PREFIX}{Path(model.removeprefix(SCRIPTED_PREFIX)).absolute()}"
+    return f"{SCRIPTED_PREFIX}{(folder / model.removeprefix(SCRIPTED_PREFIX)).absolute()}"
 
 
 def _select_script(scripts: dict[str, Script], path: Path, model: str | None) -> str:

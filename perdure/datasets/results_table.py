@@ -52,6 +52,8 @@ TRAILING_COLUMNS: dict[str, Column] = {
     "conversation_id": ("text", lambda _, attempt: attempt.conversation_id),
 }
 
+FIXED_COLUMNS = LEADING_COLUMNS | TRAILING_COLUMNS
+
 PARQUET_TYPES = {"text": "string", "number": "float64", "integer": "int64", "boolean": "bool_"}
 
 MAX_FREE_COLUMNS = 1000
@@ -78,8 +80,7 @@ class ResultsTable:
 
     def add(self, result: SampleResult, attempts: Iterable[AttemptResult]) -> None:
         for attempt in attempts:
-            columns = (LEADING_COLUMNS | TRAILING_COLUMNS).items()
-            values = {name: value(result, attempt) for name, (_, value) in columns}
+            values = {name: value(result, attempt) for name, (_, value) in FIXED_COLUMNS.items()}
             row = {name: value for name, value in values.items() if value is not None}
             row = self._fit_columns(row, _free_values(result, attempt))
             self._spool.write(compact_json(row) + b"\n")

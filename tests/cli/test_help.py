@@ -5,7 +5,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import get_args
+from inspect import get_annotations, getclosurevars
+from pkgutil import resolve_name
+from typing import Any, get_args
 
 import pytest
 from typer.main import get_command
@@ -22,10 +24,7 @@ OUR_MODULES = {
     "perdure.cli",
     "perdure.operations",
     "perdure.operations.process_exit",
-} | {
-    f"perdure.cli.{name}"
-    for name in ("batch", "commands", "declarations", "main", "options", "runner")
-}
+} | {f"perdure.cli.{name}" for name in ("declarations", "main", "options", "runner")}
 """Our modules that a help may import: none of them defines a pydantic model."""
 
 PRINT_IMPORTS = """
@@ -93,6 +92,19 @@ def test_the_help_of_a_group_lists_each_command_with_the_first_line_of_its_help(
         assert usage.startswith(f"Usage: perdure {' '.join(words)}")
         first_line = " ".join(text.partition("\n\n")[0].split())
         assert f"{words[-1]} {first_line}" in listed
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_work_of_each_command_takes_its_options(words: list[str]) -> None:
+    command: Any = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    if hasattr(command, "commands"):
+        return
+    variables = getclosurevars(command.callback.__wrapped__).nonlocals
+    work = resolve_name(f"perdure.cli.{variables['work']}")
+    (expected, _) = get_annotations(work, eval_str=True).values()
+    assert issubclass(variables["cls"], expected)
 
 
 def test_the_options_list_the_condensers_and_the_export_formats_that_exist() -> None:

@@ -12,7 +12,6 @@ from perdure.embedded.temporal import TemporalServer
 from perdure.errors import Unreachable
 from perdure.temporal.converter import CONVERTER
 from perdure.temporal.register_attributes import (
-    are_attributes_registered,
     missing_attributes,
     register_attributes,
 )
@@ -48,13 +47,13 @@ async def test_missing_search_attributes_are_registered_once(
 
 
 async def test_a_server_that_does_not_list_its_search_attributes_counts_as_without(
-    temporal: temporalio.client.Client,
+    temporal: temporalio.client.Client, harness: ConversationHarness
 ) -> None:
     address = temporal.service_client.config.target_host
     stranger = await temporalio.client.Client.connect(address, namespace=f"no-{uuid.uuid4()}")
     with pytest.raises(Unreachable, match="does not list its search attributes"):
         await missing_attributes(stranger)
-    assert not await are_attributes_registered(stranger)
+    assert not await Client(stranger, harness.client.store).has_search_attributes()
 
 
 async def test_the_embedded_server_knows_all_search_attributes(

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import pytest
 
-from perdure.cli.follow import note_trouble, run_beside
+from perdure.cli.follow import note_trouble
+from perdure.cli.rendering.live_region import run_beside
 from perdure.embedded.temporal import TemporalServer
 from perdure.events.tools import AgentErrorEvent
 from perdure.operations.watchdog import Watchdog

@@ -18,11 +18,15 @@ from perdure.cli.batch.progress_view import (
 )
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, note, show, show_json, stdout
+from perdure.cli.output import note, show_json, show_result, stdout
+from perdure.cli.rendering.live_region import live_area
 from perdure.client.batch.handle import BatchHandle
 from perdure.client.diagnosis.trouble import Trouble
 from perdure.evaluation.progress import Progress
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
+
+Alert: TypeAlias = tuple[str | None, str | None]
+"""The reason of a batch, and the cause of its trouble."""
 
 ShowProgress: TypeAlias = Callable[[Progress, Trouble | None], None]
 
@@ -44,17 +48,14 @@ class LiveDisplay:
         self._lines_by_batch: dict[str, list[Text]] = {}
 
     def update(self, progress: Progress, trouble: Trouble | None) -> None:
-        self._lines_by_batch[progress.name] = progress_lines(
-            progress, trouble.sentence if trouble else None
-        )
+        sentence = trouble.sentence if trouble else None
+        self._lines_by_batch[progress.name] = progress_lines(progress, sentence)
         self._live.update(self.text, refresh=True)
 
     @property
     def text(self) -> Text:
         """Render all batches, cut to the size of the terminal."""
-        lines = [
-            line.copy() for batch_lines in self._lines_by_batch.values() for line in batch_lines
-        ]
+        lines = [line.copy() for lines in self._lines_by_batch.values() for line in lines]
         for line in lines:
             line.truncate(stdout.width - 1, overflow="ellipsis")
         return Text("\n").join(lines[: stdout.height - 1])
@@ -65,30 +66,26 @@ class LogDisplay:
 
     def __init__(self, output: Format) -> None:
         self._output = output
-        self._last_line: dict[str, str] = {}
-        self._next_line_at: dict[str, float] = {}
-        self._last_alert: dict[str, tuple[str | None, str | None]] = {}
+        self._last: dict[str, tuple[str, float, Alert]] = {}
 
     def update(self, progress: Progress, trouble: Trouble | None) -> None:
         name, line, now = progress.name, progress_line(progress), monotonic()
+        last_line, last_time, last_alert = self._last.get(name, ("", float("-inf"), (None, None)))
         alert = (progress.reason, trouble.cause if trouble else None)
-        alert_changed = alert != self._last_alert.get(name, (None, None))
-        changed = line != self._last_line.get(name)
-        if not alert_changed and not (changed and now >= self._next_line_at.get(name, 0.0)):
+        changed = line != last_line
+        if alert == last_alert and not (changed and now >= last_time + LOG_LINE_INTERVAL):
             return
-        self._last_line[name], self._next_line_at[name], self._last_alert[name] = (
-            line,
-            now + LOG_LINE_INTERVAL,
-            alert,
-        )
+        self._last[name] = line, now, alert
         if self._output is Format.jsonl:
             show_json(progress_fields(progress), self._output)
             return
         if changed:
             note(line, "")
-        if alert_changed and (reason := progress.reason or (trouble.sentence if trouble else None)):
+        if alert == last_alert:
+            return
+        if reason := progress.reason or (trouble and trouble.sentence):
             note(f"{name}: {reason}", "yellow")
-        elif alert_changed:
+        else:
             note(f"{name}: It goes on.")
 
 
@@ -129,17 +126,13 @@ async def watch(batch: BatchHandle, show_progress: ShowProgress) -> Progress:
 
 def print_results(results: Sequence[Progress], output: Format) -> int:
     """Print how the batches have ended, and return the exit code."""
-    if output is Format.text:
-        for progress in results:
-            for line in progress_lines(progress):
-                show(line)
-            show(closing_sentence(progress))
-    elif output is Format.json:
-        documents = [progress_fields(progress) for progress in results]
+    documents = [progress_fields(progress) for progress in results]
+    if output is Format.json:
         show_json(documents[0] if len(documents) == 1 else documents, output)
     else:
-        for progress in results:
-            show_json({"result": progress_fields(progress)}, output)
+        for progress, document in zip(results, documents, strict=True):
+            lines = progress_lines(progress)
+            show_result({"result": document}, output, *lines, closing_sentence(progress))
     return EXIT_OK if all(map(is_complete, results)) else EXIT_FAILED
 
 
@@ -160,16 +153,14 @@ def note_start(batch: BatchHandle, environment: Environment, expected: int) -> N
 def _note_return(batches: Sequence[BatchHandle], environment: Environment) -> None:
     """Print how to return to batches that go on."""
     for name in (batch.name for batch in batches):
-        shown = escape_controls(name)
+        progress = f"`perdure batch status {name}` says how far it is"
         if environment.own_stack is None:
-            note(
-                f"\nThe batch {shown} goes on: `perdure batch status {name}` says how far it "
-                f"is, and `perdure batch pause {name}` pauses it."
-            )
+            pause = f"`perdure batch pause {name}` pauses it"
+            note(f"\nThe batch {name} goes on: {progress}, and {pause}.")
         else:
             note(
-                f"\nThis command's stack ends with it, and the batch {shown} waits. It goes "
-                f"on with `perdure dev`; `perdure batch status {name}` says how far it is."
+                f"\nThis command's stack ends with it, and the batch {name} waits. It goes "
+                f"on with `perdure dev`; {progress}."
             )
 
 
@@ -179,8 +170,7 @@ def _open_display(output: Format) -> Iterator[ShowProgress]:
     if output is Format.json:
         yield lambda _, __: None
     elif output is Format.text and stdout.is_terminal:
-        live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
-        with live:
+        with live_area() as live:
             yield LiveDisplay(live).update
     else:
         yield LogDisplay(output).update

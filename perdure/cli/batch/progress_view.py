@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from perdure.cli.output import escape_controls
+from perdure.cli.output import escape_controls, shorten_line
 from perdure.evaluation.progress import Progress, RunningMean, standard_error
 from perdure.events.usage import AMOUNTS
 
@@ -17,9 +17,6 @@ BAR_COLUMNS = 32
 MAX_SCORES = 12
 """Scores shown; `-o json` has them all."""
 
-MAX_REASON_CHARS = 300
-"""The rest of a reason is cut off."""
-
 UNIT_SECONDS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 STYLES = {"running": "bold", "paused": "bold yellow", "stopped": "bold red", "finished": "bold"}
@@ -27,25 +24,24 @@ STYLES = {"running": "bold", "paused": "bold yellow", "stopped": "bold red", "fi
 
 def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]:
     """Render the progress over several lines."""
-    lines = [
+    pace = format_pace(progress) if progress.status == "running" else ""
+    newest = progress.newest_failure if progress.failures else None
+    reason_style = STYLES[progress.status]
+    optional = (
+        ("pace", pace, ""),
+        ("limits", _format_counts(progress.limits), ""),
+        ("failures", _format_counts(progress.failures), "red"),
+        ("", newest and f"the newest: {shorten_line(newest)}", "red"),
+        (progress.status, shorten_line(progress.reason or ""), reason_style),
+        ("waits", shorten_line(trouble or ""), "yellow"),
+    )
+    return [
         _title_line(progress),
         _counts_line(progress),
         *_score_lines(progress),
         _spent_line(progress),
+        *(_line(label, text, style) for label, text, style in optional if text),
     ]
-    if progress.status == "running" and (pace := format_pace(progress)):
-        lines.append(_line("pace", pace))
-    if progress.limits:
-        lines.append(_line("limits", _format_counts(progress.limits)))
-    if progress.failures:
-        lines.append(_line("failures", _format_counts(progress.failures), "red"))
-        if progress.newest_failure:
-            lines.append(_line("", f"the newest: {_shorten(progress.newest_failure)}", "red"))
-    if progress.reason:
-        lines.append(_line(progress.status, _shorten(progress.reason), STYLES[progress.status]))
-    if trouble:
-        lines.append(_line("waits", _shorten(trouble), "yellow"))
-    return lines
 
 
 def progress_line(progress: Progress) -> str:
@@ -53,12 +49,10 @@ def progress_line(progress: Progress) -> str:
     others = {name: getattr(progress, name) for name in ("failed", "running", "missing")}
     counts = [f"{progress.done:,} of {progress.expected:,} done"]
     counts += [f"{count:,} {name}" for name, count in others.items() if count]
-    scores = [f"{name} {format_score(score)}" for name, score in progress.scores.items()][
-        :MAX_SCORES
-    ]
+    scores = [f"{name} {format_score(score)}" for name, score in progress.scores.items()]
     spent = [format_dollars(progress.spent.cost)] if progress.spent.cost else []
     pace = [format_pace(progress)] if progress.status == "running" else [progress.status]
-    parts = [", ".join(counts), *scores, *spent, *filter(None, pace)]
+    parts = [", ".join(counts), *scores[:MAX_SCORES], *spent, *filter(None, pace)]
     return f"{progress.name}: {'; '.join(parts)}"
 
 
@@ -109,9 +103,7 @@ def format_pace(progress: Progress) -> str:
         return ""
     rate = progress.finished / progress.seconds
     units = ((1.0, "a second"), (60.0, "a minute"), (3600.0, "an hour"))
-    factor, unit = next(
-        (unit_entry for unit_entry in units if rate * unit_entry[0] >= 1), units[-1]
-    )
+    factor, unit = next((pair for pair in units if rate * pair[0] >= 1), units[-1])
     return f"{rate * factor:.1f} {unit}, {format_duration(seconds_left)} left"
 
 
@@ -124,7 +116,7 @@ def format_duration(seconds: float) -> str:
             parts.append(f"{count} {unit}")
         if len(parts) == 2:
             break
-    return " ".join(one for one in parts if not one.startswith("0 ")) or "0 s"
+    return " ".join(part for part in parts if not part.startswith("0 ")) or "0 s"
 
 
 def format_dollars(cost: float) -> str:
@@ -138,9 +130,8 @@ def _title_line(progress: Progress) -> Text:
     percent = int(100 * share)
     at_work = f"  {format_duration(progress.seconds)} at work" if progress.seconds >= 1 else ""
     name = Text(escape_controls(progress.name), STYLES[progress.status])
-    return Text.assemble(
-        name, "  ", _progress_bar(progress), f"  {percent} %  ", progress.status, at_work
-    )
+    status = f"  {percent} %  {progress.status}{at_work}"
+    return Text.assemble(name, "  ", _progress_bar(progress), status)
 
 
 def _progress_bar(progress: Progress) -> Text:
@@ -180,11 +171,10 @@ def _score_lines(progress: Progress) -> list[Text]:
 def _spent_line(progress: Progress) -> Text:
     spent = progress.spent
     tokens = spent.prompt_tokens + spent.completion_tokens
-    cost = format_dollars(spent.cost) + (
-        f" of {format_dollars(progress.cost)}" if progress.cost else ""
-    )
+    of_cost = f" of {format_dollars(progress.cost)}" if progress.cost else ""
     of_tokens = f" of {progress.tokens:,}" if progress.tokens else ""
-    return _line("spent", f"{cost}, {tokens:,}{of_tokens} tokens, {progress.turns:,} answers")
+    amounts = f"{tokens:,}{of_tokens} tokens, {progress.turns:,} answers"
+    return _line("spent", f"{format_dollars(spent.cost)}{of_cost}, {amounts}")
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:
@@ -193,13 +183,5 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def _line(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble(_label(label), (escape_controls(text), style))
-
-
-def _label(name: str) -> tuple[str, str]:
-    return f"  {name:<{LABEL_COLUMNS - 2}}", "dim"
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_REASON_CHARS else f"{line[: MAX_REASON_CHARS - 3]}..."
+    head = (f"  {label:<{LABEL_COLUMNS - 2}}", "dim")
+    return Text.assemble(head, (escape_controls(text), style))

@@ -1,88 +1,147 @@
-"""Start of batches, which are then followed unless detached."""
+"""Start of batches from a file or a module; they are then followed unless detached."""
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from perdure.cli.batch.batch_file import LoadedBatches, load_batches, make_importable
+from pydantic import ValidationError
+
+from perdure.agent.spec import ModelSpec
 from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
-from perdure.cli.environment import Environment, find_environment, open_environment
-from perdure.cli.options import Format
-from perdure.cli.output import note, show, show_json
+from perdure.cli.declarations.batches import Rescore, Retry, Run
+from perdure.cli.environment import Environment, open_environment
+from perdure.cli.output import show_result
+from perdure.cli.script_server import resolve_script_path
 from perdure.client.batch.batches import Batches
 from perdure.client.batch.handle import BatchHandle
+from perdure.datasets.batch import read_batch
 from perdure.errors import Invalid
-from perdure.evaluation.messages import BatchMode as BatchMode
+from perdure.evaluation.messages import BatchMode
+from perdure.evaluation.spec import (
+    REFERENCE_PATTERN,
+    BatchSpec,
+    InvalidBatch,
+    check_scorers,
+    split_by_model,
+)
+from perdure.events.validation_errors import describe_errors
 from perdure.operations.error_reports import EXIT_OK
+from perdure.references import add_user_folder
+
+StartOptions: TypeAlias = Run | Retry | Rescore
 
 StartBatches: TypeAlias = Callable[[Batches], Awaitable[list[BatchHandle]]]
 
 
-async def run_file(
-    file: str, changes: dict[str, Any], mode: BatchMode, detach: bool, output: Format
-) -> int:
-    """Run the batches of a file, and return the exit code."""
-    loaded = load_batches(file, {name: value for name, value in changes.items() if value})
-    return await _run(loaded, mode, detach, output)
+async def run(options: Run) -> int:
+    mode = options.mode
+    names = ("name", "models", "concurrency", "limit", "ids", "epochs")
+    changes = {name: value for name in names if (value := getattr(options, name))}
+    return await _run(load_batches(options.file, changes), options.file, mode, options)
 
 
-async def rescore(name: str, file: str | None, detach: bool, output: Format) -> int:
-    """Score a batch again, as it was run last or by a file, and return the exit code."""
+async def retry(options: Retry) -> int:
+    return await _run_again("failed", options)
+
+
+async def rescore(options: Rescore) -> int:
+    """Score a batch again, as it was run last or by a file."""
+    name, file = options.name, options.file
     if file is None:
-        return await run_again(name, "rescore", detach, output)
-    loaded = load_batches(file, {})
-    selected = tuple(batch for batch in loaded.batches if batch.name == name)
-    if not selected:
-        others = ", ".join(batch.name for batch in loaded.batches)
-        raise Invalid(
-            f"{file} is no batch {name}: it is {others}.", f"Write name = {name!r} there."
-        )
-    return await _run(LoadedBatches(selected, loaded.options), "rescore", detach, output)
+        return await _run_again("rescore", options)
+    batches = {batch.name: batch for batch in load_batches(file, {})}
+    if name not in batches:
+        message = f"{file} is no batch {name}: it is {', '.join(batches)}."
+        raise Invalid(message, f"Write name = {name!r} there.")
+    return await _run([batches[name]], file, "rescore", options)
 
 
-async def _run(loaded: LoadedBatches, mode: BatchMode, detach: bool, output: Format) -> int:
+async def _run(specs: list[BatchSpec], file: str, mode: BatchMode, options: StartOptions) -> int:
 
     async def start(batches: Batches) -> list[BatchHandle]:
-        return [await batches.run(batch, mode, loaded.options) for batch in loaded.batches]
+        return [await batches.run(spec, mode, {"file": resolve_source(file)}) for spec in specs]
 
-    return await _start_and_follow(start, detach, output)
+    return await _start_and_follow(start, options)
 
 
-async def run_again(name: str, mode: BatchMode, detach: bool, output: Format) -> int:
-    """Run a batch as it was run last, and return the exit code."""
+async def _run_again(mode: BatchMode, options: Retry | Rescore) -> int:
+    """Run a batch as it was run last."""
 
     async def start(batches: Batches) -> list[BatchHandle]:
-        return [await batches.rerun(name, mode)]
+        return [await batches.rerun(options.name, mode)]
 
     make_importable(Path.cwd())
-    return await _start_and_follow(start, detach, output)
+    return await _start_and_follow(start, options)
 
 
-async def _start_and_follow(start: StartBatches, detach: bool, output: Format) -> int:
-    if detach:
-        _print_names(await _connect_and_start(start, await find_environment()), output)
-        return EXIT_OK
-    async with open_environment() as environment:
-        return await environment.run_with_stack(_follow(start, environment, output))
+async def _start_and_follow(start: StartBatches, options: StartOptions) -> int:
+    if not options.detach:
+        async with open_environment() as environment:
+            return await environment.run_with_stack(_follow(start, environment, options))
+    for batch in await start(await connect_batches()):
+        fields = {"batch": batch.name, "attached": batch.attached}
+        remark = "It runs already." if batch.attached else ""
+        show_result(fields, options.output, batch.name, remark=remark)
+    return EXIT_OK
 
 
-async def _follow(start: StartBatches, environment: Environment, output: Format) -> int:
-    batches = await _connect_and_start(start, environment)
+async def _follow(start: StartBatches, environment: Environment, options: StartOptions) -> int:
+    batches = await start(await connect_batches(environment.settings))
     for batch in batches:
         note_start(batch, environment, (await batch.load_record()).expected_attempts)
-    return await attach(batches, output, environment)
+    return await attach(batches, options.output, environment)
 
 
-async def _connect_and_start(start: StartBatches, environment: Environment) -> list[BatchHandle]:
-    return await start(await connect_batches(environment.settings))
+def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
+    """Load the batches of a file, one for each model, and make its folder importable.
+
+    Raises Invalid.
+    """
+    folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
+    make_importable(folder)
+    try:
+        batch = read_batch(source)
+        batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
+    except InvalidBatch as error:
+        raise Invalid(str(error)) from error
+    return [_resolve_script(folder, single) for single in split_by_model(batch)]
 
 
-def _print_names(batches: list[BatchHandle], output: Format) -> None:
-    for batch in batches:
-        if output is Format.text:
-            show(batch.name)
-            if batch.attached:
-                note("It runs already.")
-        else:
-            show_json({"batch": batch.name, "attached": batch.attached}, output)
+def make_importable(folder: Path) -> None:
+    """Have references find modules in the folder, here and in a worker that this process starts."""
+    add_user_folder(folder)
+    os.environ["PERDURE_CODE"] = str(folder)
+
+
+def resolve_source(source: str) -> str:
+    """Make the path of a batch file absolute."""
+    return source if _is_reference(source) else str(Path(source).absolute())
+
+
+def _is_reference(source: str) -> bool:
+    is_file = Path(source).suffix in (".toml", ".py")
+    return not is_file and REFERENCE_PATTERN.fullmatch(source) is not None
+
+
+def _apply_changes(batch: BatchSpec, changes: dict[str, Any]) -> BatchSpec:
+    """Apply the changes of the command line. Raises InvalidBatch."""
+    changed = dict(changes)
+    if names := changed.get("models"):
+        models = {name.name: name for name in (batch.agent.model, *batch.models)}
+        changed["models"] = [
+            models.get(name) or ModelSpec(name=resolve_script_path(name)) for name in names
+        ]
+    try:
+        return BatchSpec.model_validate({**dict(batch), **changed})
+    except ValidationError as error:
+        raise InvalidBatch(f"The batch cannot be run: {describe_errors(error)}.") from error
+
+
+def _resolve_script(folder: Path, batch: BatchSpec) -> BatchSpec:
+    """Make a script's path, which is relative to the batch file, absolute."""
+    model = batch.agent.model
+    name = resolve_script_path(model.name, folder)
+    agent = batch.agent.model_copy(update={"model": model.model_copy(update={"name": name})})
+    return batch.model_copy(update={"agent": agent})

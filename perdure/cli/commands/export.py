@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
+from uuid import UUID
 
+from perdure.cli.batch.export import AttemptRef, BatchSelection, select_batch, write_batch_log
+from perdure.cli.declarations import batches, operations
 from perdure.cli.environment import open_log
-from perdure.cli.export_selection import AttemptRef, BatchSelection, select
-from perdure.cli.inspect_log import write_batch_log as write_batch
-from perdure.cli.output import note
-from perdure.cli.output_files import open_output
+from perdure.cli.output import note, open_output
 from perdure.cli.rendering.log_pages import require_conversation
-from perdure.errors import Conflict, Invalid
+from perdure.errors import Conflict, Invalid, NotFound
 from perdure.exports import formats
 from perdure.exports.format import Format, Part
 from perdure.exports.inspect_log import INSPECT
@@ -23,7 +23,8 @@ from perdure.references import BadReference, is_reference
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.exporting import export, export_metadata
+from perdure.storage.log.exporting import export as export_log
+from perdure.storage.log.exporting import export_metadata
 from perdure.storage.log.state import read_state_until_damage
 
 ExportItem: TypeAlias = str | AttemptRef | BatchSelection
@@ -41,11 +42,25 @@ def find_format(name: str) -> Format:
         raise Invalid(f"The format {name!r} cannot be used: {error}.") from error
 
 
-async def execute(names: Sequence[str], format: str, output: str) -> int:
-    return await export_all(await select(names), find_format(format), output)
+async def export(options: operations.Export) -> int:
+    selection = [await _select(name) for name in dict.fromkeys(options.names)]
+    return await _export_all(selection, find_format(options.format), options.path)
 
 
-async def export_all(selection: Sequence[str | BatchSelection], format: Format, output: str) -> int:
+async def export_batch(options: batches.Export) -> int:
+    format = find_format(options.format)
+    if options.every and format is INSPECT:
+        raise Invalid(
+            "An Inspect log has one attempt for each epoch of a sample.",
+            "Leave out --all-attempts: the errors of earlier attempts are in it.",
+        )
+    selection = await select_batch(options.name, options.every)
+    return await _export_all([selection], format, options.path)
+
+
+async def _export_all(
+    selection: Sequence[str | BatchSelection], format: Format, output: str
+) -> int:
     """Export conversations by id and batches, and return the exit code."""
     items = list(_list_items(selection, format))
     is_many = len(items) != 1 or isinstance(items[0], AttemptRef)
@@ -61,6 +76,30 @@ async def export_all(selection: Sequence[str | BatchSelection], format: Format, 
         with open_output(output) as file:
             successes = [await _write_to_file(file, item, format, joined=is_many) for item in items]
     return EXIT_OK if all(successes) else EXIT_FAILED
+
+
+async def _select(name: str) -> str | BatchSelection:
+    """Resolve a name: an id stays as it is, and a batch's name becomes its selection.
+
+    Raises NotFound, and Invalid for what can be the name of neither.
+    """
+    try:
+        UUID(name)
+    except ValueError:
+        return await _select_batch(name)
+    await open_log(name)
+    return name
+
+
+async def _select_batch(name: str) -> BatchSelection:
+    try:
+        return await select_batch(name)
+    except NotFound as error:
+        raise NotFound(f"There is no conversation and no batch {name!r}.", error.hint) from error
+    except Invalid as error:
+        raise Invalid(
+            f"{name!r} is neither a conversation id, which is a UUID, nor a batch's name."
+        ) from error
 
 
 def _list_items(selection: Sequence[str | BatchSelection], format: Format) -> Iterator[ExportItem]:
@@ -95,7 +134,7 @@ async def _write_to_folder(folder: Path, item: ExportItem, format: Format) -> bo
     """Write a file, or a folder of files, named after the conversation or the batch."""
     if isinstance(item, BatchSelection):
         with open_output(str(folder / f"{item.folder.name}{format.suffix}")) as file:
-            return await write_batch(item, file)
+            return await write_batch_log(item, file)
     log = await _find_log(item)
     if log is None:
         return False
@@ -118,7 +157,7 @@ async def _write_to_folder(folder: Path, item: ExportItem, format: Format) -> bo
 async def _write_to_file(file: BinaryIO, item: ExportItem, format: Format, joined: bool) -> bool:
     """Write to the file, as one line where several conversations are `joined`."""
     if isinstance(item, BatchSelection):
-        return await write_batch(item, file)
+        return await write_batch_log(item, file)
     log = await _find_log(item)
     return log is not None and await _write_log(file, log, format, joined)
 
@@ -160,7 +199,7 @@ async def _export_log(log: EventLog, format: Format, take: Callable[[Part], None
     try:
         state, _ = await read_state_until_damage(log)
         metadata = await export_metadata(log, state, version("perdure"))
-        unreadable = await export(log, format, metadata, take)
+        unreadable = await export_log(log, format, metadata, take)
     except Altered as error:
         note(f"{log.conversation_id}: {error}", "red")
         return False

@@ -1,17 +1,15 @@
 """`perdure replay`: repeat a recorded conversation, then go on live."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
+from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
-from perdure.cli.follow import exit_code_of, follow, print_result, result_fields
+from perdure.cli.follow import announce_conversation, follow, print_result
 from perdure.cli.options import Format
-from perdure.cli.output import note, show_json
-from perdure.cli.rendering.farewell import note_return, note_start
+from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.conversation import Conversation
@@ -24,70 +22,50 @@ from perdure.settings.settings import load_settings
 from perdure.testing.replay import REPLAY_PREFIX, Recording, read_recording
 
 
-async def execute(
-    file: Path,
-    model: str | None,
-    workspace: Path | None,
-    limit: float | None,
-    output: Format,
-) -> int:
+async def replay(options: Replay) -> int:
+    file, flags = options.file, {"model": options.model}
     recording = read_recording(file)
     if not recording.user_messages:
         raise Invalid(f"{file} holds no message of a user, so there is nothing to begin with.")
-    flags = {"model": model}
-    spec = replay_spec(recording, file, load_settings(**flags).model, workspace)
+    spec = _replay_spec(recording, options, load_settings(**flags).model)
     async with open_environment(**flags) as environment:
-        return await environment.run_with_stack(
-            _replay_recording(recording, spec, environment, limit, output)
-        )
+        work = _replay_recording(recording, spec, environment, options)
+        return await environment.run_with_stack(work)
 
 
-def replay_spec(
-    recording: Recording, file: Path, live_model: str | None, workspace: Path | None
-) -> Agent:
+def _replay_spec(recording: Recording, options: Replay, live_model: str | None) -> Agent:
     """Build the spec of the recorded agent, with the recording in place of its model."""
     spec = recording.spec or Agent(model=ModelSpec(name="none"))
-    fallbacks = (
-        () if spec.model.name.startswith(REPLAY_PREFIX) or recording.spec is None else (spec.model,)
-    )
+    fallbacks: tuple[ModelSpec, ...] = ()
+    if live_model:
+        fallbacks = (ModelSpec(name=resolve_script_path(live_model)),)
+    elif recording.spec and not spec.model.name.startswith(REPLAY_PREFIX):
+        fallbacks = (spec.model,)
+    model = {"name": f"{REPLAY_PREFIX}{options.file.absolute()}", "api_base": None}
     changes = {
-        "model": spec.model.model_copy(
-            update={"name": f"{REPLAY_PREFIX}{file.absolute()}", "api_base": None}
-        ),
-        "fallbacks": (ModelSpec(name=resolve_script_path(live_model)),)
-        if live_model
-        else fallbacks,
+        "model": spec.model.model_copy(update=model),
+        "fallbacks": fallbacks,
         "limits": spec.limits.model_copy(update={"deadline": None}),
-        "workspace": str(workspace.absolute()) if workspace else None,
+        "workspace": str(options.workspace.absolute()) if options.workspace else None,
     }
     return spec.model_copy(update=changes)
 
 
 async def _replay_recording(
-    recording: Recording, spec: Agent, environment: Environment, limit: float | None, output: Format
+    recording: Recording, spec: Agent, environment: Environment, options: Replay
 ) -> int:
     client = await connect_client(environment.settings)
     conversation = client.conversation(new_conversation_id())
-    if output is Format.jsonl:
-        show_json({"conversation_id": conversation.id}, output)
-    note_start(conversation, environment)
     state = State()
-    try:
-        async for state in _replay_turns(conversation, recording, spec, limit, output):
+    with announce_conversation(conversation, environment, options.output):
+        async for state in _replay_turns(conversation, recording, spec, options):
             if state.status not in ("finished", "error", "stuck"):
                 break  # it waits for a person, and so do the other messages
-    except asyncio.CancelledError:
-        note_return(conversation.id, environment, None)
-        raise
-    return await _print_conclusion(conversation, recording, state, output)
+    return await _print_conclusion(conversation, recording, state, options.output)
 
 
 async def _replay_turns(
-    conversation: Conversation,
-    recording: Recording,
-    spec: Agent,
-    limit: float | None,
-    output: Format,
+    conversation: Conversation, recording: Recording, spec: Agent, options: Replay
 ) -> AsyncIterator[State]:
     """Send each message when the turn before it is over; yield the state after each turn."""
     after = -1
@@ -97,7 +75,7 @@ async def _replay_turns(
             await conversation.start(message.text, spec, message_id, message.images)
         else:
             await conversation.send(message.text, message_id, message.images)
-        state = await follow(conversation, message_id, after, output, limit)
+        state = await follow(conversation, message_id, after, options.output, options.timeout)
         after = state.next_seq - 1
         yield state
 
@@ -106,11 +84,10 @@ async def _print_conclusion(
     conversation: Conversation, recording: Recording, state: State, output: Format
 ) -> int:
     differing = [entry async for entry in _differing_results(conversation, recording)]
+    seqs = [entry.seq for entry in differing]
+    code = print_result(conversation.id, state, output, differing=seqs)
     if output is not Format.text:
-        seqs = [entry.seq for entry in differing]
-        show_json({"result": result_fields(conversation.id, state), "differing": seqs}, output)
-        return exit_code_of(state)
-    code = print_result(conversation.id, state, output)
+        return code
     for entry in differing:
         event: Any = entry.event
         note(f"The result of {event.tool_name} at seq {entry.seq} is not the recorded one.")

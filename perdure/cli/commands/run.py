@@ -1,17 +1,14 @@
 """`perdure run`: run a conversation to the end of its first turn."""
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
+from perdure.cli.arguments import load_images, read_text
+from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
-from perdure.cli.follow import follow, print_result
-from perdure.cli.message import load_images, read_text
-from perdure.cli.options import AgentOptions, Format
-from perdure.cli.output import show, show_json
-from perdure.cli.rendering.farewell import note_return, note_start
+from perdure.cli.follow import announce_conversation, follow, print_result
+from perdure.cli.output import show_result
 from perdure.cli.script_server import open_model_and_environment, serve_model
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
@@ -20,71 +17,49 @@ from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.keys import is_conversation_id
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of one run."""
-
-    task: str
-    agent: AgentOptions
-    images: Sequence[str]
-    id: str | None
-    timeout: float | None
-    output: Format
-
-
-async def execute(options: RunOptions, detach: bool) -> int:
-    return await (_run_detached(options) if detach else _run(options))
-
-
-async def _run(options: RunOptions) -> int:
-    options, agent = _resolve_options(options), options.agent
-    async with open_model_and_environment(agent.script, agent.model) as (model, environment):
+async def run(options: Run) -> int:
+    if options.detach:
+        return await _run_detached(options)
+    options = _resolve_options(options)
+    async with open_model_and_environment(options.script, options.model) as (model, environment):
         return await environment.run_with_stack(_start_and_follow(options, model, environment))
 
 
-def _resolve_options(options: RunOptions) -> RunOptions:
+def _resolve_options(options: Run) -> Run:
     """Check the options and read stdin and images, before anything is started. Raises Invalid."""
     if options.id is not None and not is_conversation_id(options.id):
         raise Invalid(
             f"{options.id!r} is not a UUID.", "Give one in lower case, or leave --id out."
         )
-    check_agent_options(options.agent)
-    return replace(options, task=read_text(options.task), images=load_images(options.images))
+    check_agent_options(options)
+    images = load_images(options.images or [])
+    return replace(options, task=read_text(options.task), images=list(images))
 
 
-async def _start_and_follow(options: RunOptions, model: ModelSpec, environment: Environment) -> int:
+async def _start_and_follow(options: Run, model: ModelSpec, environment: Environment) -> int:
     message_id = new_message_id()
     conversation = await _start_conversation(options, model, environment, message_id)
-    if options.output is Format.jsonl:
-        show_json({"conversation_id": conversation.id}, options.output)
-    note_start(conversation, environment)
-    try:
+    with announce_conversation(conversation, environment, options.output, options.script):
         state = await follow(conversation, message_id, -1, options.output, options.timeout)
-    except asyncio.CancelledError:
-        note_return(conversation.id, environment, options.agent.script)
-        raise
     return print_result(conversation.id, state, options.output)
 
 
-async def _run_detached(options: RunOptions) -> int:
-    if options.agent.script is not None:
+async def _run_detached(options: Run) -> int:
+    if options.script is not None:
         raise Invalid(
             "A script is served by this command, which would be gone.",
-            f"Have the worker play it: --model scripted:{options.agent.script.absolute()}",
+            f"Have the worker play it: --model scripted:{options.script.absolute()}",
         )
     options = _resolve_options(options)
-    environment = await find_environment(model=options.agent.model)
+    environment = await find_environment(model=options.model)
     async with serve_model(None, environment.settings.model) as model:
         conversation = await _start_conversation(options, model, environment, new_message_id())
-    if options.output is Format.text:
-        show(conversation.id)
-    else:
-        show_json({"conversation_id": conversation.id}, options.output)
+    show_result({"conversation_id": conversation.id}, options.output, conversation.id)
     return EXIT_OK
 
 
 async def _start_conversation(
-    options: RunOptions, model: ModelSpec, environment: Environment, message_id: str
+    options: Run, model: ModelSpec, environment: Environment, message_id: str
 ) -> Conversation:
     client = await connect_client(environment.settings)
     conversation = client.conversation(options.id or new_conversation_id())
@@ -94,6 +69,6 @@ async def _start_conversation(
             f"There is a conversation {conversation.id} already.",
             f"Send it a message with `perdure send {conversation.id} TEXT`.",
         )
-    spec = build_agent(options.agent, model)
-    await conversation.start(options.task, spec, message_id, options.images)
+    spec = build_agent(options, model)
+    await conversation.start(options.task, spec, message_id, options.images or ())
     return conversation

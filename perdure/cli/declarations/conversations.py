@@ -1,157 +1,262 @@
-"""Commands that run conversations and show them."""
+"""Commands that run, show, steer and change conversations."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import ClassVar
 
-import typer
-
-from perdure.cli import commands
 from perdure.cli.options import (
+    After,
     AgentOptions,
-    ConversationId,
-    Format,
-    Output,
+    ConversationOptions,
+    Detach,
+    Options,
+    OutputOptions,
     Timeout,
-    with_agent_options,
+    argument,
+    flag,
+    option,
 )
-from perdure.cli.runner import new_group, run_command
+from perdure.cli.runner import command, new_group
 
 app = new_group()
 
 
-@app.command()
-def dev(
-    data: Annotated[
-        Path | None, typer.Option(help="Where everything is kept; else PERDURE_DATA.")
-    ] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.operations:dev")
+class Dev(OutputOptions):
     """Start a Temporal dev server, an S3 store and a worker; ^C ends them.
 
     All ports are free ones. What is kept is found again at the next start.
     """
-    run_command(commands.dev.execute(data, output), output)
+
+    data: Path | None = option("Where everything is kept; else PERDURE_DATA.")
 
 
-@app.command()
-@with_agent_options
-def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")],
-    agent: AgentOptions,
-    images: Annotated[
-        list[str] | None,
-        typer.Option("--image", metavar="FILE", help="An image or its address; may be repeated."),
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="A UUID for the new conversation.")] = None,
-    timeout: Timeout = None,
-    detach: Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")] = False,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.run:run")
+class Run(AgentOptions, OutputOptions):
     """Run one conversation to the end of its first turn, and show it as it happens.
 
     It runs where PERDURE_STORE and TEMPORAL_ADDRESS say, else on the stack of `perdure dev`, else
     on one that this command starts for itself. ^C leaves the conversation, which goes on. Where
     the turn waits for you (to approve an action, or to resume) the exit code is 4.
     """
-    options = commands.run.RunOptions(task, agent, images or [], id, timeout, output)
-    run_command(commands.run.execute(options, detach), output)
+
+    task: str = argument("TASK", "What to do; - reads it from stdin.")
+    images: list[str] | None = option(
+        "An image or its address; may be repeated.", "--image", metavar="FILE"
+    )
+    id: str | None = option("A UUID for the new conversation.")
+    timeout: Timeout = None
+    detach: Detach = False
 
 
-@app.command()
-@with_agent_options
-def chat(
-    resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on with this conversation.")
-    ] = None,
-    last: Annotated[bool, typer.Option("--last", help="Go on with the newest one.")] = False,
-    *,
-    agent: AgentOptions,
-) -> None:
+class ResumeOptions(Options):
+    """The options that resume a conversation."""
+
+    resume: str | None = option("Go on with this conversation.", metavar="ID")
+    last: bool = flag("Go on with the newest one.", "--last")
+
+
+@command(app, "commands.chat:chat")
+class Chat(AgentOptions, ResumeOptions):
     """Talk to an agent at the terminal.
 
     Each line is a message, and /help lists what else can be asked for. ^C interrupts the turn;
     twice, or at the prompt, it leaves the conversation, which goes on. Where stdin is no terminal,
     its lines are the messages, and the exit code is that of the last turn.
     """
-    options = commands.chat.ChatOptions(agent, resume or ("" if last else None))
-    run_command(commands.chat.execute(options), Format.text)
 
 
-@app.command()
-def send(
-    conversation_id: ConversationId,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What to say; - reads it from stdin.")
-    ],
-    message_id: Annotated[
-        str | None, typer.Option(help="A name for the message: a repeat of it does nothing.")
-    ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Show the events until the turn is over.")
-    ] = False,
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds to --wait; the work goes on after that.", min=0)
-    ] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.turns:send")
+class Send(ConversationOptions):
     """Send a message to a conversation.
 
     Temporal has it when this returns, whether a worker runs or not. A conversation at rest begins
     a new turn; one whose workflow has ended is opened again.
     """
-    work = commands.send.execute(conversation_id, text, message_id, wait, timeout, output)
-    run_command(work, output)
+
+    text: str = argument("TEXT", "What to say; - reads it from stdin.")
+    message_id: str | None = option("A name for the message: a repeat of it does nothing.")
+    wait: bool = flag("Show the events until the turn is over.", "--wait")
+    timeout: float | None = option("Seconds to --wait; the work goes on after that.", min=0)
 
 
-@app.command()
-def watch(
-    conversation_id: ConversationId,
-    after: Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)] = -1,
-    until_rest: Annotated[
-        bool, typer.Option("--until-rest", help="End with the agent's turn.")
-    ] = False,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.turns:watch")
+class Watch(ConversationOptions):
     """Show the events of a conversation as they are written, until ^C.
 
     Only the store is needed; no worker has to run. On a terminal, and where Temporal answers, the
     words of the model and of tools are shown while they grow.
     """
-    run_command(commands.watch.execute(conversation_id, after, until_rest, output), output)
+
+    after: After = -1
+    until_rest: bool = flag("End with the agent's turn.", "--until-rest")
 
 
-@app.command()
-def show(
-    conversation_id: ConversationId,
-    after: Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)] = -1,
-    limit: Annotated[int | None, typer.Option(help="Show so many at most.", min=1)] = None,
-    kind: Annotated[str | None, typer.Option(help="Show this kind of event alone.")] = None,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.logs:show_log")
+class Show(ConversationOptions):
     """Print the log of a conversation.
 
     Only the store is needed. What is damaged is named, and the rest is shown: then the exit code
     is 1.
     """
-    run_command(commands.show.execute(conversation_id, after, limit, kind, output), output)
+
+    after: After = -1
+    limit: int | None = option("Show so many at most.", min=1)
+    kind: str | None = option("Show this kind of event alone.")
 
 
-@app.command()
-def ls(
-    limit: Annotated[int, typer.Option(help="List so many at most.", min=1)] = 20,
-    output: Output = Format.text,
-) -> None:
+@command(app, "commands.logs:ls")
+class Ls(OutputOptions):
     """List conversations, the newest first.
 
     The store alone is asked; `temporal workflow list` finds them by status, tag and so on.
     """
-    run_command(commands.ls.execute(limit, output), output)
+
+    limit: int = option("List so many at most.", default=20, min=1)
 
 
-@app.command()
-def status(conversation_id: ConversationId, output: Output = Format.text) -> None:
+@command(app, "commands.turns:status")
+class Status(ConversationOptions):
     """Say where a conversation stands.
 
     Its workflow is asked where it runs; else the log tells.
     """
-    run_command(commands.status.execute(conversation_id, output), output)
+
+
+class Signal(ConversationOptions):
+    """The options of a command that sends the signal of its name."""
+
+    confirmation: ClassVar[str]
+
+
+@command(app, "commands.control:send_signal")
+class Pause(Signal):
+    """Pause a conversation between two steps."""
+
+    confirmation = "A pause is asked for; it comes between two steps."
+
+
+@command(app, "commands.control:send_signal")
+class Resume(Signal):
+    """Go on after a pause, an interrupt, an error or a limit."""
+
+    confirmation = "It goes on."
+
+
+@command(app, "commands.control:send_signal")
+class Interrupt(Signal):
+    """Stop the model or the tool that is at work; the conversation waits for its user.
+
+    What it had so far is kept, and actions that were not begun are rejected.
+    """
+
+    confirmation = "What runs is stopped; a message or `perdure resume` goes on."
+
+
+class Answer(ConversationOptions):
+    """The options of an answer to the actions that wait for a person."""
+
+    call: list[str] | None = option("A call's id; may be repeated.", "--call", metavar="ID")
+    through: int | None = option("All that wait, up to this seq.", metavar="SEQ", min=0)
+
+
+@command(app, "commands.control:approve")
+class Approve(Answer):
+    """Let actions happen that wait for a person.
+
+    Without --call and --through it shows which there are, and approves none.
+    """
+
+
+@command(app, "commands.control:reject")
+class Reject(Answer):
+    """Do not let actions happen that wait for a person; the agent goes on without them.
+
+    Without --call and --through it shows which there are, and rejects none.
+    """
+
+    reason: str = option("Why; the agent is told.", default="")
+
+
+@command(app, "commands.control:configure")
+class Configure(ConversationOptions):
+    """Change the model, the limits or the confirmation policy of a conversation.
+
+    For example: model=openai/gpt-4o limits.max_iterations=50 confirmation.policy=always
+    'tags=["urgent"]'. A conversation that stopped at a limit goes on by `perdure resume`.
+    """
+
+    changes: list[str] = argument("KEY=VALUE...", "VALUE in JSON, or a bare text.")
+
+
+@command(app, "commands.control:send_signal")
+class Condense(Signal):
+    """Make what the model is shown smaller, by the conversation's condenser."""
+
+    confirmation = "It is condensed before the model is asked again; the log keeps everything."
+
+
+@command(app, "commands.control:note")
+class Note(ConversationOptions):
+    """Note a title, tags or state for a conversation; the agent is not told."""
+
+    title: str | None = option("What it is about, in a few words.")
+    tag: list[str] | None = option("In place of those before; repeatable.", metavar="TAG")
+    state: list[str] | None = option("May be repeated.", metavar="KEY=VALUE")
+
+
+@command(app, "commands.turns:ask")
+class Ask(ConversationOptions):
+    """Ask an agent something beside its task; nothing of it is kept.
+
+    It answers from what it knows by now, with no tool, also while it works, waits or is closed.
+    """
+
+    question: str = argument("QUESTION", "What to ask; - reads it from stdin.")
+    timeout: float | None = option("Seconds to wait; then the question is given up.", min=0)
+
+
+@command(app, "commands.control:fork")
+class Fork(ConversationOptions):
+    """Go on from an earlier point of a conversation, in a new one.
+
+    The events up to SEQ, all of them if none is named, are referred to and not copied. The
+    conversation goes on by itself, and the fork begins with a message, or with `perdure resume`.
+    """
+
+    at: int | None = option("The last event of it to begin with.", metavar="SEQ", min=0)
+    model: str | None = option("The model that the fork asks from then on.")
+
+
+@command(app, "commands.operations:reopen")
+class Reopen(OutputOptions):
+    """Go on with conversations from their logs, after Temporal's database was lost.
+
+    Those in the middle of a turn get a workflow again, unless one runs. Those at rest need none:
+    the next message opens them. It exits with 1 where a log is damaged.
+    """
+
+    conversation_ids: list[str] | None = argument("[ID]...", "The conversations' ids.")
+    every: bool = flag("Look at every conversation of the user.", "--all")
+    user: str | None = option("Whose conversations, if not yours.", metavar="USER")
+
+
+@command(app, "commands.replay:replay")
+class Replay(OutputOptions):
+    """Do again what was recorded in a conversation, then go on live.
+
+    FILE is what `perdure show ID -o jsonl` printed, a trajectory of OpenHands, or a folder of
+    events. The recorded messages are sent and the recorded actions are done, for real: their
+    results are new, and those that differ are named. The conversation stays open.
+    """
+
+    file: Path = argument("FILE", "A log, a trajectory, or a folder of events.")
+    model: str | None = option("Who goes on live; else the recorded model.")
+    workspace: Path | None = option("Where the agent works; else a folder of its own.")
+    timeout: Timeout = None
+
+
+@command(app, "commands.control:send_signal")
+class Close(Signal):
+    """End a conversation for good; its log stays."""
+
+    confirmation = "It ends between two steps; its log stays."

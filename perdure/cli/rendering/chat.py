@@ -1,6 +1,7 @@
 """Events as `perdure chat` shows them: messages in full, each call on a line."""
 
-from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from rich.markdown import Markdown
 from rich.text import Text
@@ -13,7 +14,6 @@ from perdure.events.content import join_text
 from perdure.events.control import ConversationErrorEvent
 from perdure.events.custom import AnyObservation
 from perdure.events.entry import Entry
-from perdure.events.event import AnyEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.observations import TerminalObservation
 from perdure.events.tools import (
@@ -23,17 +23,19 @@ from perdure.events.tools import (
     UserRejectObservation,
 )
 
+Result: TypeAlias = ObservationEvent | AgentErrorEvent | UserRejectObservation
+
 MAX_CALL_CHARS = 100
 """The rest of a call, and of its result, is cut off."""
 
 
+@dataclass
 class ChatPrinter:
     """Printer of events; messages of `own_message_ids` were typed here and are not repeated."""
 
-    def __init__(self, own: Container[str]) -> None:
-        self.own_message_ids = own
-        self.last_seq = -1
-        self.pending_actions: dict[str, ActionEvent] = {}
+    own_message_ids: set[str] = field(default_factory=set)
+    last_seq: int = -1
+    pending_actions: dict[str, ActionEvent] = field(default_factory=dict)
 
     def print_event(self, entry: Entry) -> None:
         self.last_seq = entry.seq
@@ -51,8 +53,6 @@ class ChatPrinter:
                 show(Text("  * condensed", "dim"))
             case event if event.kind in ("StuckEvent", "InterruptEvent"):
                 show(Text(escape_controls(" ".join(describe_event(event))), "yellow"))
-            case _:
-                pass
 
     def _print_message(self, event: MessageEvent) -> None:
         text = join_text(event.llm_message.content)
@@ -63,20 +63,17 @@ class ChatPrinter:
         elif event.source == "environment":
             show(Text(escape_controls(f"  * {text}"), "dim"))
 
-    def _print_result(
-        self, event: ObservationEvent | AgentErrorEvent | UserRejectObservation
-    ) -> None:
+    def _print_result(self, event: Result) -> None:
         action = self.pending_actions.pop(event.action_id or "", None)
         if action is not None and isinstance(action.action, FinishAction):
             print_agent_text(action.action.message)
             return
-        call = first_line(
-            describe_call(action.tool_name, action.action) if action and action.action else ""
-        )
-        thinks = action is not None and isinstance(action.action, ThinkAction)
-        result = "" if thinks else f"  ->  {summarize_result(event)}"
+        call, result = event.tool_name, f"  ->  {summarize_result(event)}"
+        if action is not None and action.action is not None:
+            call = first_line(describe_call(action.tool_name, action.action)) or call
+            result = "" if isinstance(action.action, ThinkAction) else result
         style = "red" if is_failure(event) else "dim"
-        show(Text(f"  * {call or event.tool_name}").append(escape_controls(result), style))
+        show(Text(f"  * {call}").append(escape_controls(result), style))
 
 
 def print_agent_text(text: str) -> None:
@@ -89,7 +86,7 @@ def print_agent_text(text: str) -> None:
         show(text)
 
 
-def summarize_result(event: AnyEvent) -> str:
+def summarize_result(event: Result) -> str:
     """Summarize the result of a call in one line."""
     match event:
         case ObservationEvent():
@@ -98,17 +95,14 @@ def summarize_result(event: AnyEvent) -> str:
             return first_line(event.error)
         case UserRejectObservation():
             return f"rejected: {first_line(event.rejection_reason)}"
-        case _:
-            return ""
 
 
 def _summarize_observation(observation: AnyObservation) -> str:
     lines = join_text(observation.content).strip().split("\n")
     exit_note = ""
     if isinstance(observation, TerminalObservation) and observation.exit_code is not None:
-        while lines and lines[-1].startswith(
-            "["
-        ):  # the tool's own notes on the command and its shell
+        # The tool's own notes on the command and its shell are not its output.
+        while lines and lines[-1].startswith("["):
             lines.pop()
         exit_note = f"exit {observation.exit_code}, " if observation.exit_code else ""
     if observation.is_error or len(lines) <= 1:

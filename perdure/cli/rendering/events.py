@@ -20,7 +20,7 @@ from perdure.events.base import EventBase
 from perdure.events.condensation import Condensation
 from perdure.events.content import ImageContent, TextContent, join_text
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
-from perdure.events.custom import AnyAction, AnyObservation, CustomAction
+from perdure.events.custom import AnyAction, CustomAction
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
@@ -45,28 +45,26 @@ STYLES = {"user": "bold green", "agent": "cyan", "error": "red", "system": "dim"
 
 def show_slot(slot: EntryOrError, output: Format) -> None:
     """Print an entry, or an error line for an unreadable slot."""
-    if isinstance(slot, Entry):
-        show_entry(slot, output)
-    elif output is Format.text:
-        show(Text(f"{slot.seq:>6}  {slot}", style="red"))
-    else:
-        show_json(slot_fields(slot), output)
-
-
-def show_entry(entry: Entry, output: Format) -> None:
     if output is not Format.text:
-        show_json(slot_fields(entry), output)
-        return
+        show_json(slot_fields(slot), output)
+    elif isinstance(slot, Entry):
+        _show_entry(slot)
+    else:
+        show(Text(f"{slot.seq:>6}  {slot}", style="red"))
+
+
+def _show_entry(entry: Entry) -> None:
     source, text = describe_event(entry.event)
     time = entry.event.timestamp[11:19]
     head = f"{entry.seq:>6}  {time:<8}  {source:<11} "
     body = escape_controls(text).split("\n")
     style = STYLES.get(source, "red" if is_failure(entry.event) else "")
     show(Text.assemble((head, "dim"), (body[0], style)))
-    for line in body[1:]:
-        show(Text(" " * len(head)).append(line, style))
+    rest = [(line, style) for line in body[1:]]
     if entry.usage is not None:
-        show(Text(" " * len(head)).append(_describe_usage(entry.usage), "dim"))
+        rest.append((_describe_usage(entry.usage), "dim"))
+    for line in rest:
+        show(Text.assemble(" " * len(head), line))
 
 
 def slot_fields(slot: EntryOrError) -> dict[str, Any]:
@@ -96,14 +94,17 @@ def describe_event(event: AnyEvent) -> tuple[str, str]:
             return "system", f"prompt of {len(event.system_prompt.text)} characters; tools: {names}"
         case ActionEvent():
             return "agent", _describe_action(event)
+        case ObservationEvent(observation=FinishObservation() | ThinkObservation()):
+            return event.tool_name, "done"  # they only repeat the arguments
         case ObservationEvent():
-            return event.tool_name, _describe_observation(event.observation)
+            return event.tool_name, _describe_content(event.observation.content)
         case AgentErrorEvent():
             return event.tool_name, f"{event.classification}: {shorten(event.error)}"
         case ConversationStateUpdateEvent():
             return "system", _describe_state_update(event)
-        case Condensation():
-            return "system", _describe_condensation(event)
+        case Condensation(summary=summary):
+            count = f"{len(event.forgotten_event_ids)} events out of view"
+            return "system", f"{count}\n{shorten(summary)}" if summary else count
         case RecallEvent():
             return "recalled", shorten(event.content)
         case UnknownEvent():
@@ -111,11 +112,6 @@ def describe_event(event: AnyEvent) -> tuple[str, str]:
         case _:
             source, text = event.describe()
             return source, text or f"{event.kind} {_describe_own_fields(event)}".rstrip()
-
-
-def _describe_condensation(event: Condensation) -> str:
-    count = f"{len(event.forgotten_event_ids)} events out of view"
-    return f"{count}\n{shorten(event.summary)}" if event.summary else count
 
 
 def _describe_action(event: ActionEvent) -> str:
@@ -151,13 +147,6 @@ def _diff_lines(action: FileEditorAction) -> list[str]:
     removed = [f"- {line}" for line in (action.old_str or "").splitlines()]
     new_text = action.new_str if action.file_text is None else action.file_text
     return removed + [f"+ {line}" for line in (new_text or "").splitlines()]
-
-
-def _describe_observation(observation: AnyObservation) -> str:
-    """Describe a result; those of `finish` and `think` only repeat their arguments."""
-    if isinstance(observation, FinishObservation | ThinkObservation):
-        return "done"
-    return _describe_content(observation.content)
 
 
 def _describe_state_update(event: ConversationStateUpdateEvent) -> str:

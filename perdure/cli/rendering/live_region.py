@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
 
 from rich.cells import chop_cells
 from rich.live import Live
@@ -24,6 +26,22 @@ HEAD_COLUMNS = 14
 
 
 @contextlib.asynccontextmanager
+async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` as a task for as long as the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def live_area() -> Live:
+    """Make the area beneath all other output that is drawn again and goes away at the end."""
+    return Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
+
+
+@contextlib.asynccontextmanager
 async def show_live_steps(
     steps: AsyncIterator[tuple[RunningStep, ...]], output: Format
 ) -> AsyncIterator[Callable[[Entry], None]]:
@@ -35,32 +53,26 @@ async def show_live_steps(
     if output is not Format.text or not stdout.is_terminal:
         yield lambda _: None
         return
-    live = Live(console=stdout, transient=True, auto_refresh=False, vertical_overflow="crop")
-    region = LiveRegion(live)
-    with live:
-        task = asyncio.create_task(_update_region(steps, region))
+    with live_area() as live:
+        region = LiveRegion(live)
         try:
-            yield region.finish_step
+            async with run_beside(region.follow(steps)):
+                yield region.finish_step
         finally:
-            task.cancel()
-            await asyncio.wait({task})
             region.set_steps(())
 
 
-async def _update_region(
-    steps: AsyncIterator[tuple[RunningStep, ...]], region: "LiveRegion"
-) -> None:
-    async for growing in steps:
-        region.set_steps(growing)
-
-
+@dataclass
 class LiveRegion:
     """The running steps, without those whose events have been printed."""
 
-    def __init__(self, live: Live) -> None:
-        self.live = live
-        self.steps: tuple[RunningStep, ...] = ()
-        self.finished_steps: set[tuple[str, str]] = set()
+    live: Live
+    steps: tuple[RunningStep, ...] = ()
+    finished_steps: set[tuple[str, str]] = field(default_factory=set)
+
+    async def follow(self, steps: AsyncIterator[tuple[RunningStep, ...]]) -> None:
+        async for running in steps:
+            self.set_steps(running)
 
     def set_steps(self, steps: tuple[RunningStep, ...]) -> None:
         self.steps = steps
@@ -72,16 +84,11 @@ class LiveRegion:
         self._draw()
 
     def _draw(self) -> None:
-        unfinished = (
-            step
-            for step in self.steps
-            if (step.run_id, step.activity_id) not in self.finished_steps
-        )
         max_lines = min(MAX_STEP_LINES, stdout.height - 2)
         lines = [
             line
-            for step in unfinished
-            if step.kind in SPEAKERS
+            for step in self.steps
+            if (step.run_id, step.activity_id) not in self.finished_steps and step.kind in SPEAKERS
             for line in step_lines(step, max_lines)
         ]
         self.live.update(Text("\n").join(lines[-max(1, stdout.height - 2) :]), refresh=True)
@@ -93,15 +100,11 @@ def step_lines(step: RunningStep, max_lines: int) -> list[Text]:
     text = escape_controls(step.text.strip("\n")).expandtabs()
     lines = [part for line in text.split("\n") for part in chop_cells(line, width) or [""]]
     if step.attempt > 1:
-        mark = f"(attempt {step.attempt}{_describe_failure(step)})"
+        failure = escape_controls(" ".join((step.failure or "").split()))
+        mark = f"(attempt {step.attempt}{': ' if failure else ''}{failure})"
         lines = [chop_cells(mark, width)[0], *(lines[-max_lines + 1 :] if text else [])]
     elif not text:
         lines = ["..."]
     first, *rest = lines[-max_lines:]
     head = f"  {SPEAKERS[step.kind]:<{HEAD_COLUMNS - 2}}"
     return [Text(head + first, "dim"), *(Text(" " * HEAD_COLUMNS + line, "dim") for line in rest)]
-
-
-def _describe_failure(step: RunningStep) -> str:
-    reason = escape_controls(" ".join((step.failure or "").split()))
-    return f": {reason}" if reason else ""

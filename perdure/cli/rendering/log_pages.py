@@ -1,8 +1,8 @@
 """Reading of logs page by page; unreadable slots come as errors between the entries."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
+from perdure.cli.output import shorten_line
 from perdure.errors import NotFound
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -57,8 +57,6 @@ async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]
 async def title_from_first_message(log: EventLog) -> str | None:
     """Derive a title from how the first message begins."""
     for slot in await log.read_slots(0, TITLE_SEARCH_EVENTS):
-        event: Any = slot.event if isinstance(slot, Entry) else None
-        if isinstance(event, MessageEvent):
-            text = " ".join(join_text(event.llm_message.content).split())
-            return text if len(text) <= MAX_TITLE_CHARS else f"{text[:MAX_TITLE_CHARS]}..."
+        if isinstance(slot, Entry) and isinstance(slot.event, MessageEvent):
+            return shorten_line(join_text(slot.event.llm_message.content), MAX_TITLE_CHARS)
     return None

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from perdure.cli.batch.batch_file import load_batches
-from perdure.cli.declarations.batches import select_mode
+from perdure.cli.batch.start import load_batches, resolve_source
+from perdure.cli.declarations.batches import Run
 from perdure.cli.main import run_command_line
 from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_line
 
@@ -53,11 +53,8 @@ def assert_refused(done: CompletedCommand, exit_code: int, code: str, *parts: st
 
 
 def test_the_flags_select_one_of_three_modes() -> None:
-    assert [select_mode(*flags) for flags in ((False, False), (True, False), (False, True))] == [
-        "missing",
-        "failed",
-        "rescore",
-    ]
+    runs = (Run(file="b"), Run(file="b", retry_failed=True), Run(file="b", rescore=True))
+    assert [run.mode for run in runs] == ["missing", "failed", "rescore"]
 
 
 async def test_a_batch_runs_to_its_scores_and_a_second_run_repeats_nothing(
@@ -183,15 +180,13 @@ def test_options_of_the_command_line_change_the_batch_of_the_file(
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("PERDURE_CODE", "/somewhere")
     file, name = write_batch_file(tmp_path)
-    [batch] = load_batches(file, {}).batches
+    [batch] = load_batches(file, {})
     assert batch.agent.model.name == f"scripted:{tmp_path}/answers.json"
     assert os.environ["PERDURE_CODE"] == f"{tmp_path}"
     assert sys.path[-1] == f"{tmp_path}"
     changes = {"models": ["openai/a", "openai/b"], "limit": 2, "ids": ["1"], "concurrency": 7}
     loaded = load_batches(file, changes)
-    assert [batch.name for batch in loaded.batches] == [f"{name}-openai-a", f"{name}-openai-b"]
-    assert [batch.agent.model.name for batch in loaded.batches] == ["openai/a", "openai/b"]
-    assert {(batch.limit, batch.ids, batch.concurrency) for batch in loaded.batches} == {
-        (2, ("1",), 7)
-    }
-    assert loaded.options == {"file": file}
+    assert [batch.name for batch in loaded] == [f"{name}-openai-a", f"{name}-openai-b"]
+    assert [batch.agent.model.name for batch in loaded] == ["openai/a", "openai/b"]
+    assert {(batch.limit, batch.ids, batch.concurrency) for batch in loaded} == {(2, ("1",), 7)}
+    assert resolve_source(file) == file

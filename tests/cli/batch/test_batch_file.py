@@ -10,12 +10,14 @@ import pytest
 
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import McpServer, ModelSpec
-from perdure.cli.agent_options import build_agent, check_agent_options, parse_confirmation
-from perdure.cli.assignments import parse_assignments
-from perdure.cli.mcp_file import read_servers
-from perdure.cli.message import load_images
+from perdure.cli.agent_options import (
+    build_agent,
+    check_agent_options,
+    parse_confirmation,
+    read_servers,
+)
+from perdure.cli.arguments import load_images, parse_assignments, parse_moment
 from perdure.cli.options import CONDENSER_KINDS, AgentOptions
-from perdure.cli.rendering.durations import parse_moment
 from perdure.errors import Invalid
 
 NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from perdure.cli.batch.compare import ComparisonOptions, execute
-from perdure.cli.options import ComparisonFormat
+from perdure.cli.batch.report import compare
+from perdure.cli.declarations.batches import Compare
 from perdure.errors import Invalid, NotFound
 from tests.cli.command import Perdure
 from tests.cli.past_batch import store_only_command
@@ -81,44 +81,40 @@ async def test_a_comparison_says_in_words_whether_the_difference_is_more_than_no
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "sentence"),
+    ("options", "sentence"),
     [
-        (["before"], ComparisonOptions(), "Name two batches or more"),
-        (["before", "before"], ComparisonOptions(), "each once"),
-        (["before", "nothing"], ComparisonOptions(), "There is no batch 'nothing'"),
-        (["before", "../up"], ComparisonOptions(), "is not the name of a batch"),
-        (["before", "empty"], ComparisonOptions(), "No sample of empty has a result yet."),
-        (["before", "after"], ComparisonOptions(scorer="judge"), "There are scores of exact."),
+        (Compare(names=["before"]), "Name two batches or more"),
+        (Compare(names=["before", "before"]), "each once"),
+        (Compare(names=["before", "nothing"]), "There is no batch 'nothing'"),
+        (Compare(names=["before", "../up"]), "is not the name of a batch"),
+        (Compare(names=["before", "empty"]), "No sample of empty has a result yet."),
+        (Compare(names=["before", "after"], scorer="judge"), "There are scores of exact."),
         (
-            ["after", "before"],
-            ComparisonOptions(reducer="pass@2"),
+            Compare(names=["after", "before"], reducer="pass@2"),
             "pass@2 needs 2 epochs, and before has 1.",
         ),
-        (["before", "after"], ComparisonOptions(reducer="most"), "there is no reducer 'most'"),
+        (Compare(names=["before", "after"], reducer="most"), "there is no reducer 'most'"),
         (
-            ["before", "after"],
-            ComparisonOptions(metric="f1"),
+            Compare(names=["before", "after"], metric="f1"),
             "before has no metric 'f1'. It has a plain",
         ),
         (
-            ["tables", "before"],
-            ComparisonOptions(),
+            Compare(names=["tables", "before"]),
             "before has no metric 'em'. It has a plain value.",
         ),
-        (["before", "tables"], ComparisonOptions(), "tables has no plain value. It has em, f1."),
+        (Compare(names=["before", "tables"]), "tables has no plain value. It has em, f1."),
     ],
 )
 async def test_batches_that_cannot_be_compared_are_refused_in_a_sentence(
     batches: RecordedBatches,
     monkeypatch: pytest.MonkeyPatch,
-    names: list[str],
-    options: ComparisonOptions,
+    options: Compare,
     sentence: str,
 ) -> None:
     for name in ("PERDURE_STORE", "PERDURE_DATA"):
         monkeypatch.setenv(name, batches.perdure.env[name])
     with pytest.raises((Invalid, NotFound)) as error:
-        await execute(names, options, every=False, output=None, format=ComparisonFormat.text)
+        await compare(options)
     assert sentence in f"{error.value} {error.value.hint}"
 
 

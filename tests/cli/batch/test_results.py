@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from perdure.cli.batch.results_view import summary_lines
+from perdure.cli.batch.results import summary_lines
 from perdure.evaluation.spec import parse_batch
 from perdure.evaluation.tally import summarize
 from tests.cli.past_batch import (

@@ -8,6 +8,7 @@ from perdure.cli.rendering.chat import summarize_result
 from perdure.cli.rendering.live_region import HEAD_COLUMNS, MAX_STEP_LINES, step_lines
 from perdure.client.live import RunningStep
 from perdure.events.event import parse_event
+from perdure.events.tools import ObservationEvent
 
 WIDTH = stdout.width
 
@@ -67,4 +68,5 @@ def test_the_result_of_a_command_is_summarized_in_one_line(
             "observation": observation,
         }
     )
+    assert isinstance(event, ObservationEvent)
     assert summarize_result(event) == summary

@@ -1,0 +1,97 @@
+"""Parsers of arguments: texts, images, `key=value` assignments and points in time."""
+
+import base64
+import json
+import mimetypes
+import re
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import Invalid
+from perdure.events.base import TIMESTAMP_FORMAT
+
+MAX_KEY_DOTS = 20
+"""No setting lies deeper."""
+
+DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhd])")
+
+UNIT_NAMES = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def read_text(argument: str) -> str:
+    """Return the argument, or all of stdin where it is `-`. Raises Invalid where not UTF-8."""
+    try:
+        return sys.stdin.read() if argument == "-" else argument
+    except UnicodeDecodeError as error:
+        raise Invalid("What was given on stdin is no text in UTF-8: convert it first.") from error
+
+
+def load_images(sources: Iterable[str]) -> tuple[str, ...]:
+    """Keep addresses; encode files as `data:image/…`. Raises Invalid."""
+    return tuple(map(_load_image, sources))
+
+
+def _load_image(source: str) -> str:
+    if source.startswith(("http://", "https://", "data:")):
+        return source
+    kind = mimetypes.guess_type(source)[0] or ""
+    if not kind.startswith("image/"):
+        raise Invalid(f"{source} is no image: name a .png, .jpg, .gif or .webp, or an address.")
+    try:
+        data = Path(source).read_bytes()
+    except OSError as error:
+        raise Invalid(f"{source} cannot be read ({error.strerror}).") from error
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Parse `limits.max_budget=50` into `{"limits": {"max_budget": 50}}`. Raises Invalid."""
+    fields: dict[str, Any] = {}
+    for key, value in map(parse_assignment, assignments):
+        *path, last = key.split(".")
+        inner = fields
+        for part in path:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise Invalid(f"{key!r} is given as a whole and in part: give it once.")
+        if last in inner:
+            raise Invalid(f"{key!r} is given twice.")
+        inner[last] = value
+    return fields
+
+
+def parse_assignment(assignment: str) -> tuple[str, Any]:
+    """Parse one assignment; a value that is not JSON is text. Raises Invalid."""
+    key, equals, text = assignment.partition("=")
+    if not equals or not all(key.split(".")) or key.count(".") > MAX_KEY_DOTS:
+        raise Invalid(f"{assignment!r} is no key=value, such as limits.max_iterations=50.")
+    try:
+        return key, json.loads(text)
+    except (ValueError, RecursionError):
+        return key, text
+
+
+def parse_moment(text: str, now: datetime) -> str:
+    """Parse `90m`, `2h` or `1d` from now, or an ISO date, into UTC as events have it.
+
+    Raises Invalid, also for the past.
+    """
+    try:
+        moment = _parse_moment(text, now).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(
+            f"{text!r} is not a moment.", "Write 90m, 2h or 1d from now, or 2030-01-31T18:00+01:00."
+        ) from error
+    if moment <= now:
+        raise Invalid(f"{text!r} lies in the past.")
+    return moment.strftime(TIMESTAMP_FORMAT)
+
+
+def _parse_moment(text: str, now: datetime) -> datetime:
+    if span := DURATION.fullmatch(text):
+        return now + timedelta(**{UNIT_NAMES[span[2]]: float(span[1])})
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

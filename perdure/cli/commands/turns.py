@@ -1,0 +1,135 @@
+"""Commands that send a conversation a message or a question, and watch what it does."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from perdure.agent.loop.evolve import fold
+from perdure.agent.loop.start import ConversationStatus
+from perdure.cli.arguments import read_text
+from perdure.cli.declarations import conversations
+from perdure.cli.environment import connect_client, open_log
+from perdure.cli.follow import follow, note_trouble, print_result, status_lines
+from perdure.cli.options import Format
+from perdure.cli.output import note, show_json, show_result
+from perdure.cli.rendering import log_pages
+from perdure.cli.rendering.events import show_slot, slot_fields
+from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.client import ask as asides
+from perdure.client.conversation import read_logged_status
+from perdure.client.diagnosis.trouble import temporal_unreachable
+from perdure.client.ids import new_message_id
+from perdure.client.live import RunningStep
+from perdure.client.turn import is_turn_over
+from perdure.errors import Invalid, NotFound, Unreachable
+from perdure.events.entry import Entry
+from perdure.events.projection import summarize
+from perdure.operations.error_reports import EXIT_OK
+from perdure.storage.errors import StoreUnavailable
+from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.state import read_state
+
+
+async def send(options: conversations.Send) -> int:
+    name, output = options.conversation_id, options.output
+    text = read_text(options.text)
+    message_id = options.message_id if options.message_id is not None else new_message_id()
+    conversation = (await connect_client()).conversation(name)
+    printed = options.wait or output is Format.text
+    end = await conversation.log.end() if printed else 0
+    await conversation.send(text, message_id)
+    if options.wait:
+        state = await follow(conversation, message_id, end - 1, output, options.timeout)
+        return print_result(name, state, output)
+    remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
+    fields = {"conversation_id": name, "message_id": message_id}
+    show_result(fields, output, message_id, remark=remark)
+    return EXIT_OK
+
+
+async def ask(options: conversations.Ask) -> None:
+    text = read_text(options.question)
+    client = await connect_client()
+    answer = await asides.ask(client, options.conversation_id, text, options.timeout)
+    usage = answer.usage
+    fields = {
+        "conversation_id": options.conversation_id,
+        "answer": answer.text,
+        "usage": usage.model_dump(exclude_defaults=True),
+    }
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    remark = f"({tokens:,} tokens, ${usage.cost:.4f})"
+    show_result(fields, options.output, answer.text, remark=remark)
+
+
+async def status(options: conversations.Status) -> None:
+    status = await _query_status(options.conversation_id)
+    if not status.title:
+        # The status is worth printing without a title too.
+        with contextlib.suppress(StoreUnavailable):
+            title = await log_pages.title_from_first_message(
+                await open_log(options.conversation_id)
+            )
+            status = status.model_copy(update={"title": title})
+    show_result(status.model_dump(mode="json"), options.output, *status_lines(status))
+
+
+async def _query_status(conversation_id: str) -> ConversationStatus:
+    try:
+        client = await connect_client()
+        return await client.conversation(conversation_id).status()
+    except Unreachable as error:
+        status = await read_logged_status(await open_log(conversation_id))
+        if status is None:
+            raise NotFound(f"The store has no conversation {conversation_id}.") from error
+        note(f"{error} This is what the log says:")
+        if status.status != "running":
+            return status
+        return status.model_copy(update={"trouble": temporal_unreachable(error).sentence})
+
+
+async def watch(options: conversations.Watch) -> None:
+    output = options.output
+    if output is Format.json and not options.until_rest:
+        raise Invalid("A watch has no end, and JSON needs one.", "Use -o jsonl or --until-rest.")
+    log = await open_log(options.conversation_id)
+    await log_pages.require_conversation(log)
+    slots = (_follow_until_rest if options.until_rest else log_pages.follow_slots)(
+        log, options.after
+    )
+    if output is Format.json:
+        show_json([slot_fields(slot) async for slot in slots], output)
+        return
+    async with (
+        show_live_steps(_live_steps(options.conversation_id), output) as finish_step,
+        run_beside(_note_trouble(options.conversation_id)),
+    ):
+        async for slot in slots:
+            if isinstance(slot, Entry):
+                finish_step(slot)
+            show_slot(slot, output)
+
+
+async def _note_trouble(conversation_id: str) -> None:
+    with contextlib.suppress(Unreachable, Invalid):  # the store alone is enough to watch
+        client = await connect_client()
+        await note_trouble(client.conversation(conversation_id))
+
+
+async def _live_steps(conversation_id: str) -> AsyncIterator[tuple[RunningStep, ...]]:
+    """Yield the running steps, as long as Temporal answers."""
+    with contextlib.suppress(Unreachable, Invalid):
+        client = await connect_client()
+        async for steps in client.conversation(conversation_id).watch_running_steps():
+            yield steps
+
+
+async def _follow_until_rest(log: EventLog, after: int) -> AsyncIterator[Entry]:
+    """Yield every entry after `after` up to the end of the turn. Raises Damaged and Missing."""
+    state = await read_state(log)
+
+    async def rests() -> bool:
+        return is_turn_over(state)
+
+    async for entry in log.tail(after, is_idle=rests):
+        state = fold(state, [summarize(entry)])
+        yield entry
