@@ -5,13 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perdure.evaluation.comparison import Change, Comparison
 from perdure.exports.json_text import Json
 from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
-from perdure.exports.report.formatting import (
-    interval,
-    p_value,
-    score,
-    score_with_error,
-    shorten,
-)
+from perdure.exports.report.formatting import interval, p_value, score, score_with_error, shorten
 from perdure.exports.report.page import render
 from perdure.exports.report.plots import Bar, mean_bar
 
