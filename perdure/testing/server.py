@@ -179,7 +179,7 @@ class ScriptedServer:
             return error_response(ScriptedFailure(status=404, message=message, code=code))
         self.requests.append(body)
         number = request.headers.get(NUMBER_HEADER, "")
-        purpose = request.headers.get(PURPOSE_HEADER)
+        purpose = request.headers.get(PURPOSE_HEADER)  # an unknown one is the conversation itself
         try:
             reply = player.next_reply(
                 body["messages"],

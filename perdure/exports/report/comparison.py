@@ -46,9 +46,9 @@ def comparison_page(
 
 def _bars(comparisons: Mapping[str, Comparison]) -> list[Bar]:
     return [
-        mean_bar(name, found.difference or 0.0, found.standard_error, found.pairs, signed=True)
-        for name, found in comparisons.items()
-        if found.pairs
+        mean_bar(name, item.difference or 0.0, item.standard_error, item.pairs, signed=True)
+        for name, item in comparisons.items()
+        if item.pairs
     ]
 
 
