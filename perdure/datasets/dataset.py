@@ -124,10 +124,7 @@ class _UniqueIds:
         self._copies: Counter[str] = Counter()
 
     def make_unique(self, sample: Sample, line: int, is_explicit: bool) -> Sample:
-        """Return the sample, numbering an id that is taken unless it is explicit.
-
-        Raises InvalidSample with both lines.
-        """
+        """Number an id that is taken unless it is explicit. Raises InvalidSample."""
         while (first := self._lines.setdefault(_hash(sample.id), line)) != line:
             if is_explicit:
                 raise InvalidSample(f"the id {sample.id!r} is that of line {first} too")

@@ -75,10 +75,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def read_csv(path: Path) -> Rows:
-    """Yield the rows below a header, as in RFC 4180; each cell is text, an empty one None.
-
-    Raises BadDataset and OSError.
-    """
+    """Yield rows under a header (RFC 4180); an empty cell is None. Raises BadDataset, OSError."""
     # For the whole process; the default of 128 KiB is too small for a prompt.
     csv.field_size_limit(MAX_ROW_BYTES)
     reader = csv.reader((line for _, line in _lines(path)), strict=True)
@@ -146,10 +143,7 @@ READERS: dict[Format, Callable[[Path], Rows]] = {
 
 
 def read_python(reference: str) -> Rows:
-    """Yield the rows of a list, an iterator, or a function that returns one, by number.
-
-    Each is a Sample or an object of fields. Raises BadDataset.
-    """
+    """Yield rows (Samples or objects) of a list, an iterator or a function. Raises BadDataset."""
     number = 0
     try:
         for number, row in enumerate(_items(reference), 1):

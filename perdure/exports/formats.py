@@ -22,10 +22,7 @@ def list_format_names() -> list[str]:
 
 
 def find_format(name: str) -> Format:
-    """Return the format of that name, of an entry point, or of a `module:attribute`.
-
-    Raises BadReference.
-    """
+    """Find a format by name, entry point or `module:attribute`. Raises BadReference."""
     ours = (format for format in FORMATS if format.name == name)
     found = next(ours, None) or load_named(FORMAT_GROUP, name)
     if not isinstance(found, Format):

@@ -52,10 +52,7 @@ def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
 
 
 class InspectLog:
-    """A log that is written sample by sample, then ended.
-
-    Only a sample's summary stays in memory, compressed.
-    """
+    """A log that is written sample by sample; of each, only its summary stays in memory."""
 
     def __init__(self) -> None:
         self._bytes = _ByteQueue()

@@ -91,10 +91,7 @@ def _refuse_constant(name: str) -> None:
 
 @dataclass(frozen=True)
 class Turn:
-    """A message, the calls of one model response, or any other event.
-
-    `recalls` are the events that a user's message triggered.
-    """
+    """A message and its `recalls`, the calls of one model response, or any other event."""
 
     entry: Entry
     calls: tuple[Call, ...] = ()

@@ -42,10 +42,7 @@ Mask = Callable[[str], str]
 
 
 def mask_value(value: T, mask: Mask) -> T:
-    """Mask every text in a value; return the same object if that changes nothing.
-
-    The bytes of an image are not text.
-    """
+    """Mask all text in a value, not images' bytes; return the same object if nothing changes."""
     masked: Any = value
     match value:
         case str():

@@ -158,10 +158,7 @@ class LentSecrets:
         }
 
     def resolve_input(self, text: str) -> str:
-        """Return the value for an input that is just `$NAME`, else the input itself.
-
-        Raises SecretUnavailable.
-        """
+        """Resolve an input that is just `$NAME`, return any other. Raises SecretUnavailable."""
         match = re.fullmatch(r"\$(?:(\w+)|\{(\w+)\})\n?", text)
         name = match and (match[1] or match[2])
         return self.secrets.value(name) if name in self.names else text

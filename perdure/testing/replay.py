@@ -84,10 +84,7 @@ class ReplayModel:
 
 
 def load(name: str) -> ReplayModel:
-    """Load the model of a `replay:` name; it is cached until its file changes.
-
-    Raises ModelRefused if there is no such recording.
-    """
+    """Load a `replay:` model, cached until its file changes. Raises ModelRefused without one."""
     path = Path(name.removeprefix(REPLAY_PREFIX))
     try:
         return _load(path, file_version(path))

@@ -52,10 +52,7 @@ class ScriptPlayer:
     def next_reply(
         self, messages: Messages, purpose: Purpose = "", number: int | None = None
     ) -> ScriptedReply:
-        """Select the reply to a request; `number` counts the earlier answers, if it is known.
-
-        Raises ModelRefused after the end of the script.
-        """
+        """Select the reply; `number` counts earlier answers. Raises ModelRefused after the last."""
         if number is None:
             number = 0 if purpose in DEFAULT_TEXTS else answer_number(self.script, messages)
         answer = self._answer(purpose, number, len(messages))

@@ -59,10 +59,7 @@ class ScriptedModel:
 
 
 def load(name: str) -> ScriptedModel:
-    """Load the model of a `scripted:` name; it is cached until its file changes.
-
-    Raises ModelRefused if there is no such file or script.
-    """
+    """Load a `scripted:` model, cached until its file changes. Raises ModelRefused without one."""
     file, _, script = name.removeprefix(SCRIPTED_PREFIX).partition("#")
     path = Path(file)
     try:
@@ -80,10 +77,7 @@ def _load(path: Path, name: str, _: tuple[int, int]) -> ScriptedModel:
 
 
 async def _play(reply: ScriptedReply, request: Request, on_text: OnText) -> StreamAccumulator:
-    """Stream the answer, or the failure in its place, in the chunks that the server sends.
-
-    Without a `chunk_delay` the watcher gets the text at once.
-    """
+    """Stream the answer or failure in the server's chunks; at once without a `chunk_delay`."""
     answer, failure = StreamAccumulator(), reply.failure
     parts = list(chunks(reply, f"chatcmpl-{uuid4().hex}", created=0, include_usage=False))
     await asyncio.sleep(reply.answer.delay if failure is None else failure.delay)

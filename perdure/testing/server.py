@@ -179,10 +179,11 @@ class ScriptedServer:
             return error_response(ScriptedFailure(status=404, message=message, code=code))
         self.requests.append(body)
         number = request.headers.get(NUMBER_HEADER, "")
+        purpose = request.headers.get(PURPOSE_HEADER)  # an unknown one is the conversation itself
         try:
             reply = player.next_reply(
                 body["messages"],
-                _parse_purpose(request.headers.get(PURPOSE_HEADER, "")),
+                next((item for item in get_args(Purpose) if item == purpose), ""),
                 int(number) if number.isdecimal() else None,
             )
         except ModelRefused as error:
@@ -211,12 +212,6 @@ class ScriptedServer:
         return self.api_key is None or hmac.compare_digest(header, expected)
 
 
-def _parse_purpose(header: str) -> Purpose:
-    """Parse the request's purpose; an unknown one means the conversation itself."""
-    purposes: tuple[Purpose, ...] = get_args(Purpose)
-    return next((purpose for purpose in purposes if purpose == header), "")
-
-
 def _parse_chat_body(text: bytes) -> openai_format.Json | None:
     """Parse the body of a chat request; None if it is not valid."""
     try:
@@ -242,10 +237,7 @@ async def serve_scripts(
     port: int = 0,
     api_key: str | None = None,
 ) -> AsyncIterator[str]:
-    """Serve the scripts within the context, and yield the base URL; port 0 picks a free one.
-
-    Raises OSError if the port is taken.
-    """
+    """Serve scripts in the context; yield the URL. Port 0 picks a free one. Raises OSError."""
     async with serve_app(ScriptedServer(scripts, api_key).app(), host, port) as address:
         yield f"{address}/v1"
 
@@ -254,11 +246,7 @@ async def serve_scripts(
 async def serve_app(app: ASGIApp, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Serve an application within the context, and yield its URL; port 0 picks a free one."""
     config = uvicorn.Config(
-        app,
-        log_config=None,
-        log_level="critical",
-        lifespan="off",
-        timeout_graceful_shutdown=0,
+        app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=0
     )
     server = _QuietServer(config)
     with socket.create_server((host, port), backlog=2048) as listener:

@@ -11,7 +11,7 @@ from perdure.evaluation.summary import Group, Measure, Summary
 from perdure.exports.report.collect import BatchDescription, Collected, Row, RowKind
 from perdure.exports.report.formatting import metric_name, number_first
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import Bar, histogram_plot, mean_bar
+from perdure.exports.report.plots import Bar, mean_bar
 from perdure.exports.report.settings import settings_of, specification
 
 MAX_MEASURES = 100
@@ -53,7 +53,6 @@ def page(batch: BatchDescription, collected: Collected) -> Iterator[bytes]:
         metric_number=metric_number,
         charts=charts[:MAX_CHARTS],
         hidden_charts=max(0, len(charts) - MAX_CHARTS),
-        histogram_plot=histogram_plot,
         settings=settings_of(spec),
         specification=specification(spec),
         rows=rows,

@@ -5,13 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perdure.evaluation.comparison import Change, Comparison
 from perdure.exports.json_text import Json
 from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
-from perdure.exports.report.formatting import (
-    interval,
-    p_value,
-    score,
-    score_with_error,
-    shorten,
-)
+from perdure.exports.report.formatting import interval, p_value, score, score_with_error, shorten
 from perdure.exports.report.page import render
 from perdure.exports.report.plots import Bar, mean_bar
 
@@ -52,9 +46,9 @@ def comparison_page(
 
 def _bars(comparisons: Mapping[str, Comparison]) -> list[Bar]:
     return [
-        mean_bar(name, found.difference or 0.0, found.standard_error, found.pairs, signed=True)
-        for name, found in comparisons.items()
-        if found.pairs
+        mean_bar(name, item.difference or 0.0, item.standard_error, item.pairs, signed=True)
+        for name, item in comparisons.items()
+        if item.pairs
     ]
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from perdure.exports.report import formatting
-from perdure.exports.report.plots import bar_scale
+from perdure.exports.report.plots import bar_scale, histogram_plot
 
 CONTROL_CHARACTERS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(127, 160)), "�")
 
@@ -50,6 +50,7 @@ _STYLE, _SCRIPT = (
 _TEMPLATES.globals |= {
     **_FUNCTIONS,
     "bar_scale": bar_scale,
+    "histogram_plot": histogram_plot,
     "nothing": formatting.NOTHING,
     "style": Markup(_STYLE),
     "script": Markup(_SCRIPT),

@@ -6,7 +6,7 @@ from math import ceil, floor, log10
 from typing import NamedTuple
 
 from perdure.evaluation.statistics import Moments, normal_interval
-from perdure.exports.report.formatting import count, score_with_error
+from perdure.exports.report.formatting import score_with_error
 
 TICKS = 5
 LABELS = 5
@@ -94,10 +94,7 @@ class Bin(NamedTuple):
 
 
 class Distribution:
-    """A running histogram of numbers >= 0, in memory that does not grow with their count.
-
-    `whole` promises that all are whole.
-    """
+    """A running histogram of numbers >= 0 (whole ones if `whole`) in memory of a fixed size."""
 
     def __init__(self, whole: bool = False) -> None:
         self.moments = Moments()
@@ -164,28 +161,14 @@ class Column(NamedTuple):
 class HistogramPlot(NamedTuple):
     """`labels` are texts below the columns, each with its x and its anchor."""
 
-    title: str
-    unit: str
-    summary: str
-    columns: Sequence[Column] = ()
-    scale: Scale | None = None
-    labels: Sequence[tuple[str, float, str]] = ()
-    median: tuple[str, float] = ("", 0.0)
+    columns: Sequence[Column]
+    scale: Scale
+    labels: Sequence[tuple[str, float, str]]
+    median: float
 
 
-def histogram_plot(
-    title: str, unit: str, numbers: Distribution, form: Callable[[float], str]
-) -> HistogramPlot:
+def histogram_plot(numbers: Distribution, form: Callable[[float], str]) -> HistogramPlot:
     """Lay out the columns of a histogram; `form` formats a number of it."""
-    size = numbers.count
-    if not numbers.highest:
-        return HistogramPlot(title, unit, f"0 for every attempt, of {count(size)}.")
-    median, mean = numbers.quantile(0.5), numbers.moments.mean
-    summary = (
-        f"{count(size)} attempts: median {form(median)}, mean "
-        f"{f'{mean:,.1f}' if numbers.whole else form(mean)}, 90 % up to "
-        f"{form(numbers.quantile(0.9))}, at most {form(numbers.highest)}."
-    )
     bins, outliers = numbers.histogram()
     columns = [Column(_range(bin_, numbers.whole, form), bin_.frequency) for bin_ in bins]
     if outliers:
@@ -195,7 +178,7 @@ def histogram_plot(
     bin_width = bins[0].high - bins[0].low
     # A bin of one whole number stands over that number.
     shift = 0.5 if numbers.whole and bin_width == 1 else 0.0
-    middle = min((median - bins[0].low) / bin_width + shift, len(bins))
+    middle = min((numbers.quantile(0.5) - bins[0].low) / bin_width + shift, len(bins))
     every = ceil(len(bins) / LABELS)
     last = len(bins) - (every if outliers else 0)
     labels = [
@@ -204,15 +187,8 @@ def histogram_plot(
     ]
     if outliers:
         labels.append((f"≥ {form(bins[-1].high)}", HISTOGRAM_RIGHT, "end"))
-    return HistogramPlot(
-        title,
-        unit,
-        summary,
-        columns,
-        scale(0, max(frequencies), HISTOGRAM_BOTTOM, HISTOGRAM_TOP, whole=True),
-        labels,
-        (f"median {form(median)}", HISTOGRAM_LEFT + width * middle),
-    )
+    heights = scale(0, max(frequencies), HISTOGRAM_BOTTOM, HISTOGRAM_TOP, whole=True)
+    return HistogramPlot(columns, heights, labels, HISTOGRAM_LEFT + width * middle)
 
 
 def _range(bin_: Bin, whole: bool, form: Callable[[float], str]) -> str:

@@ -60,11 +60,8 @@ def _limits(limits: BaseModel) -> str:
 
 
 def _limit(name: str, value: Any) -> str:
-    if name in ("cost", "max_budget"):
-        return money(value)
-    if name == "time":
-        return duration(value)
-    return value if isinstance(value, str) else count(value)
+    forms = {"cost": money, "max_budget": money, "time": duration}
+    return value if isinstance(value, str) else forms.get(name, count)(value)
 
 
 def _changed(name: str, settings: BaseModel, exclude: set[str]) -> str:
