@@ -7,7 +7,7 @@ from uuid import UUID
 
 from perdure.cli.environment import open_batch, open_log
 from perdure.errors import Invalid, NotFound
-from perdure.evaluation.tally import Tally
+from perdure.evaluation.summary import Tally
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
 
 

@@ -113,15 +113,10 @@ class Progress(Tolerant):
 
 def add_spending(progress: Progress, scored: AttemptSummary) -> Progress:
     """Add the spending of an attempt, whatever its outcome."""
-    return progress.model_copy(
-        update={
-            "attempts": progress.attempts + 1,
-            "spent": progress.spent + scored.usage,
-            "turns": progress.turns + scored.turns,
-            "tool_calls": progress.tool_calls + scored.tool_calls,
-            "tool_errors": progress.tool_errors + scored.tool_errors,
-        }
-    )
+    counts = ("turns", "tool_calls", "tool_errors")
+    changes = {name: getattr(progress, name) + getattr(scored, name) for name in counts}
+    changes |= {"attempts": progress.attempts + 1, "spent": progress.spent + scored.usage}
+    return progress.model_copy(update=changes)
 
 
 def count_attempt(progress: Progress, scored: AttemptSummary, sign: int = 1) -> Progress:

@@ -15,8 +15,7 @@ from perdure.datasets.parquet import import_pyarrow
 from perdure.datasets.results_table import ResultsTable, TableRow
 from perdure.errors import Invalid
 from perdure.evaluation.result import AttemptFailure, AttemptResult
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import Tally
+from perdure.evaluation.summary import Summary, Tally
 from perdure.exports.json_text import json_document
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
