@@ -38,6 +38,12 @@ class RunningMean(Tolerant):
     def mean(self) -> float | None:
         return self.total / self.count if self.count else None
 
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error over epochs, as if epochs of one sample were independent."""
+        squared_mean = self.total * self.total / max(1, self.count)
+        return error_of_mean(self.count, max(0.0, self.squares - squared_mean))
+
     def __bool__(self) -> bool:
         return self.count != 0
 
@@ -178,12 +184,6 @@ def summarize_attempt(attempt: AttemptResult) -> AttemptSummary:
         tool_calls=attempt.tool_calls,
         tool_errors=attempt.tool_errors,
     )
-
-
-def standard_error(mean: RunningMean) -> float | None:
-    """Compute the standard error over epochs, as if epochs of one sample were independent."""
-    squared_mean = mean.total * mean.total / max(1, mean.count)
-    return error_of_mean(mean.count, max(0.0, mean.squares - squared_mean))
 
 
 def _add(first: dict[str, Sum], second: dict[str, Sum]) -> dict[str, Sum]:

@@ -227,7 +227,7 @@ class _Sums:
             estimates={
                 name: _estimate(sums, f"{scorer}/{metric}/{name}")
                 for name, sums in self._estimators.items()
-                if sums.moments.count
+                if sums.count
             },
             groups=groups,
             labels=dict(sorted(self._labels.items())),
@@ -236,7 +236,7 @@ class _Sums:
 
 def _estimate(sums: Estimator, seed: str) -> Estimate:
     intervals = {"interval": sums.interval(seed), "wilson": sums.wilson_interval()}
-    return Estimate(**_mean_fields(sums.moments), **intervals)
+    return Estimate(**_mean_fields(sums), **intervals)
 
 
 def _mean_fields(sums: Moments) -> dict[str, Any]:
