@@ -10,7 +10,7 @@ from examples.bfcl.audit import audit
 from examples.bfcl.objects import Objects, fetch_objects, parse_objects
 from examples.evals.engine import NAME, Run
 from perdure.evaluation.result import SampleResult
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import summarize
 from perdure.storage.keys import EVENTS, conversation_prefix
 
 Judge: TypeAlias = Callable[[SampleResult, Objects], Iterable[str]]

@@ -11,7 +11,7 @@ from examples.evals.engine import Run
 from perdure.embedded.errors import ProcessFailed
 from perdure.errors import ClientError
 from perdure.evaluation.progress import Progress
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import summarize
 
 
 def run_and_exit(work: Callable[[Path], Coroutine[Any, Any, Sequence[str]]], keep: bool) -> None:

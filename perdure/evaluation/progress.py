@@ -38,6 +38,12 @@ class RunningMean(Tolerant):
     def mean(self) -> float | None:
         return self.total / self.count if self.count else None
 
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error over epochs, as if epochs of one sample were independent."""
+        squared_mean = self.total * self.total / max(1, self.count)
+        return error_of_mean(self.count, max(0.0, self.squares - squared_mean))
+
     def __bool__(self) -> bool:
         return self.count != 0
 
@@ -113,15 +119,10 @@ class Progress(Tolerant):
 
 def add_spending(progress: Progress, scored: AttemptSummary) -> Progress:
     """Add the spending of an attempt, whatever its outcome."""
-    return progress.model_copy(
-        update={
-            "attempts": progress.attempts + 1,
-            "spent": progress.spent + scored.usage,
-            "turns": progress.turns + scored.turns,
-            "tool_calls": progress.tool_calls + scored.tool_calls,
-            "tool_errors": progress.tool_errors + scored.tool_errors,
-        }
-    )
+    counts = ("turns", "tool_calls", "tool_errors")
+    changes = {name: getattr(progress, name) + getattr(scored, name) for name in counts}
+    changes |= {"attempts": progress.attempts + 1, "spent": progress.spent + scored.usage}
+    return progress.model_copy(update=changes)
 
 
 def count_attempt(progress: Progress, scored: AttemptSummary, sign: int = 1) -> Progress:
@@ -183,12 +184,6 @@ def summarize_attempt(attempt: AttemptResult) -> AttemptSummary:
         tool_calls=attempt.tool_calls,
         tool_errors=attempt.tool_errors,
     )
-
-
-def standard_error(mean: RunningMean) -> float | None:
-    """Compute the standard error over epochs, as if epochs of one sample were independent."""
-    squared_mean = mean.total * mean.total / max(1, mean.count)
-    return error_of_mean(mean.count, max(0.0, mean.squares - squared_mean))
 
 
 def _add(first: dict[str, Sum], second: dict[str, Sum]) -> dict[str, Sum]:

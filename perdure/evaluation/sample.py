@@ -91,11 +91,10 @@ def _parse_message(value: Any) -> Any:
     if value.get("role") not in ROLES:
         raise ValueError(f"the role of a message is one of {', '.join(ROLES)}")
     content = value.get("content")
-    parts = [content] if isinstance(content, str) else content
-    return {
-        **value,
-        "content": tuple(map(_parse_part, parts)) if isinstance(parts, list) else parts,
-    }
+    if isinstance(content, str | list):
+        parts = [content] if isinstance(content, str) else content
+        content = tuple(map(_parse_part, parts))
+    return {**value, "content": content}
 
 
 def _parse_part(value: Any) -> Any:
@@ -121,11 +120,8 @@ def _parse_targets(value: Any) -> Any:
     """Parse a target or a list of alternatives; values other than text become their JSON."""
     if value is None:
         return ()
-    alternatives = value if isinstance(value, list | tuple) else [value]
-    return tuple(
-        target if isinstance(target, str) else json.dumps(target, ensure_ascii=False)
-        for target in alternatives
-    )
+    targets = value if isinstance(value, list | tuple) else [value]
+    return tuple(t if isinstance(t, str) else json.dumps(t, ensure_ascii=False) for t in targets)
 
 
 SampleId: TypeAlias = Annotated[

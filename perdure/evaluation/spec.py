@@ -144,8 +144,8 @@ AnyModel: TypeAlias = Annotated[ModelSpec, BeforeValidator(_parse_model)]
 class BatchSpec(Frozen):
     """The spec of a batch. `limits` are of each sample, `batch_limits` of all samples together.
 
-    With several `models` each has a batch of its own: see `runs`. The first of `reducers` is shown
-    where there is room for only one. A lower `priority` runs first.
+    With several `models` each has a batch of its own, of `split_by_model`. The first of `reducers`
+    is shown where there is room for only one. A lower `priority` runs first.
     """
 
     name: BatchName
@@ -180,7 +180,7 @@ class BatchSpec(Frozen):
         first = models[0] if isinstance(models, list | tuple) and models else None
         if isinstance(agent, Mapping):
             model = agent.get("model") or first
-            table["agent"] = {**agent, **({"model": _parse_model(model)} if model else {})}
+            table["agent"] = {**agent, "model": model} if model else agent
         return table
 
     @field_validator("agent")

@@ -95,18 +95,18 @@ def two_sided_p_value(z: float) -> float:
     return erfc(abs(z) / sqrt(2))
 
 
-class Estimator:
+class Estimator(Moments):
     """A running mean with its intervals, in bounded memory."""
 
     def __init__(self) -> None:
-        self.moments = Moments()
+        super().__init__()
         self.is_binary = True
         self._values = array("d")
 
     def add(self, value: float) -> None:
-        self.moments.add(value)
+        super().add(value)
         self.is_binary = self.is_binary and value in (0.0, 1.0)
-        if self.moments.count <= MAX_BOOTSTRAP_VALUES:
+        if self.count <= MAX_BOOTSTRAP_VALUES:
             self._values.append(value)
 
     def interval(self, seed: str) -> Interval | None:
@@ -114,15 +114,15 @@ class Estimator:
 
         It is None for a single value.
         """
-        error = self.moments.standard_error
+        error = self.standard_error
         if error is None:
             return None
-        if self.moments.count > MAX_BOOTSTRAP_VALUES:
-            return normal_interval(self.moments.mean, error)
+        if self.count > MAX_BOOTSTRAP_VALUES:
+            return normal_interval(self.mean, error)
         return bootstrap_interval(self._values, seed)
 
     def wilson_interval(self) -> Interval | None:
         """Compute Wilson's interval; None unless every value is 0 or 1."""
-        if not self.is_binary or not self.moments.count:
+        if not self.is_binary or not self.count:
             return None
-        return wilson_interval(round(self.moments.mean * self.moments.count), self.moments.count)
+        return wilson_interval(round(self.mean * self.count), self.count)

@@ -1,11 +1,23 @@
-"""The summary of a batch's results."""
+"""The summary of a batch's results, and its computation in memory of bounded size."""
 
-from pydantic import Field
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from perdure.evaluation.result import FailureKind
-from perdure.evaluation.statistics import Interval
+from pydantic import Field, JsonValue
+
+from perdure.evaluation.reducers import find_reducer
+from perdure.evaluation.result import FailureKind, SampleResult
+from perdure.evaluation.statistics import Estimator, Interval, Moments
 from perdure.events.base import Tolerant
 from perdure.events.usage import Usage
+
+MAX_GROUPS = 50
+"""The most values of a metadata key; a key with more is no use for a breakdown."""
+
+OTHER_LABELS = "(others)"
+"""The label that counts all labels beyond the first MAX_GROUPS."""
 
 
 class Counts(Tolerant):
@@ -83,3 +95,156 @@ class Summary(Tolerant):
             if (measure.scorer, measure.metric) == (scorer, metric):
                 return next(iter(measure.estimates.values()), None)
         return None
+
+
+def summarize(
+    results: Iterable[SampleResult],
+    expected: int,
+    reducers: Sequence[str] = ("mean",),
+    running: int = 0,
+) -> Summary:
+    """Summarize results, each of another sample; `expected` and `running` count epochs.
+
+    Raises ValueError for an unknown reducer.
+    """
+    tally = Tally(reducers)
+    for result in results:
+        tally.add(result)
+    return tally.summary(expected, running)
+
+
+class Tally:
+    """Running sums over results."""
+
+    def __init__(self, reducers: Sequence[str] = ("mean",)) -> None:
+        """Raises ValueError for an unknown reducer."""
+        self._reducers = {name: find_reducer(name) for name in reducers}
+        self._measures: dict[tuple[str, str], _Sums] = {}
+        self._statuses: Counter[str] = Counter()
+        self._limits: Counter[str] = Counter()
+        self._failures: Counter[FailureKind] = Counter()
+        self._spent: Counter[str] = Counter()
+        self._seconds = 0.0
+        self._usage = self._grading = Usage()
+        self._group_names: defaultdict[str, set[str]] = defaultdict(set)
+
+    def add(self, result: SampleResult) -> None:
+        """Add the result of another sample."""
+        for attempt in result.attempts:
+            self._spent["attempts"] += 1
+            for name in ("turns", "tool_calls", "tool_errors"):
+                self._spent[name] += getattr(attempt, name)
+            self._seconds += attempt.seconds
+            self._usage += attempt.usage
+            self._grading += attempt.grading
+        for attempt in result.final_attempts:
+            self._statuses[attempt.status] += 1
+            self._spent["stuck"] += attempt.stuck
+            if attempt.limit is not None:
+                self._limits[attempt.limit] += 1
+            if attempt.failure is not None:
+                self._failures[attempt.failure.kind] += 1
+        self._add_scores(result)
+
+    def _add_scores(self, result: SampleResult) -> None:
+        groups, measured = self._groups_of(result.metadata), {}
+        for attempt in result.final_attempts:
+            for scorer, score in attempt.scores.items():
+                for metric, value in score.metrics.items():
+                    sums = self._measures.setdefault((scorer, metric), _Sums(self._reducers))
+                    measured[scorer, metric] = sums
+                    if isinstance(value, str):
+                        sums.add_label(value)
+        for (scorer, metric), sums in measured.items():
+            for name in self._reducers:
+                if (number := result.reduce(scorer, name, metric)) is not None:
+                    sums.add(name, number, groups)
+
+    def _groups_of(self, metadata: dict[str, JsonValue]) -> list[tuple[str, str]]:
+        """Return the groups of a sample, by key and value."""
+        groups = []
+        for key, value in metadata.items():
+            names, name = self._group_names[key], group_name(value)
+            if name is not None and len(names) <= MAX_GROUPS:
+                names.add(name)
+                groups.append((key, name))
+        return groups
+
+    def summary(self, expected: int, running: int = 0) -> Summary:
+        """Summarize the results so far."""
+        by_status = {status: self._statuses[status] for status in ("scored", "limited", "failed")}
+        known = self._statuses.total() + running
+        # There are more results than expected if the dataset has shrunk since.
+        counts = Counts(
+            expected=max(expected, known),
+            running=running,
+            missing=max(0, expected - known),
+            **by_status,
+        )
+        ungrouped = {key for key, names in self._group_names.items() if len(names) > MAX_GROUPS}
+        return Summary(
+            counts=counts,
+            measures=tuple(
+                sums.measure(scorer, metric, ungrouped)
+                for (scorer, metric), sums in sorted(self._measures.items())
+            ),
+            usage=self._usage,
+            grading=self._grading,
+            seconds=self._seconds,
+            limits=dict(sorted(self._limits.items())),
+            failures=dict(sorted(self._failures.items())),
+            ungrouped=tuple(sorted(ungrouped)),
+            **self._spent,
+        )
+
+
+class _Sums:
+    """Running sums of one metric of one scorer."""
+
+    def __init__(self, reducers: Iterable[str]) -> None:
+        self._estimators = {name: Estimator() for name in reducers}
+        self._first = next(iter(self._estimators))
+        self._groups: defaultdict[tuple[str, str], Moments] = defaultdict(Moments)
+        self._labels: Counter[str] = Counter()
+
+    def add_label(self, label: str) -> None:
+        counted = label in self._labels or len(self._labels) < MAX_GROUPS
+        self._labels[label if counted else OTHER_LABELS] += 1
+
+    def add(self, name: str, value: float, groups: list[tuple[str, str]]) -> None:
+        self._estimators[name].add(value)
+        for group in groups if name == self._first else ():
+            self._groups[group].add(value)
+
+    def measure(self, scorer: str, metric: str, ungrouped: set[str]) -> Measure:
+        groups: defaultdict[str, dict[str, Group]] = defaultdict(dict)
+        for (key, name), sums in sorted(self._groups.items()):
+            if key not in ungrouped:
+                groups[key][name] = Group(**_mean_fields(sums))
+        return Measure(
+            scorer=scorer,
+            metric=metric,
+            estimates={
+                name: _estimate(sums, f"{scorer}/{metric}/{name}")
+                for name, sums in self._estimators.items()
+                if sums.count
+            },
+            groups=groups,
+            labels=dict(sorted(self._labels.items())),
+        )
+
+
+def _estimate(sums: Estimator, seed: str) -> Estimate:
+    intervals = {"interval": sums.interval(seed), "wilson": sums.wilson_interval()}
+    return Estimate(**_mean_fields(sums), **intervals)
+
+
+def _mean_fields(sums: Moments) -> dict[str, Any]:
+    return {"samples": sums.count, "mean": sums.mean, "standard_error": sums.standard_error}
+
+
+def group_name(value: JsonValue) -> str | None:
+    """Return the name of the group with a metadata value; None for lists and objects."""
+    if value is None or isinstance(value, list | dict):
+        return None
+    return value if isinstance(value, str) else json.dumps(value)

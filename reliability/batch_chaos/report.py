@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.evaluation.result import SampleResult
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import Summary, summarize
 from reliability.batch_chaos.audit import AuditResult, comparable
 from reliability.batch_chaos.calls import CallAudit, LostCall
 from reliability.batch_chaos.plan import PlannedSample, expected_result

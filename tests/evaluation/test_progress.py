@@ -11,7 +11,6 @@ from perdure.evaluation.progress import (
     add_spending,
     count_attempt,
     merge_progress,
-    standard_error,
     summarize_attempt,
 )
 from perdure.evaluation.result import AttemptFailure, AttemptResult
@@ -107,7 +106,7 @@ def test_a_running_mean_has_the_sum_of_squares() -> None:
 
 
 def test_the_standard_error_of_a_running_mean_has_bessels_correction() -> None:
-    assert standard_error(RunningMean(count=2, total=1, squares=1)) == pytest.approx(0.5)
-    assert standard_error(RunningMean(count=3, total=2, squares=2)) == pytest.approx(1 / 3)
-    assert standard_error(RunningMean(count=4, total=10, squares=30)) == pytest.approx(0.6454972)
-    assert standard_error(RunningMean(count=1, total=1, squares=1)) is None
+    assert RunningMean(count=2, total=1, squares=1).standard_error == pytest.approx(0.5)
+    assert RunningMean(count=3, total=2, squares=2).standard_error == pytest.approx(1 / 3)
+    assert RunningMean(count=4, total=10, squares=30).standard_error == pytest.approx(0.6454972)
+    assert RunningMean(count=1, total=1, squares=1).standard_error is None

@@ -128,9 +128,9 @@ def test_an_estimator_keeps_a_bounded_number_of_values() -> None:
     for one in range(MAX_BOOTSTRAP_VALUES + 1000):
         estimator.add(float(one % 2))
     assert len(estimator._values) == MAX_BOOTSTRAP_VALUES
-    error = estimator.moments.standard_error
+    error = estimator.standard_error
     assert error is not None
-    assert estimator.interval("a") == normal_interval(estimator.moments.mean, error)
+    assert estimator.interval("a") == normal_interval(estimator.mean, error)
     assert estimator.wilson_interval() == wilson_interval(1500, 3000)
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
 from perdure.evaluation.score import Score
 from perdure.evaluation.spec import BatchSpec, parse_batch
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import Summary, summarize
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.events.usage import Usage

@@ -11,8 +11,7 @@ import pytest
 from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
 from perdure.evaluation.score import Score
 from perdure.evaluation.spec import BatchSpec, parse_batch
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import Summary, summarize
 from perdure.events.usage import Usage
 from perdure.exports.report import batch as report
 from perdure.exports.report.collect import MAX_ROWS, BatchDescription, Collected

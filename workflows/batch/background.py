@@ -83,11 +83,9 @@ async def cancel_workflow(workflow_id: str) -> None:
 
 
 def publish(progress: Progress) -> None:
-    """Publish the progress in the workflow's memo, which is read without a query.
+    """Publish the progress in the workflow's memo, as a query may change the order of events.
 
-    On a worker that has evicted the workflow, a query applies its newest events before their turn,
-    and the commands that follow may come in another order than in a replay (sdk-core 0.5). Reading
-    the memo runs no workflow code.
+    The reason stands in docs/decisions/2026-11-22-batch-progress-in-the-memo.md.
     """
     memo = progress.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     workflow.upsert_memo({PROGRESS_MEMO: memo})

@@ -116,11 +116,16 @@ def count_result(state: BatchState, name: str, scored: AttemptSummary) -> None:
 
 def current_progress(state: BatchState) -> Progress:
     """Return the progress at this moment."""
-    ledger = state.budget.ledger
+    ledger, reason = state.budget.ledger, state.pause_reason
+    status: BatchStatus = "paused" if state.is_paused else "running"
+    if state.is_over:
+        status = "stopped" if state.out_of_time else "finished"
+    if state.out_of_time:
+        reason = f"Its {state.time:g} s are over: run it again with a larger batch_limits.time."
     return state.progress.model_copy(
         update={
-            "status": _status(state),
-            "reason": _reason(state),
+            "status": status,
+            "reason": reason,
             "running": len(state.running),
             "seconds": elapsed_seconds(state),
             "concurrency": state.concurrency,
@@ -129,18 +134,6 @@ def current_progress(state: BatchState) -> Progress:
             "reserved": sum(amount.cost for amount in ledger.reserved.values()),
         }
     )
-
-
-def _status(state: BatchState) -> BatchStatus:
-    if state.is_over:
-        return "stopped" if state.out_of_time else "finished"
-    return "paused" if state.is_paused else "running"
-
-
-def _reason(state: BatchState) -> str | None:
-    if state.out_of_time:
-        return f"Its {state.time:g} s are over: run it again with a larger batch_limits.time."
-    return state.pause_reason
 
 
 def has_time(state: BatchState) -> bool:

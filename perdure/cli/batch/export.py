@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 from perdure.cli.environment import open_batch
 from perdure.cli.output import note
 from perdure.evaluation.result import SampleResult
-from perdure.evaluation.tally import Tally
+from perdure.evaluation.summary import Tally
 from perdure.events.entry import Entry
 from perdure.exports.format import ExportMetadata
 from perdure.exports.inspect_evaluation import batch_header, sample_metadata

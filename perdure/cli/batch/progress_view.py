@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from perdure.cli.output import escape_controls, shorten_line
-from perdure.evaluation.progress import Progress, RunningMean, standard_error
+from perdure.evaluation.progress import Progress, RunningMean
 from perdure.events.usage import AMOUNTS
 
 LABEL_COLUMNS = 12
@@ -75,7 +75,7 @@ def is_complete(progress: Progress) -> bool:
 def progress_fields(progress: Progress) -> dict[str, Any]:
     """Convert the progress to JSON, with derived figures."""
     scores = {
-        name: {"count": score.count, "mean": score.mean, "standard_error": standard_error(score)}
+        name: {"count": score.count, "mean": score.mean, "standard_error": score.standard_error}
         for name, score in progress.scores.items()
     }
     derived = {
@@ -92,7 +92,7 @@ def format_score(score: RunningMean) -> str:
     """Format the mean and its standard error."""
     if score.mean is None:
         return "-"
-    error = standard_error(score)
+    error = score.standard_error
     return f"{score.mean:.3f}" + (f" ± {error:.3f}" if error is not None else "")
 
 

@@ -13,8 +13,7 @@ from perdure.datasets.results_table import FIXED_COLUMNS, ResultsTable, TableRow
 from perdure.datasets.rows import import_pyarrow
 from perdure.errors import Invalid
 from perdure.evaluation.spec import BatchSpec
-from perdure.evaluation.summary import Counts, Estimate, Measure, Summary
-from perdure.evaluation.tally import Tally
+from perdure.evaluation.summary import Counts, Estimate, Measure, Summary, Tally
 from perdure.events.usage import Usage
 from perdure.exports.json_text import json_document
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK

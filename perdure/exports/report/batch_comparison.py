@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from perdure.evaluation.comparison import Comparison, compare
 from perdure.evaluation.result import SampleResult
-from perdure.evaluation.tally import MAX_GROUPS, group_name
+from perdure.evaluation.summary import MAX_GROUPS, group_name
 from perdure.exports.report.formatting import metric_name, number_first, p_value, share
 
 MAX_METRICS = 100

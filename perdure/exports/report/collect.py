@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
 from perdure.evaluation.score import Score
 from perdure.evaluation.spec import BatchSpec
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import Tally
+from perdure.evaluation.summary import Summary, Tally
 from perdure.exports.report.formatting import json_value, metric_name, shorten
 from perdure.exports.report.plots import Distribution
 

@@ -8,7 +8,7 @@ import pyarrow.parquet
 
 from perdure.cli.batch.results import summary_lines
 from perdure.evaluation.spec import parse_batch
-from perdure.evaluation.tally import summarize
+from perdure.evaluation.summary import summarize
 from tests.cli.past_batch import (
     BATCH_FIELDS,
     BATCH_NAME,

@@ -8,8 +8,7 @@ from math import isclose, sqrt
 import pytest
 
 from perdure.evaluation.result import SampleResult
-from perdure.evaluation.summary import Summary
-from perdure.evaluation.tally import MAX_GROUPS, OTHER_LABELS, Tally, summarize
+from perdure.evaluation.summary import MAX_GROUPS, OTHER_LABELS, Summary, Tally, summarize
 from tests.evaluation.results import attempt, result
 
 
