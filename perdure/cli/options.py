@@ -71,13 +71,14 @@ def argument(metavar: str, help: str) -> Any:
     return field(default=default, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-@dataclass(frozen=True, kw_only=True)
+@dataclass_transform(kw_only_default=True)
+@dataclass(kw_only=True)
 class Options:
     """The options and arguments of a command, parsed; every subclass is a dataclass of them."""
 
     def __init_subclass__(cls) -> None:
-        dataclass(frozen=True, kw_only=True)(cls)
+        # Every help makes all of these classes: what a dataclass can do besides costs time.
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
 
     @property
     def error_format(self) -> Format:
