@@ -164,7 +164,7 @@ async def inspected_seqs(
     end = len(victim.bodies)
     found: set[int] = set()
     for seq in seqs:
-        page = await inspector.inspect_slots(max(0, seq - 1), min(seq + 2, end), end)
+        page = await inspector.inspect_slots(seq, min(seq + 2, end), end)
         found |= {one.seq for one in page.findings if one.is_slot and one.seq is not None}
     return found
 
