@@ -21,7 +21,7 @@ from typing import TypeVar
 from perdure.embedded.seaweed import Seaweed
 from perdure.storage.files import FileStore
 from perdure.storage.s3 import S3Store
-from perdure.storage.snapshots.load import SnapshotCache
+from perdure.storage.snapshots.manifest import SnapshotCache
 from perdure.storage.snapshots.restore import restore
 from perdure.storage.snapshots.take import take
 from perdure.storage.store import S3Access, Store, list_keys
@@ -41,6 +41,10 @@ def make(folder: Path, files: int) -> None:
         path.write_text(" ".join(dice.choices(WORDS, k=dice.randrange(50, 1500))))
 
 
+def no_secrets(_: bytes) -> set[str]:
+    return set()
+
+
 async def measure_store(store: Store, place: Path, files: int) -> dict[str, dict[str, float]]:
     folder, memory = place / "workspace", SnapshotCache()
     make(folder, files)
@@ -56,13 +60,13 @@ async def measure_store(store: Store, place: Path, files: int) -> dict[str, dict
         rows[name] = {"seconds": round(took, 3), "objects": len(new), "bytes": size}
         return done
 
-    last = await timed("base", lambda: take(store, PREFIX, folder, None, memory))
+    last = await timed("base", lambda: take(store, PREFIX, folder, None, memory, no_secrets))
     assert last
     for name, known in (("1 file", memory), ("1 file, new worker", SnapshotCache())):
         (folder / "package0" / "part0" / "module0.py").write_text(name)
-        last = await timed(name, lambda: take(store, PREFIX, folder, last, known))  # noqa: B023
+        last = await timed(name, lambda: take(store, PREFIX, folder, last, known, no_secrets))  # noqa: B023
         assert last
-    await timed("nothing", lambda: take(store, PREFIX, folder, last, memory))
+    await timed("nothing", lambda: take(store, PREFIX, folder, last, memory, no_secrets))
     key = last
     await timed("restore", lambda: restore(store, key, place / "restored"))
     subprocess.run(["diff", "-r", folder, place / "restored"], check=True)

@@ -147,24 +147,19 @@ class BatchFolder:
 
         Few of them are in memory at a time. Raises Altered.
         """
+        prefix = self._prefix + keys.RESULTS
         group: list[str] = []
-        async for key in self._attempt_keys():
-            folder = key.rpartition("/")[0]
-            if group and group[0].rpartition("/")[0] != folder and len(group) >= PARALLEL_REQUESTS:
+        async for key in list_keys(self.store, prefix):  # those of one sample in a row
+            folder, _, name = key.removeprefix(prefix).rpartition("/")
+            if "/" in folder or not _parse_attempt_name(name):
+                continue
+            if len(group) >= PARALLEL_REQUESTS and not group[-1].startswith(f"{prefix}{folder}/"):
                 for result in await self._merge_results(group):
                     yield result
                 group = []
             group.append(key)
         for result in await self._merge_results(group):
             yield result
-
-    async def _attempt_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of attempts, those of one sample in a row."""
-        prefix = self._prefix + keys.RESULTS
-        async for key in list_keys(self.store, prefix):
-            folder, _, name = key.removeprefix(prefix).rpartition("/")
-            if _parse_attempt_name(name) and "/" not in folder:
-                yield key
 
     async def _merge_results(self, attempt_keys: Sequence[str]) -> list[SampleResult]:
         """Read these attempts; merge those of the same sample."""
@@ -227,7 +222,6 @@ def _to_json(value: BaseModel) -> bytes:
 
 
 def _parse_attempt_name(name: str) -> tuple[int, int] | None:
-    """Return epoch and number from the name of an attempt's object."""
     epoch, _, number = name.removesuffix(".json").partition("-")
     if not name.endswith(".json") or not (epoch.isdecimal() and number.isdecimal()):
         return None

@@ -101,14 +101,12 @@ class FileStore:
             raise self._store_error(error) from error
 
     def _store_error(self, error: OSError) -> StoreError:
-        what = f"The store in {self.root} failed with '{error.strerror}' ({error.filename})"
+        kind: type[StoreError] = StoreRefused
+        advice = "give it a folder that may be written to, on a file system with hard links"
         if error.errno in TRANSIENT_ERRNOS:
-            return StoreUnavailable(
-                f"{what}: make room or mend the disk, and it goes on by itself."
-            )
-        return StoreRefused(
-            f"{what}: give it a folder that may be written to, on a file system with hard links."
-        )
+            kind, advice = StoreUnavailable, "make room or mend the disk, and it goes on by itself"
+        fault = f"'{error.strerror}' ({error.filename})"
+        return kind(f"The store in {self.root} failed with {fault}: {advice}.")
 
     def _create(self, body: bytes, path: Path) -> bool:
         with self._draft(body) as draft:
@@ -185,7 +183,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _remove_if_empty(folder: Path) -> bool:
-    """Remove the folder if it is empty and still exists."""
     try:
         folder.rmdir()
     except OSError as error:

@@ -10,18 +10,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import boto3
+from botocore import exceptions
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    CredentialRetrievalError,
-    FlexibleChecksumError,
-    HTTPClientError,
-    IncompleteReadError,
-    NoCredentialsError,
-    PartialCredentialsError,
-)
-from botocore.exceptions import ConnectionError as NotConnectedError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
@@ -56,12 +46,12 @@ TRANSIENT_CODES = {
 }
 
 UNANSWERED = (
-    NotConnectedError,
-    HTTPClientError,
-    IncompleteReadError,
+    exceptions.ConnectionError,
+    exceptions.HTTPClientError,
+    exceptions.IncompleteReadError,
     ResponseParserError,
-    FlexibleChecksumError,
-    CredentialRetrievalError,
+    exceptions.FlexibleChecksumError,
+    exceptions.CredentialRetrievalError,
     HTTPError,
 )
 
@@ -185,12 +175,12 @@ class S3Store:
     def _send(self, request: Callable[["S3Client"], T], refusal: int | None) -> T | None:
         try:
             return request(self._client())
-        except ClientError as error:
+        except exceptions.ClientError as error:
             if _status(error) == refusal and _code(error) != "NoSuchBucket":
                 return None
             raise _client_error(error, self._name()) from error
         # urllib3 raises its own error for a body that breaks off.
-        except (BotoCoreError, ResponseParserError, HTTPError) as error:
+        except (exceptions.BotoCoreError, ResponseParserError, HTTPError) as error:
             raise _connection_error(error, self._name()) from error
 
     def _client(self) -> "S3Client":
@@ -234,14 +224,14 @@ def _connect(access: S3Access, style: Literal["auto", "path"] = "auto") -> "S3Cl
 
 
 def _connection_error(error: Exception, name: str) -> StoreError:
-    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+    if isinstance(error, exceptions.NoCredentialsError | exceptions.PartialCredentialsError):
         return StoreRefused(f"{name} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
     if isinstance(error, UNANSWERED):
         return StoreUnavailable(f"{name} does not answer as it should: {error}")
     return StoreRefused(f"{name} cannot be asked; correct its settings: {error}")
 
 
-def _client_error(error: ClientError, name: str) -> StoreError:
+def _client_error(error: exceptions.ClientError, name: str) -> StoreError:
     status, code = _status(error), _code(error)
     message = f"{name} answered {status} {code}"
     if code != "NotImplemented" and (
@@ -252,9 +242,9 @@ def _client_error(error: ClientError, name: str) -> StoreError:
     return StoreRefused(f"{message}: {advice or f'correct the settings; it says: {error}'}.")
 
 
-def _status(error: ClientError) -> int:
+def _status(error: exceptions.ClientError) -> int:
     return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
 
 
-def _code(error: ClientError) -> str:
+def _code(error: exceptions.ClientError) -> str:
     return error.response.get("Error", {}).get("Code", "")

@@ -47,14 +47,14 @@ class InterruptedConversations:
     child: Conversation
 
     def all(self) -> list[Conversation]:
-        return [getattr(self, one.name) for one in fields(self)]
+        return [getattr(self, field.name) for field in fields(self)]
 
     def through_client(self, client: Client) -> "InterruptedConversations":
         """Return the handles of the same conversations from another client."""
-        return InterruptedConversations(*(client.conversation(one.id) for one in self.all()))
+        return InterruptedConversations(*(client.conversation(item.id) for item in self.all()))
 
     async def logs(self) -> list[list[Entry]]:
-        return [await entries(one) for one in self.all()]
+        return [await entries(item) for item in self.all()]
 
 
 OUTCOMES = {
@@ -86,8 +86,8 @@ async def start_interrupted(harness: ConversationHarness) -> InterruptedConversa
     await closed.close()
     await closed.handle.result()
     await wait_for_status(finished, "finished")
-    for one in (charging, parent):
-        await wait_until(lambda one=one: bool(notes(harness, one, "charged")))  # type: ignore[misc]
+    for item in (charging, parent):
+        await wait_until(lambda item=item: bool(notes(harness, item, "charged")))  # type: ignore[misc]
     await wait_for_growth(thinking, "llm.chat")
     [action] = (await parent.state()).pending
     child = harness.client.conversation(child_id(parent.id, action.seq))
@@ -152,31 +152,33 @@ async def resume_all(
     await conversations.finished.send("and now?", message_id="later")
     with pytest.raises(Conflict, match="is closed"):
         await conversations.closed.send("and now?")
-    for one in (
+    for item in (
         conversations.thinking,
         conversations.charging,
         conversations.parent,
         conversations.asking,
         conversations.paused,
     ):
-        assert (await wait_for_status(one, "finished")).turn == 1
+        assert (await wait_for_status(item, "finished")).turn == 1
     assert (await conversations.finished.wait_for_turn("later")).turn == 2
     assert (await conversations.child.state()).status == "finished"
     assert await _agent_texts(conversations.thinking) == ["thought"]
     assert await _agent_texts(conversations.paused) == ["met"]
     assert await _agent_texts(conversations.parent) == ["told"]
-    for one in (conversations.charging, conversations.child):
-        await _assert_outcome_unknown(one)
+    for item in (conversations.charging, conversations.child):
+        await _assert_outcome_unknown(item)
     await _assert_report_delivered(conversations)
-    for one in (conversations.charging, conversations.asking, conversations.parent):
-        assert notes(harness, one, "charged") == ["5"]
+    for item in (conversations.charging, conversations.asking, conversations.parent):
+        assert notes(harness, item, "charged") == ["5"]
     for old, new in zip(before, await conversations.logs(), strict=True):
         assert_log_extended(old, new)
 
 
 async def _agent_texts(talk: Conversation) -> list[str]:
     messages = await events(talk, MessageEvent)
-    return [join_text(one.llm_message.content) for one in messages if one.source == "agent"]
+    return [
+        join_text(message.llm_message.content) for message in messages if message.source == "agent"
+    ]
 
 
 async def _assert_outcome_unknown(talk: Conversation) -> None:
@@ -194,7 +196,11 @@ async def _assert_report_delivered(conversations: InterruptedConversations) -> N
     assert text.endswith("uncertain")
     assert (
         len(
-            [one for one in await events(conversations.child, MessageEvent) if one.source == "user"]
+            [
+                event
+                for event in await events(conversations.child, MessageEvent)
+                if event.source == "user"
+            ]
         )
         == 1
     )
@@ -203,14 +209,14 @@ async def _assert_report_delivered(conversations: InterruptedConversations) -> N
 def assert_log_extended(old: list[Entry], new: list[Entry]) -> None:
     """Check that the new log extends the old one without gaps, with one answer for each action."""
     assert new[: len(old)] == old
-    assert [one.seq for one in new] == list(range(len(new)))
-    answers = [action for one in new if (action := answered_action_id(one.event)) is not None]
+    assert [item.seq for item in new] == list(range(len(new)))
+    answers = [action for item in new if (action := answered_action_id(item.event)) is not None]
     assert len(answers) == len(set(answers))
-    actions = [one.event for one in new if isinstance(one.event, ActionEvent)]
-    assert set(answers) == {one.id for one in actions if one.action is not None}
+    actions = [item.event for item in new if isinstance(item.event, ActionEvent)]
+    assert set(answers) == {item.id for item in actions if item.action is not None}
 
 
 def is_fenced(worker: WorkerProcess, talk: Conversation) -> bool:
     """Tell whether a write of the worker into the log was refused."""
     lines = worker.log.read_text().splitlines()
-    return any(f"{talk.id}/events/" in one and "is held by" in one for one in lines)
+    return any(f"{talk.id}/events/" in line and "is held by" in line for line in lines)

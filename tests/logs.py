@@ -168,8 +168,10 @@ class LogWriter:
     def write_random_condensation(self, number: int) -> None:
         """Write any condensation, as another writer may: of any events, with any summary."""
         ids = [entry.event.id for entry in self.entries]
-        ids += [make_summary(one).id for one in self.condensations()]
-        chosen = [one for nth, one in enumerate(ids) if (nth * 7 + number) % (2 + number % 5) == 0]
+        ids += [make_summary(condensation).id for condensation in self.condensations()]
+        chosen = [
+            item for nth, item in enumerate(ids) if (nth * 7 + number) % (2 + number % 5) == 0
+        ]
         self.write(
             Condensation(
                 timestamp=TIMESTAMP,
@@ -194,7 +196,7 @@ class LogWriter:
         self.forgotten = merge_ranges(self.forgotten, made.forgotten_seqs or ())
 
     def condensations(self) -> list[Condensation]:
-        return [one.event for one in self.entries if isinstance(one.event, Condensation)]
+        return [entry.event for entry in self.entries if isinstance(entry.event, Condensation)]
 
     def read_entries(self) -> list[Entry]:
         """Return the entries that a step would read."""
@@ -232,7 +234,7 @@ class LogWriter:
             CondensationRequest(timestamp=TIMESTAMP, source="user"),
             partial_message(),
             risk_analysis(
-                {one.id: RISK_LEVELS[(number + nth) % 4] for nth, one in enumerate(self.actions)}
+                {item.id: RISK_LEVELS[(number + nth) % 4] for nth, item in enumerate(self.actions)}
             ),
         ]
         self.write(events[number % len(events)])

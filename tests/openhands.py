@@ -37,10 +37,10 @@ def translate(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
     """
     events: list[AnyEvent] = []
     read: dict[str, str] = {}
-    for one in compacts:
-        if one["t"] == "act" and not one["nonexec"]:
-            read[one["call"]] = one["id"]
-        events.append(_event(one, read).model_copy(update={"id": one["id"]}))
+    for compact in compacts:
+        if compact["t"] == "act" and not compact["nonexec"]:
+            read[compact["call"]] = compact["id"]
+        events.append(_event(compact, read).model_copy(update={"id": compact["id"]}))
     return events
 
 

@@ -282,7 +282,7 @@ async def a_trial(harness: ConversationHarness) -> Recorded:
     batch = spec(name="trial", batch_limits={"cost": 1.0})
     async with with_model(harness, oracle).worker():
         await (await start_batch(harness, batch, [sample])).result()
-    [result] = [one async for one in batch_folder(harness, batch).read_results()]
+    [result] = [item async for item in batch_folder(harness, batch).read_results()]
     return Recorded(harness.client.conversation(result.attempts[0].conversation_id).handle)
 
 
@@ -345,15 +345,15 @@ async def record(name: str, server: TemporalServer, folder: Path) -> None:
 def _anonymous(value: Any, folder: str) -> Any:
     """The history without identities and folders, also where these are inside a payload."""
     if isinstance(value, list):
-        return [_anonymous(one, folder) for one in value]
+        return [_anonymous(item, folder) for item in value]
     if not isinstance(value, dict):
         return value.replace(folder, "/scripts") if isinstance(value, str) else value
     if "data" in value and "metadata" in value:
         data = base64.b64decode(value["data"]).replace(folder.encode(), b"/scripts")
         return {**value, "data": base64.b64encode(data).decode()}
     return {
-        key: "worker" if key == "identity" else _anonymous(one, folder)
-        for key, one in value.items()
+        key: "worker" if key == "identity" else _anonymous(item, folder)
+        for key, item in value.items()
     }
 
 

@@ -124,7 +124,7 @@ def objects(root: Path) -> dict[str, str]:
 async def prompt_of(log: EventLog) -> list[dict[str, Any]]:
     """Return the messages for the model from the whole log."""
     transcript = Transcript()
-    add_events(transcript.view, [one.event for one in await log.read(0, await log.end())])
+    add_events(transcript.view, [entry.event for entry in await log.read(0, await log.end())])
     return transcript.messages()
 
 

@@ -25,7 +25,7 @@ from perdure.secrets.registry import Secrets
 from perdure.storage.batches import BatchFolder
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.snapshots.load import SnapshotCache
+from perdure.storage.snapshots.manifest import SnapshotCache
 from perdure.storage.store import Store
 from perdure.tools.catalog import DuplicateTool, load_tools
 from perdure.tools.mcp.servers import McpSessions

@@ -33,10 +33,7 @@ class Tolerant(Frozen):
 
 
 class EventBase(Frozen):
-    """A fact about a conversation.
-
-    An event is written without its `id`, which follows from its slot in the log.
-    """
+    """A fact about a conversation, written without its `id`, which follows from its slot."""
 
     id: str = UNASSIGNED_ID
     timestamp: Timestamp

@@ -1,6 +1,6 @@
 """Kinds of events, actions and observations of other packages, found by their entry points."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import Field, PlainValidator, SerializeAsAny
@@ -52,16 +52,19 @@ def parse_custom(base: type[Custom], value: Any) -> Custom:
     return registered.model_validate(value)
 
 
-def _parser(base: type[Custom]) -> Callable[[Any], Custom]:
-    return lambda value: parse_custom(base, value)
-
-
 AnyAction: TypeAlias = Annotated[
-    Action | Annotated[CustomAction, PlainValidator(_parser(CustomAction)), SerializeAsAny()],
+    Action
+    | Annotated[
+        CustomAction, PlainValidator(partial(parse_custom, CustomAction)), SerializeAsAny()
+    ],
     Field(union_mode="left_to_right"),
 ]
 AnyObservation: TypeAlias = Annotated[
     Observation
-    | Annotated[CustomObservation, PlainValidator(_parser(CustomObservation)), SerializeAsAny()],
+    | Annotated[
+        CustomObservation,
+        PlainValidator(partial(parse_custom, CustomObservation)),
+        SerializeAsAny(),
+    ],
     Field(union_mode="left_to_right"),
 ]

@@ -90,11 +90,8 @@ def add_checksum(entry: Entry, previous_sha: str = "") -> Entry:
     Both stand within `origin`, where readers of older versions ignore them.
     """
     assert entry.body.startswith(ENTRY_PREFIX), "a stored entry begins with its origin"
-    blank = b'%b"checksum":"","after":"%b",%b' % (
-        ENTRY_PREFIX,
-        previous_sha.encode(),
-        entry.body[len(ENTRY_PREFIX) :],
-    )
+    parts = (ENTRY_PREFIX, previous_sha.encode(), entry.body.removeprefix(ENTRY_PREFIX))
+    blank = b'%b"checksum":"","after":"%b",%b' % parts
     body = blank.replace(b'"checksum":""', b'"checksum":"%b"' % _checksum(entry.seq, blank), 1)
     return entry.model_copy(update={"body": body, "previous_sha": previous_sha})
 
@@ -109,7 +106,11 @@ def parse_entry(seq: int, body: bytes) -> Entry:
     origin_fields = fields.pop("origin", None)
     origin = Origin.model_validate(origin_fields)
     if "checksum" in origin_fields or "after" in origin_fields:
-        _verify_checksum(seq, body, origin_fields.get("checksum"))
+        stated = origin_fields.get("checksum")
+        field = b'"checksum":"%b"' % str(stated).encode(errors="replace")
+        # Quotes within strings are escaped: the first match is the field itself.
+        if _checksum(seq, body.replace(field, b'"checksum":""', 1)).decode() != stated:
+            raise ValueError("the bytes are not those that the checksum was made of")
     usage = Usage.model_validate(fields.pop("usage")) if "usage" in fields else None
     files = Files.model_validate(fields.pop("files")) if "files" in fields else None
     return Entry(
@@ -131,20 +132,12 @@ def _parse_fields(body: bytes) -> dict[str, Any]:
         raise ValueError("an event must be flatter") from error
     if not isinstance(fields, dict):
         raise ValueError("an event must be a JSON object")
-    if text.count("[") + text.count("{") > MAX_EVENT_DEPTH and exceeds_depth(
-        fields, MAX_EVENT_DEPTH
-    ):
+    brackets = text.count("[") + text.count("{")
+    if brackets > MAX_EVENT_DEPTH and exceeds_depth(fields, MAX_EVENT_DEPTH):
         raise ValueError("an event must be flatter")
     if "\\ud" in text or "\\uD" in text:
         json.dumps(fields, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError
     return fields
-
-
-def _verify_checksum(seq: int, body: bytes, stated: Any) -> None:
-    field = b'"checksum":"%b"' % str(stated).encode(errors="replace")
-    # Quotes within strings are escaped: the first match is the field itself.
-    if _checksum(seq, body.replace(field, b'"checksum":""', 1)).decode() != stated:
-        raise ValueError("the bytes are not those that the checksum was made of")
 
 
 def _checksum(seq: int, blank: bytes) -> bytes:

@@ -5,44 +5,29 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from perdure.events import condensation, control, messages, tools
 from perdure.events.base import shorten_name
-from perdure.events.condensation import Condensation, CondensationRequest, CondensationSummaryEvent
 from perdure.events.content import join_text
-from perdure.events.control import (
-    ConversationErrorEvent,
-    ConversationStateUpdateEvent,
-    InterruptEvent,
-    PauseEvent,
-    SecurityAnalysisEvent,
-    StuckEvent,
-)
 from perdure.events.custom import CustomEvent, parse_custom
-from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.observations import FinishObservation
-from perdure.events.tools import (
-    ActionEvent,
-    AgentErrorEvent,
-    ObservationEvent,
-    UserRejectObservation,
-)
 
 Event: TypeAlias = Annotated[
-    SystemPromptEvent
-    | MessageEvent
-    | ActionEvent
-    | ObservationEvent
-    | UserRejectObservation
-    | AgentErrorEvent
-    | CondensationRequest
-    | Condensation
-    | CondensationSummaryEvent
-    | RecallEvent
-    | PauseEvent
-    | InterruptEvent
-    | SecurityAnalysisEvent
-    | StuckEvent
-    | ConversationStateUpdateEvent
-    | ConversationErrorEvent,
+    messages.SystemPromptEvent
+    | messages.MessageEvent
+    | tools.ActionEvent
+    | tools.ObservationEvent
+    | tools.UserRejectObservation
+    | tools.AgentErrorEvent
+    | condensation.CondensationRequest
+    | condensation.Condensation
+    | condensation.CondensationSummaryEvent
+    | messages.RecallEvent
+    | control.PauseEvent
+    | control.InterruptEvent
+    | control.SecurityAnalysisEvent
+    | control.StuckEvent
+    | control.ConversationStateUpdateEvent
+    | control.ConversationErrorEvent,
     Field(discriminator="kind"),
 ]
 
@@ -77,7 +62,7 @@ class UnknownEvent(BaseModel):
 AnyEvent: TypeAlias = Event | UnknownEvent | CustomEvent
 """The events of a log, including those of newer writers and of other packages."""
 
-ANSWERS = (ObservationEvent, AgentErrorEvent, UserRejectObservation)
+ANSWERS = (tools.ObservationEvent, tools.AgentErrorEvent, tools.UserRejectObservation)
 
 _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -103,17 +88,17 @@ def answered_action_id(event: AnyEvent) -> str | None:
 
 
 def agent_text(event: AnyEvent) -> str:
-    """The text of an agent's message or `finish` report; "" for every other event.
+    """Return the text of an agent's message or `finish` report; "" for every other event.
 
     A message that quotes an earlier one has no response of a model behind it and does not count,
     unless it is the part of an answer that an interrupt left.
     """
     match event:
-        case MessageEvent(source="agent", llm_response_id=None, sender=sender):
+        case messages.MessageEvent(source="agent", llm_response_id=None, sender=sender):
             return join_text(event.llm_message.content) if sender == "interrupted" else ""
-        case MessageEvent(source="agent"):
+        case messages.MessageEvent(source="agent"):
             return join_text(event.llm_message.content)
-        case ObservationEvent(observation=FinishObservation(content=content)):
+        case tools.ObservationEvent(observation=FinishObservation(content=content)):
             return join_text(content)
         case _:
             return ""

@@ -1,21 +1,15 @@
 """The summary of an entry, its fingerprint and its tokens."""
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
+from perdure.events import tools
 from perdure.events.base import hash_text, shorten_name
-from perdure.events.content import ImageContent, TextContent, join_text
+from perdure.events.content import Content, ImageContent, join_text
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.summary import EventSummary
-from perdure.events.tools import (
-    ActionEvent,
-    AgentErrorEvent,
-    ObservationEvent,
-    UserRejectObservation,
-)
 from perdure.events.usage import Usage
 
 TOKENS_PER_IMAGE = 1000  # an estimate for every size
@@ -54,18 +48,18 @@ def compute_fingerprint(event: AnyEvent) -> str:
 
 def _fingerprint_fields(event: AnyEvent) -> list[Any]:
     match event:
-        case ActionEvent():
+        case tools.ActionEvent():
             thought = join_text(event.thought)
             # An invalid call has only its raw text.
             done = event.action.model_dump() if event.action else event.tool_call.arguments
             return [event.kind, event.source, thought, done, event.tool_name]
-        case ObservationEvent():
+        case tools.ObservationEvent():
             # A process number is an id too.
             seen = event.observation.model_dump(exclude={"metadata": {"pid"}})
             return [event.kind, event.source, seen, event.tool_name]
-        case AgentErrorEvent():
+        case tools.AgentErrorEvent():
             return [event.kind, event.error]
-        case UserRejectObservation():
+        case tools.UserRejectObservation():
             return [event.kind, event.source, event.rejection_reason, event.tool_name]
         case MessageEvent():
             content = [part.model_dump() for part in event.llm_message.content]
@@ -79,16 +73,12 @@ def _fingerprint_fields(event: AnyEvent) -> list[Any]:
 
 def estimate_tokens(entry: Entry) -> int:
     """Estimate tokens: four bytes of the stored object each, and `TOKENS_PER_IMAGE` an image."""
-    parts = (part for part in _parts(entry.event) if isinstance(part, ImageContent))
+    event = entry.event
+    content: tuple[Content, ...] = ()
+    if isinstance(event, MessageEvent):
+        content = event.llm_message.content
+    elif isinstance(event, tools.ObservationEvent):
+        content = event.observation.content
+    parts = (part for part in content if isinstance(part, ImageContent))
     images = [url for part in parts for url in part.image_urls]
     return (len(entry.body) - sum(map(len, images))) // 4 + TOKENS_PER_IMAGE * len(images)
-
-
-def _parts(event: AnyEvent) -> Iterable[TextContent | ImageContent]:
-    match event:
-        case MessageEvent():
-            return event.llm_message.content
-        case ObservationEvent():
-            return event.observation.content
-        case _:
-            return ()

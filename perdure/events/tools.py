@@ -111,10 +111,7 @@ class UserRejectObservation(EventBase):
 
 
 class AgentErrorEvent(EventBase):
-    """A tool call failed in a way that the model can correct.
-
-    `action_id` names the action that this answers.
-    """
+    """A tool call, that of `action_id`, failed in a way that the model can correct."""
 
     source: Source = "agent"
     kind: Literal["AgentErrorEvent"] = "AgentErrorEvent"

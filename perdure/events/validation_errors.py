@@ -29,9 +29,8 @@ def _describe(error: Any) -> str:
             text = f"there is no key {key!r}"
         case "missing":
             text = f"the key {key!r} is missing"
-        case "value_error":
-            text = ": ".join(part for part in (key, str(error["ctx"]["error"])) if part)
-        case _:
-            message = error["msg"]
-            text = ": ".join(part for part in (key, message[:1].lower() + message[1:]) if part)
+        case kind:
+            message = error["msg"][:1].lower() + error["msg"][1:]
+            reason = str(error["ctx"]["error"]) if kind == "value_error" else message
+            text = f"{key}: {reason}" if key else reason
     return text[:MAX_ERROR_CHARS].encode(errors="replace").decode()

@@ -164,7 +164,7 @@ async def inspected_seqs(
     end = len(victim.bodies)
     slots: set[int] = set()
     for seq in seqs:
-        page = await inspector.inspect_slots(max(0, seq - 1), min(seq + 2, end), end)
+        page = await inspector.inspect_slots(seq, min(seq + 2, end), end)
         slots |= {
             finding.seq for finding in page.findings if finding.is_slot and finding.seq is not None
         }

@@ -25,8 +25,12 @@ from perdure.storage.log.reader import ResponseRecord
 from perdure.storage.log.state import read_state, read_state_until_damage
 from perdure.storage.log.trouble import load_trouble
 from perdure.storage.noted_values import load_session_state
-from perdure.storage.snapshots.load import RESTORE_LIMITS
-from perdure.storage.snapshots.manifest import decode_entries, encode_manifest, parse_manifest
+from perdure.storage.snapshots.manifest import (
+    RESTORE_LIMITS,
+    decode_entries,
+    encode_manifest,
+    parse_manifest,
+)
 from perdure.storage.snapshots.tree import File, Folder, Location, Tree, check_tree
 from perdure.temporal.converter import CONVERTER
 from reliability.fuzz.watch import Target, check_error

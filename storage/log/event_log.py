@@ -11,16 +11,9 @@ from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
 from perdure.storage.keys import STATE, blob_key, event_id, event_key, response_key
+from perdure.storage.log import segments
 from perdure.storage.log.lineage import find_holder
 from perdure.storage.log.reader import LogReader, ResponseRecord
-from perdure.storage.log.segments import (
-    SEGMENT_SIZE,
-    Tail,
-    copy_segment,
-    load_tail,
-    next_boundary,
-    write_tail,
-)
 
 Stored = TypeVar("Stored", Entry, ResponseRecord)
 
@@ -84,9 +77,9 @@ class EventLog(LogReader):
                     key = self.prefix + event_key(self.conversation_id, seq)
                     raise Superseded(key, stored.origin.activity)
         end = base + len(walked)
-        if end >= next_boundary(base):  # this walk has filled a segment
+        if end >= segments.next_boundary(base):  # this walk has filled a segment
             with contextlib.suppress(StoreError):  # a later walk will seal it
-                await self.seal(next_boundary(end) - SEGMENT_SIZE)
+                await self.seal(segments.next_boundary(end) - segments.SEGMENT_SIZE)
         return walked
 
     async def find_answer(self, action_id: str, base: int) -> list[Entry] | None:
@@ -135,15 +128,16 @@ class EventLog(LogReader):
         slots with them. Raises Missing and Damaged where a slot cannot be read, or was altered.
         """
         holder = (await self.lineage())[0]
-        tail = await load_tail(self.store, holder)
-        while tail.first < end and (closing or next_boundary(tail.first) <= end):
-            segment_end = min(end, next_boundary(tail.first))
+        tail = await segments.load_tail(self.store, holder)
+        while tail.first < end and (closing or segments.next_boundary(tail.first) <= end):
+            segment_end = min(end, segments.next_boundary(tail.first))
             entries = await self.read(tail.first, segment_end - tail.first)
-            tail = await copy_segment(self.store, holder, tail, entries)
+            tail = await segments.copy_segment(self.store, holder, tail, entries)
         if tail.end < end:
             new = await self.read(tail.end, end - tail.end)
             shas = (*tail.shas, *(entry.sha for entry in new))
-            await write_tail(self.store, holder, Tail(first=tail.first, shas=shas))
+            tail = segments.Tail(first=tail.first, shas=shas)
+            await segments.write_tail(self.store, holder, tail)
 
     async def _claim(self, own: Entry, previous: Entry | None) -> Entry:
         """Try to write `own` into its slot, behind `previous`; return what the slot holds then.

@@ -15,11 +15,7 @@ from perdure.storage.log.reader import EntryOrError, LogReader
 async def export(
     log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
 ) -> list[BadSlot]:
-    """Pass the parts of the export to `take`, in its thread; return why slots are not in it.
-
-    One page of the log is in memory at a time. Raises what `take` raises, and the errors of the
-    store.
-    """
+    """Pass the parts of the export to `take` as `read_in_thread` does the entries to its work."""
 
     def work(entries: Iterator[Entry]) -> None:
         for part in made.parts(about, entries):

@@ -36,23 +36,16 @@ async def fork(
     # The mark comes first: a fork without one would lose its slots when they are purged.
     mark = json.dumps({"user_id": parent.user_id, "at": last_seq}).encode()
     await parent.store.replace(holder.prefix + fork_mark_key(conversation_id), mark)
-    await _create_fork(child, record)
+    free = not await conversation_exists(child.store, child.user_id, conversation_id)
+    created = free and await child.store.create(child.prefix + FORK, record.body())
+    # If they are equal, the answer to our own write was lost.
+    if not created and await read_fork(child.store, child.prefix) != record:
+        raise StoreRefused(f"There is a conversation {conversation_id} already: use a new id.")
     origin = Origin(run="fork", activity=conversation_id)
     written = await child.append(events, base=state.next_seq, origin=origin)
     state = fold(state, [summarize(entry) for entry in written])
     await child.save_state(state.model_dump_json().encode())
     return state
-
-
-async def _create_fork(child: EventLog, record: Fork) -> None:
-    free = not await conversation_exists(child.store, child.user_id, child.conversation_id)
-    if free and await child.store.create(child.prefix + FORK, record.body()):
-        return
-    # If equal, the answer to our own write was lost.
-    if await read_fork(child.store, child.prefix) != record:
-        raise StoreRefused(
-            f"There is a conversation {child.conversation_id} already: use a new id."
-        )
 
 
 async def forks_of(log: LogReader) -> list[str]:

@@ -14,15 +14,9 @@ from typing import Literal, TypeAlias
 from perdure.storage.cache import Cache
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
 from perdure.storage.keys import TAIL, segment_key
-from perdure.storage.log.lineage import Holder, find_holder, parse_stored_entry
+from perdure.storage.log import segments
+from perdure.storage.log.lineage import Holder, find_holder, parse_slot
 from perdure.storage.log.reader import LogReader
-from perdure.storage.log.segments import (
-    SEGMENT_SIZE,
-    hash_body,
-    list_ranges,
-    read_segment,
-    read_tail,
-)
 
 FindingKind: TypeAlias = Literal[
     "missing", "damaged", "altered", "blob", "response", "beside", "note"
@@ -86,10 +80,7 @@ class ExpectedHash:
 
 @dataclass
 class Page:
-    """A range of slots, their expected hashes, and all findings about either.
-
-    The last entry of the page before is the first one's `before`.
-    """
+    """A range of slots, their expected hashes, and all findings about either."""
 
     slots: list[InspectedSlot]
     expected: dict[int, ExpectedHash]
@@ -113,10 +104,14 @@ class Inspector:
     _seen_blobs: set[str] = field(default_factory=set)
 
     async def inspect_slots(self, first: int, end: int, stored: int) -> Page:
-        """Inspect the slots from `first` up to `end`, of a log with `stored` slots in the store."""
+        """Inspect the slots from the one before `first` up to `end`; the store has `stored`.
+
+        The successor of a slot names its hash, so pages overlap by one.
+        """
+        first = max(0, first - 1)
         expected: dict[int, ExpectedHash] = {}
         findings: list[Finding] = []
-        for start in range(first - first % SEGMENT_SIZE, end, SEGMENT_SIZE):
+        for start in range(first - first % segments.SEGMENT_SIZE, end, segments.SEGMENT_SIZE):
             hashes, problems = await self._expected_hashes(start)
             expected |= hashes
             findings += problems
@@ -162,7 +157,7 @@ class Inspector:
             problem = Finding("missing", key, f"there is no object{copy}", seq)
             return InspectedSlot(seq, key, problem=problem)
         try:
-            entry = parse_stored_entry(holder, seq, body)
+            entry = parse_slot(holder, seq, body)
         except Damaged:
             detail = "the object is not what a log writes there, or its checksum does not hold"
             return InspectedSlot(seq, key, problem=Finding("damaged", key, detail + copy, seq))
@@ -196,20 +191,20 @@ class Inspector:
         expected: dict[int, ExpectedHash] = {}
         findings = []
         if holder not in self._ranges:
-            self._ranges[holder] = await list_ranges(self.log.store, holder)
+            self._ranges[holder] = await segments.list_ranges(self.log.store, holder)
         for first, end in self._ranges[holder]:
-            if not start <= first < start + SEGMENT_SIZE:
+            if not start <= first < start + segments.SEGMENT_SIZE:
                 continue
             key = holder.prefix + segment_key(first, end)
-            bodies = await read_segment(self.log.store, holder, first, end)
+            bodies = await segments.read_segment(self.log.store, holder, first, end)
             if not bodies:
                 detail = "the segment is damaged: delete it; it is a copy of the events"
                 findings.append(Finding("beside", key, detail))
                 continue
             slots = enumerate(bodies, first)
-            expected |= {seq: ExpectedHash(hash_body(body), key) for seq, body in slots}
+            expected |= {seq: ExpectedHash(segments.hash_body(body), key) for seq, body in slots}
         with suppress(ValueError):  # `verify` reports it, once
-            if tail := await read_tail(self.log.store, holder):
+            if tail := await segments.read_tail(self.log.store, holder):
                 key = holder.prefix + TAIL
                 shas = enumerate(tail.shas, tail.first)
                 expected = {seq: ExpectedHash(sha, key) for seq, sha in shas} | expected

@@ -69,11 +69,11 @@ async def read_lineage(store: Store, user_id: str, conversation_id: str) -> Line
 
 async def read_fork(store: Store, prefix: str) -> Fork | None:
     """Read the fork record under this prefix; None if it is no fork. Raises Altered."""
-    body = await store.read(prefix + FORK)
+    if (body := await store.read(prefix + FORK)) is None:
+        return None
     try:
-        fork = None if body is None else Fork.model_validate_json(body)
-        if fork is not None:
-            conversation_prefix(fork.user_id, fork.conversation_id)
+        fork = Fork.model_validate_json(body)
+        conversation_prefix(fork.user_id, fork.conversation_id)
         return fork
     except ValueError as error:
         raise Altered(prefix + FORK) from error
@@ -84,13 +84,13 @@ def find_holder(lineage: Lineage, seq: int) -> Holder:
     return next((holder for holder in lineage if holder.first <= seq), lineage[-1])
 
 
-def parse_stored_entry(holder: Holder, seq: int, body: bytes) -> Entry:
+def parse_slot(holder: Holder, seq: int, body: bytes) -> Entry:
     """Parse the body of the object in slot `seq`. Raises Damaged."""
     try:
         entry = parse_entry(seq, body)
+        is_known = not isinstance(entry.event, UnknownEvent)
+        if is_known and entry.event.id != event_id(holder.conversation_id, seq):
+            raise ValueError("it is an event of another slot")
     except ValueError as error:
         raise Damaged(seq, holder.key(seq)) from error
-    is_known = not isinstance(entry.event, UnknownEvent)
-    if is_known and entry.event.id != event_id(holder.conversation_id, seq):
-        raise Damaged(seq, holder.key(seq))  # an event of another slot
     return entry

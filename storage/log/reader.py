@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
@@ -13,13 +14,7 @@ from perdure.events.entry import Entry, Origin
 from perdure.storage import keys
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
 from perdure.storage.log.entry_cache import EntryCache
-from perdure.storage.log.lineage import (
-    Holder,
-    Lineage,
-    find_holder,
-    parse_stored_entry,
-    read_lineage,
-)
+from perdure.storage.log.lineage import Holder, Lineage, find_holder, parse_slot, read_lineage
 from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_from_segment
 from perdure.storage.store import Store, list_keys
 
@@ -43,10 +38,6 @@ MIN_SEGMENT_READ = 100
 
 FIRST_POLL_INTERVAL = 0.05
 MAX_POLL_INTERVAL = 0.5
-
-
-async def never_idle() -> bool:
-    return False
 
 
 @dataclass(eq=False)
@@ -81,7 +72,7 @@ class LogReader:
         holder = find_holder(await self.lineage(), seq)
         if (body := await self.store.read(holder.key(seq))) is None:
             return None
-        return self._remember(holder, parse_stored_entry(holder, seq, body))
+        return self._remember(holder, parse_slot(holder, seq, body))
 
     async def get(self, seq: int) -> Entry:
         """Return the entry of slot `seq`, which must exist. Raises Missing and Damaged."""
@@ -104,7 +95,10 @@ class LogReader:
                 continue
             count = min(count, next_boundary(seq) - seq)
             slots = await self.read_slots(seq, count)
-            entries += map(_require_entry, slots)
+            for slot in slots:
+                if isinstance(slot, BadSlot):
+                    raise slot
+                entries.append(slot)
             if len(slots) < count:
                 break
         return entries
@@ -123,12 +117,16 @@ class LogReader:
 
     async def pages(self) -> AsyncGenerator[list[EntryOrError], None]:
         """Yield the whole log as `read_slots` returns it, in pages of SEGMENT_SIZE slots."""
-        first = 0
-        while page := await self._page(first):
-            yield page
+        page: list[EntryOrError] = []
+        for first in itertools.count(0, SEGMENT_SIZE):
+            try:
+                page = [*await self.read(first, SEGMENT_SIZE)]
+            except BadSlot:
+                page = await self.read_slots(first, SEGMENT_SIZE)
+            if page:
+                yield page
             if len(page) < SEGMENT_SIZE:
                 return
-            first += SEGMENT_SIZE
 
     async def read_newest(self, limit: int) -> list[Entry]:
         """Return the last entries, at most `limit`, newest first. Raises Missing and Damaged."""
@@ -156,7 +154,7 @@ class LogReader:
         return None
 
     async def tail(
-        self, after: int = -1, is_idle: Callable[[], Awaitable[bool]] = never_idle
+        self, after: int = -1, is_idle: Callable[[], Awaitable[bool]] | None = None
     ) -> AsyncGenerator[Entry, None]:
         """Yield the entries after slot `after`, and then each new one as it comes.
 
@@ -172,7 +170,7 @@ class LogReader:
                 seq, pause = seq + 1, FIRST_POLL_INTERVAL
             elif ending:
                 return
-            elif await is_idle():
+            elif is_idle and await is_idle():
                 ending = True  # an event after our read may have made it idle
             else:
                 await asyncio.sleep(pause)
@@ -198,14 +196,7 @@ class LogReader:
         """Return the body last saved as the cached state, if it still exists."""
         return await self.store.read(self.prefix + keys.STATE)
 
-    async def _page(self, first: int) -> list[EntryOrError]:
-        try:
-            return list(await self.read(first, SEGMENT_SIZE))
-        except BadSlot:
-            return await self.read_slots(first, SEGMENT_SIZE)
-
     async def _read_range(self, first: int, count: int) -> list[EntryOrError]:
-        """Read the slots that exist of `count` from `first` on."""
         slots = await asyncio.gather(*(self._read_slot(seq) for seq in range(first, first + count)))
         if not any(isinstance(slot, Missing) for slot in slots):
             return slots
@@ -225,17 +216,21 @@ class LogReader:
         bodies = await read_from_segment(self.store, holder, first)
         lineage = await self.lineage()
         return [
-            self._remember(holder, parse_stored_entry(holder, seq, body))
+            self._remember(holder, parse_slot(holder, seq, body))
             for seq, body in enumerate(bodies[:limit], first)
             if find_holder(lineage, seq) == holder
         ]
 
     async def _list_seqs(self, first: int) -> list[int]:
-        """List the slots from `first` on that have an object."""
-        listed = list_keys(
-            self.store, self.prefix + keys.EVENTS, self.prefix + keys.start_after(first)
-        )
-        return [seq async for key in listed if (seq := self._seq_of(key)) is not None]
+        """List the slots from `first` on that have an object which a log may have written."""
+        seqs: list[int] = []
+        after = self.prefix + keys.start_after(first)
+        async for key in list_keys(self.store, self.prefix + keys.EVENTS, after):
+            digits = key.rpartition("/")[2][:6]
+            name = digits.isdecimal() and keys.event_key(self.conversation_id, int(digits))
+            if name and key == self.prefix + name:
+                seqs.append(int(digits))
+        return seqs
 
     async def _read_slot(self, seq: int) -> EntryOrError:
         try:
@@ -252,7 +247,6 @@ class LogReader:
             raise Damaged(seq, key) from error
 
     async def _cached(self, seq: int) -> Entry | None:
-        """Return the entry of slot `seq` if it is cached."""
         if self.cache is None:
             return None
         return self.cache.get(find_holder(await self.lineage(), seq).slot(seq))
@@ -263,17 +257,3 @@ class LogReader:
             if self._lineage is not None:
                 self.cache.lineages.put((self.user_id, self.conversation_id), self._lineage)
         return entry
-
-    def _seq_of(self, key: str) -> int | None:
-        """Return the slot of this key; None for an object that no log wrote."""
-        digits = key.rpartition("/")[2][:6]
-        if not digits.isdecimal():
-            return None
-        seq = int(digits)
-        return seq if key == self.prefix + keys.event_key(self.conversation_id, seq) else None
-
-
-def _require_entry(slot: EntryOrError) -> Entry:
-    if not isinstance(slot, Entry):
-        raise slot
-    return slot

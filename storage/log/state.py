@@ -45,11 +45,10 @@ async def read_state_until_damage(log: LogReader) -> tuple[State, BadSlot | None
 
 async def read_state_at(log: LogReader, end: int) -> State:
     """Fold the first `end` slots alone. Raises Missing and Damaged."""
-    state = await load_cached_state(log)
-    if state.next_seq > end:
-        state = State()
+    cached = await load_cached_state(log)
+    state = cached if cached.next_seq <= end else State()
     entries = await log.read(state.next_seq, end - state.next_seq)
-    return fold(state, [summarize(entry) for entry in entries])
+    return fold(state, list(map(summarize, entries)))
 
 
 async def load_cached_state(log: LogReader) -> State:

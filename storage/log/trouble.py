@@ -22,10 +22,7 @@ async def save_trouble(log: LogReader, sentence: str | None, at: str) -> None:
 
 
 async def load_trouble(log: LogReader, end: int) -> str | None:
-    """Load the sentence that is valid for a log with `end` slots; None if another version wrote it.
-
-    Raises StoreError.
-    """
+    """Load the sentence valid for `end` slots; None from another version. Raises StoreError."""
     body = await log.store.read(log.prefix + TROUBLE)
     try:
         record = TroubleRecord.model_validate_json(body or b"")

@@ -66,10 +66,7 @@ async def check_integrity(log: LogReader) -> None:
         raise Missing(seq, lineage[0].key(seq))
     inspector, deadline = Inspector(fresh), monotonic() + QUICK_CHECK_SECONDS
     for first in range(stored - stored % SEGMENT_SIZE, -1, -SEGMENT_SIZE):
-        # Overlap by one slot: its successor names its hash.
-        page = await inspector.inspect_slots(
-            max(0, first - 1), min(first + SEGMENT_SIZE, stored), stored
-        )
+        page = await inspector.inspect_slots(first, min(first + SEGMENT_SIZE, stored), stored)
         for finding in page.findings:
             if finding.is_slot:
                 raise finding.error()
@@ -117,9 +114,7 @@ async def _verify_slots(
     state: State | None = State()
     reported: set[Finding] = set()
     for first in range(0, end, SEGMENT_SIZE):
-        page = await inspector.inspect_slots(
-            max(0, first - 1), min(first + SEGMENT_SIZE, end), stored
-        )
+        page = await inspector.inspect_slots(first, min(first + SEGMENT_SIZE, end), stored)
         for finding in [*page.findings, *await inspector.inspect_blobs(page)]:
             if finding not in reported:  # of the slot that overlaps
                 yield finding
@@ -155,7 +150,6 @@ async def _load_running_hashes(log: LogReader) -> list[tuple[int, str, str]]:
 
 
 async def _verify_responses(log: LogReader, lineage: Lineage) -> AsyncIterator[Finding]:
-    """Yield each recorded completion that cannot be read."""
     for holder in lineage:
         prefix = holder.prefix + RESPONSES
         async for key in list_keys(log.store, prefix):

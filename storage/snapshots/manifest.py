@@ -1,12 +1,17 @@
-"""The manifest of a snapshot: a whole tree, or its difference from that of a base."""
+"""The manifest of a snapshot, a whole tree or its difference from that of a base; loading it."""
 
+import asyncio
+import hashlib
 import zlib
+from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from pydantic import AfterValidator, Field
 
 from perdure.events.base import Frozen
+from perdure.storage.cache import Cache
+from perdure.storage.errors import Altered, Unrestorable
 from perdure.storage.snapshots.packs import MAX_PACK_BYTES, MAX_PIECE_BYTES, inflate
 from perdure.storage.snapshots.tree import (
     MODE_BITS,
@@ -16,10 +21,12 @@ from perdure.storage.snapshots.tree import (
     Location,
     Locations,
     Skipped,
+    SnapshotLimits,
     Symlink,
     Tree,
+    check_tree,
 )
-from perdure.storage.store import check_key
+from perdure.storage.store import Store, check_key
 
 MAX_MANIFEST_BYTES = 256 << 20  # unpacked
 
@@ -106,14 +113,14 @@ def parse_manifest(body: bytes) -> Manifest:
 def decode_entries(manifest: Manifest) -> tuple[Tree, Locations]:
     """Build tree and locations. Raises ValueError if a reference has no target."""
     shas = tuple(sha for sha, *_ in manifest.pieces)
-    tree: Tree = {unquote(path): Folder(*fields) for path, fields in manifest.folders.items()}
+    tree: Tree = {_unquote(path): Folder(*fields) for path, fields in manifest.folders.items()}
     for path, (mode, mtime, size, torn, indices) in manifest.files.items():
         pieces = tuple(_lookup(shas, index) for index in indices)
-        tree[unquote(path)] = File(mode, mtime, size, pieces, torn)
+        tree[_unquote(path)] = File(mode, mtime, size, pieces, torn)
     for path, (target, mtime) in manifest.symlinks.items():
-        tree[unquote(path)] = Symlink(unquote(target), mtime)
-    tree |= {unquote(path): Hardlink(unquote(to)) for path, to in manifest.hardlinks.items()}
-    tree |= {unquote(path): Skipped(why) for path, why in manifest.skipped.items()}
+        tree[_unquote(path)] = Symlink(_unquote(target), mtime)
+    tree |= {_unquote(path): Hardlink(_unquote(to)) for path, to in manifest.hardlinks.items()}
+    tree |= {_unquote(path): Skipped(why) for path, why in manifest.skipped.items()}
     return tree, {
         sha: Location(_lookup(manifest.packs, pack), *span) for sha, pack, *span in manifest.pieces
     }
@@ -129,5 +136,91 @@ def _quote(text: str) -> str:
     return quote_from_bytes(text.encode("utf-8", "surrogateescape"), PRINTABLE)
 
 
-def unquote(text: str) -> str:
+def _unquote(text: str) -> str:
     return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+
+
+# Files may have grown between the scan and the read.
+RESTORE_LIMITS = SnapshotLimits(total=2 * SnapshotLimits().total)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A loaded snapshot: its tree, and the locations of at least its pieces.
+
+    `base` is the key of the manifest that a later delta refers to: its own, or that of its base.
+    """
+
+    key: str
+    tree: Tree
+    locations: Locations
+    base: str
+    delta_entries: int
+
+
+class SnapshotCache(Cache[str, Snapshot]):
+    """The cache of snapshots, by key, with `max_size` files together, 0.6 KB each."""
+
+    def __init__(self, max_size: int = 100_000) -> None:
+        super().__init__(max_size, lambda snapshot: len(snapshot.tree))
+
+
+async def load(store: Store, key: str, cache: SnapshotCache) -> Snapshot:
+    """Load a snapshot. Raises Altered if an object is missing or altered, and Unrestorable."""
+    if (known := cache.get(key)) is not None:
+        return known
+    manifest = await _load_manifest(store, key)
+    base = await _load_base(store, manifest.base, key, cache) if manifest.base is not None else None
+    return await _check(key, manifest, base, cache)
+
+
+async def _load_base(store: Store, key: str, dependent: str, cache: SnapshotCache) -> Snapshot:
+    if (known := cache.get(key)) is not None and known.base == key:
+        return known
+    try:
+        manifest = await _load_manifest(store, key)
+    except ValueError as error:  # the base is not a key
+        raise Unrestorable(dependent, "it goes back to what is no snapshot") from error
+    if manifest.base is not None:
+        raise Unrestorable(dependent, "it goes back to one that goes back further")
+    return await _check(key, manifest, None, cache)
+
+
+async def _load_manifest(store: Store, key: str) -> Manifest:
+    body = await fetch(store, key)
+    try:
+        return await asyncio.to_thread(parse_manifest, body)
+    except ValueError as error:
+        raise Unrestorable(key, "it is no manifest of a version that is known") from error
+
+
+async def _check(
+    key: str, manifest: Manifest, base: Snapshot | None, cache: SnapshotCache
+) -> Snapshot:
+    try:
+        snapshot = await asyncio.to_thread(_build, key, manifest, base)
+    except ValueError as error:
+        raise Unrestorable(key, str(error)) from error
+    cache.put(key, snapshot)
+    return snapshot
+
+
+def _build(key: str, manifest: Manifest, base: Snapshot | None) -> Snapshot:
+    """Build the snapshot from its manifest. Raises ValueError if it must not be restored."""
+    tree, locations = decode_entries(manifest)
+    if base is not None:
+        gone = set(map(_unquote, manifest.gone))
+        tree = {path: entry for path, entry in base.tree.items() if path not in gone} | tree
+        locations = {**base.locations, **locations}
+    check_tree(tree, locations, RESTORE_LIMITS)
+    return Snapshot(key, tree, locations, base.key if base else key, manifest.spent)
+
+
+async def fetch(store: Store, key: str) -> bytes:
+    """Read an object whose name ends with the SHA-256 of its bytes. Raises Altered."""
+    body = await store.read(key)
+    if body is not None:
+        digest = await asyncio.to_thread(hashlib.sha256, body)
+        if digest.hexdigest() == key.rpartition("/")[2]:
+            return body
+    raise Altered(key)

@@ -39,52 +39,43 @@ class Mark:
     root: int = 0
     stamps: FileStamps = field(default_factory=dict)
 
+    @classmethod
+    def read(cls, folder: Path) -> "Mark":
+        """Read the mark of the folder; an empty one if another folder was marked."""
+        try:
+            fields = json.loads(sidecar(folder, "json").read_bytes())
+            inode = folder.stat().st_ino
+            if (fields["boot"], fields["root"]) == (_boot_id(), inode):
+                stamps = {path: tuple(stamp) for path, stamp in fields["seen"].items()}
+                return cls(fields["at"], inode, stamps)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            pass  # it was lost, and only saves work
+        return cls()
+
+    def write(self, folder: Path) -> None:
+        draft = sidecar(folder, f"{uuid4().hex}.tmp")
+        fields = {"at": self.key, "boot": _boot_id(), "root": self.root, "seen": self.stamps}
+        try:
+            draft.write_text(json.dumps(fields))
+            draft.replace(sidecar(folder, "json"))
+        finally:
+            draft.unlink(missing_ok=True)
+
 
 def last_snapshot_key(folder: Path) -> str | None:
     """Return the key of the snapshot that the folder was last restored from or taken as, if known.
 
     The folder may have been changed since then.
     """
-    return read_mark(folder.resolve()).key
+    return Mark.read(folder.resolve()).key
 
 
-def read_mark(folder: Path) -> Mark:
-    """Read the mark of the folder; an empty one if another folder was marked."""
-    try:
-        fields = json.loads(_sidecar(folder, "json").read_bytes())
-        inode = folder.stat().st_ino
-        if (fields["boot"], fields["root"]) == (_boot_id(), inode):
-            stamps = {path: tuple(stamp) for path, stamp in fields["seen"].items()}
-            return Mark(fields["at"], inode, stamps)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        pass  # it was lost, and only saves work
-    return Mark()
-
-
-def write_mark(folder: Path, mark: Mark) -> None:
-    draft = _sidecar(folder, f"{uuid4().hex}.tmp")
-    fields = {"at": mark.key, "boot": _boot_id(), "root": mark.root, "seen": mark.stamps}
-    try:
-        draft.write_text(json.dumps(fields))
-        draft.replace(_sidecar(folder, "json"))
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def remove_mark(folder: Path) -> None:
-    _sidecar(folder, "json").unlink(missing_ok=True)
-
-
-def scratch_folder(folder: Path) -> Path:
-    return _sidecar(folder, "aside")
-
-
-def file_system_time(folder: Path) -> int:
+def file_clock(folder: Path) -> int:
     """Return the time of the file system's clock: no later change has an earlier ctime.
 
     Another clock may be ahead of it by some milliseconds, or wrong.
     """
-    clock = _sidecar(folder, f"{uuid4().hex}.tmp")
+    clock = sidecar(folder, f"{uuid4().hex}.tmp")
     try:
         clock.write_bytes(b"")
         return clock.stat().st_ctime_ns
@@ -95,7 +86,7 @@ def file_system_time(folder: Path) -> int:
 @asynccontextmanager
 async def folder_lock(folder: Path) -> AsyncIterator[None]:
     """Lock the folder for one process at a time; a process that dies releases it."""
-    lock = _sidecar(folder, "lock")
+    lock = sidecar(folder, "lock")
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if lock.parent.is_symlink() or lock.parent.stat().st_uid != os.geteuid():
         raise StoreRefused(
@@ -110,7 +101,9 @@ async def acquire_lock(descriptor: int, folder: Path) -> None:
     """Acquire the lock, held until the descriptor is closed. Raises WorkspaceBusy."""
     try:
         async with asyncio.timeout(LOCK_TIMEOUT):
-            while not _try_lock(descriptor):  # noqa: ASYNC110 - no event comes from another process
+            while True:
+                with suppress(BlockingIOError):
+                    return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 await asyncio.sleep(LOCK_POLL_INTERVAL)
     except TimeoutError:
         raise WorkspaceBusy(
@@ -119,14 +112,7 @@ async def acquire_lock(descriptor: int, folder: Path) -> None:
         ) from None
 
 
-def _try_lock(descriptor: int) -> bool:
-    with suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
-
-
-def _sidecar(folder: Path, kind: str) -> Path:
+def sidecar(folder: Path, kind: str) -> Path:
     return folder.parent / ".snapshots" / f"{folder.name}.{kind}"
 
 

@@ -52,7 +52,9 @@ class Packer:
         """Make a pack of the pieces that wait for others."""
         if not self._raw:
             return
-        body = _deflate(self._raw)
+        sample = bytes(self._raw[:COMPRESSION_SAMPLE_BYTES])
+        worth = len(zlib.compress(sample, 1)) < MAX_COMPRESSION_RATIO * len(sample)
+        body = zlib.compress(self._raw, 1 if worth else 0)
         key = f"{self.prefix}workspace/packs/{hashlib.sha256(body).hexdigest()}"
         self.locations |= {sha: Location(key, *span) for sha, span in self._pending.items()}
         self._full.append(Pack(key, body))
@@ -70,21 +72,12 @@ class Packer:
 
 
 def find_thin_packs(locations: Locations) -> list[str]:
-    """List the packs to be gathered into fewer; none, as long as there are not many of them.
-
-    `locations` has those of the pieces in use.
-    """
+    """List the packs that these pieces, those in use, fill little: none unless they are many."""
     used: Counter[str] = Counter()
     for location in locations.values():
         used[location.pack] += location.length
     packs = [pack for pack, size in used.items() if size < THIN_PACK_BYTES]
     return packs if len(packs) > MAX_THIN_PACKS else []
-
-
-def _deflate(raw: bytearray) -> bytes:
-    sample = bytes(raw[:COMPRESSION_SAMPLE_BYTES])
-    worth = len(zlib.compress(sample, 1)) < MAX_COMPRESSION_RATIO * len(sample)
-    return zlib.compress(raw, 1 if worth else 0)
 
 
 def inflate(body: bytes, limit: int) -> bytes:

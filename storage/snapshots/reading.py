@@ -53,10 +53,7 @@ class ScannedEntry:
 
 
 def scan(root: int, limits: SnapshotLimits) -> list[ScannedEntry]:
-    """List everything in the folder open at `root`, itself first, always in the same order.
-
-    Raises TooLarge.
-    """
+    """List all of the folder open at `root`, itself first, in a constant order. Raises TooLarge."""
     status = os.fstat(root)
     scanned = [ScannedEntry("", status, _make_folder(status))]
     total = 0
@@ -145,11 +142,6 @@ SECRET_OVERLAP_BYTES = 64 * 1024
 FindSecrets: TypeAlias = Callable[[bytes], set[str]]
 """A function that returns the names of the secrets whose values are in some bytes."""
 
-
-def find_no_secrets(_: bytes) -> set[str]:
-    return set()
-
-
 READ_ATTEMPTS = 3
 """Attempts at reading a file that changes meanwhile; the last one is kept as it is."""
 
@@ -176,7 +168,7 @@ class TreeReader:
     old_stamps: FileStamps
     packer: Packer
     now: int
-    secrets: FindSecrets = find_no_secrets
+    secrets: FindSecrets
     tree: Tree = field(default_factory=dict)
     stamps: FileStamps = field(default_factory=dict)
     _holders: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -225,7 +217,10 @@ class TreeReader:
             before = os.fstat(descriptor)
             if not stat.S_ISREG(before.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is no file any more", path)
-            self._check_large_file(descriptor, before.st_size)
+            if before.st_size > MAX_PIECE_BYTES:  # check all of it before any of it is uploaded
+                for start in range(0, before.st_size, MAX_PIECE_BYTES):
+                    length = MAX_PIECE_BYTES + SECRET_OVERLAP_BYTES
+                    self._check_secrets(os.pread(descriptor, length, start))
             pieces: list[str] = []
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 while piece := file.read(min(MAX_PIECE_BYTES, before.st_size - file.tell())):
@@ -237,12 +232,6 @@ class TreeReader:
         torn = size != after.st_size or _stat_fields(before) != _stat_fields(after)
         self._record(path, File(_mode(after), after.st_mtime_ns, size, tuple(pieces), torn), after)
         return not torn
-
-    def _check_large_file(self, descriptor: int, size: int) -> None:
-        """Raise _SecretFound before any of the file is uploaded."""
-        length = MAX_PIECE_BYTES + SECRET_OVERLAP_BYTES
-        for start in range(0, size, MAX_PIECE_BYTES) if size > MAX_PIECE_BYTES else ():
-            self._check_secrets(os.pread(descriptor, length, start))
 
     def _check_secrets(self, data: bytes) -> None:
         if names := self.secrets(data):

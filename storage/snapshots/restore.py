@@ -4,8 +4,8 @@ import errno
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from contextlib import aclosing, closing
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,16 +18,8 @@ from perdure.storage.snapshots.folders import (
     run_ahead,
     to_thread_shielded,
 )
-from perdure.storage.snapshots.load import Snapshot, SnapshotCache, fetch, load
-from perdure.storage.snapshots.mark import (
-    FileStamps,
-    Mark,
-    file_system_time,
-    folder_lock,
-    remove_mark,
-    scratch_folder,
-    write_mark,
-)
+from perdure.storage.snapshots.manifest import Snapshot, SnapshotCache, fetch, load
+from perdure.storage.snapshots.mark import FileStamps, Mark, file_clock, folder_lock, sidecar
 from perdure.storage.snapshots.packs import MAX_PACK_BYTES, inflate
 from perdure.storage.snapshots.tree import (
     SETID_BITS,
@@ -37,7 +29,6 @@ from perdure.storage.snapshots.tree import (
     Location,
     Symlink,
     Tree,
-    TreeEntry,
     sort_paths,
 )
 from perdure.storage.store import Store
@@ -58,49 +49,42 @@ async def restore(store: Store, key: str, folder: Path, cache: SnapshotCache | N
     snapshot = await load(store, key, cache or SnapshotCache())
     folder = await to_thread_shielded(folder.resolve)
     async with folder_lock(folder):
-        scratch = scratch_folder(folder)
+        scratch = sidecar(folder, "aside")
         await to_thread_shielded(remove_tree, scratch, ignore_errors=True)
         try:
             new = scratch / f"new-{uuid4().hex}"
             await to_thread_shielded(new.mkdir, 0o700, parents=True)
             stamps = await _write_tree(store, snapshot, folder, new)
             inode = await to_thread_shielded(_replace, folder, new, snapshot)
-            await to_thread_shielded(write_mark, folder, Mark(key, inode, stamps))
+            await to_thread_shielded(Mark(key, inode, stamps).write, folder)
         finally:
             await to_thread_shielded(remove_tree, scratch, ignore_errors=True)
 
 
 async def _write_tree(store: Store, snapshot: Snapshot, folder: Path, new: Path) -> FileStamps:
-    async def fetch_pack(pack: str) -> tuple[str, bytes]:
-        return pack, await fetch(store, pack)
-
     with open_folder(new) as root:
         await to_thread_shielded(_make_names, root, snapshot.tree)
         targets = _targets_by_pack(snapshot)
-        async with aclosing(run_ahead(fetch_pack, iter(targets))) as packs:
-            async for pack, body in packs:
-                pieces = _unpack_pieces(snapshot.key, body, targets[pack])
-                await to_thread_shielded(_write_pieces, root, pieces)
+        async with aclosing(run_ahead(partial(fetch, store), iter(targets))) as packs:
+            for pieces in targets.values():
+                body = await anext(packs)
+                await to_thread_shielded(_write_pieces, root, snapshot.key, body, pieces)
         return await to_thread_shielded(_finish, root, folder, snapshot.tree)
 
 
 def _make_names(root: int, tree: Tree) -> None:
     """Create folders, symlinks and empty files, private to this user for now."""
     with closing(FolderWalker(root)) as walker:
-        for path in sort_paths(tree):
-            if path:
-                _make(*walker.open_parent(path), tree[path])
-
-
-def _make(folder: int, name: str, entry: TreeEntry) -> None:
-    match entry:
-        case Folder():
-            os.mkdir(name, 0o700, dir_fd=folder)
-        case File():
-            flags = WRITE_FLAGS | os.O_CREAT | os.O_EXCL
-            os.close(os.open(name, flags, 0o600, dir_fd=folder))
-        case Symlink():
-            os.symlink(entry.target, name, dir_fd=folder)
+        for path in sort_paths(tree)[1:]:  # the first is the root
+            folder, name = walker.open_parent(path)
+            match tree[path]:
+                case Folder():
+                    os.mkdir(name, 0o700, dir_fd=folder)
+                case File():
+                    flags = WRITE_FLAGS | os.O_CREAT | os.O_EXCL
+                    os.close(os.open(name, flags, 0o600, dir_fd=folder))
+                case Symlink(target):
+                    os.symlink(target, name, dir_fd=folder)
 
 
 def _targets_by_pack(snapshot: Snapshot) -> dict[str, list[PieceTarget]]:
@@ -115,23 +99,17 @@ def _targets_by_pack(snapshot: Snapshot) -> dict[str, list[PieceTarget]]:
     return targets
 
 
-def _unpack_pieces(
-    key: str, body: bytes, targets: Iterable[PieceTarget]
-) -> Iterator[tuple[str, int, bytes]]:
+def _write_pieces(root: int, key: str, body: bytes, targets: list[PieceTarget]) -> None:
+    """Write the pieces in a pack of the snapshot at `key`. Raises Unrestorable."""
     try:
         raw = inflate(body, MAX_PACK_BYTES)
     except ValueError as error:
         raise Unrestorable(key, f"a pack of it is none: {error}") from error
-    for path, offset, sha, location in targets:
-        data = location.cut(raw)
-        if hashlib.sha256(data).hexdigest() != sha:
-            raise Unrestorable(key, f"{path!r} is not in the pack that it names")
-        yield path, offset, data
-
-
-def _write_pieces(root: int, pieces: Iterable[tuple[str, int, bytes]]) -> None:
     with closing(FolderWalker(root)) as walker:
-        for path, offset, data in pieces:
+        for path, offset, sha, location in targets:
+            data = location.cut(raw)
+            if hashlib.sha256(data).hexdigest() != sha:
+                raise Unrestorable(key, f"{path!r} is not in the pack that it names")
             folder, name = walker.open_parent(path)
             with os.fdopen(os.open(name, WRITE_FLAGS, dir_fd=folder), "wb") as file:
                 file.seek(offset)
@@ -148,11 +126,15 @@ def _finish(root: int, folder: Path, tree: Tree) -> FileStamps:
             entry = tree[path]
             if path and isinstance(entry, Folder | File | Symlink):
                 parent, name = walker.open_parent(path)
-                _set_metadata(parent, name, entry)
+                if not isinstance(entry, Symlink):
+                    forbidden = SETID_BITS if isinstance(entry, File) else 0
+                    os.chmod(name, entry.mode & ~forbidden, dir_fd=parent)
+                times = (entry.mtime, entry.mtime)
+                os.utime(name, ns=times, dir_fd=parent, follow_symlinks=False)
                 if isinstance(entry, File):
                     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
                     stamps[path] = (status.st_ino, status.st_ctime_ns)
-    now = file_system_time(folder)
+    now = file_clock(folder)
     return {path: stamp for path, stamp in stamps.items() if stamp[1] < now}
 
 
@@ -165,16 +147,9 @@ def _link(root: int, tree: Tree) -> None:
                 os.link(old, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _set_metadata(folder: int, name: str, entry: Folder | File | Symlink) -> None:
-    if not isinstance(entry, Symlink):
-        mode = entry.mode & ~SETID_BITS if isinstance(entry, File) else entry.mode
-        os.chmod(name, mode, dir_fd=folder)
-    os.utime(name, ns=(entry.mtime, entry.mtime), dir_fd=folder, follow_symlinks=False)
-
-
 def _replace(folder: Path, new: Path, snapshot: Snapshot) -> int:
     """Put the new folder in the place of the old one; return its inode."""
-    remove_mark(folder)
+    sidecar(folder, "json").unlink(missing_ok=True)
     try:
         if folder.exists():
             make_writable(folder)

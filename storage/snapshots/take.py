@@ -7,21 +7,13 @@ from pathlib import Path
 
 from perdure.storage.errors import Altered, Unrestorable
 from perdure.storage.snapshots.folders import open_folder, run_ahead, to_thread_shielded
-from perdure.storage.snapshots.load import Snapshot, SnapshotCache, fetch, load
-from perdure.storage.snapshots.manifest import encode_manifest
-from perdure.storage.snapshots.mark import (
-    Mark,
-    file_system_time,
-    folder_lock,
-    read_mark,
-    write_mark,
-)
+from perdure.storage.snapshots.manifest import Snapshot, SnapshotCache, encode_manifest, fetch, load
+from perdure.storage.snapshots.mark import Mark, file_clock, folder_lock
 from perdure.storage.snapshots.packs import Pack, Packer, find_thin_packs
 from perdure.storage.snapshots.reading import (
     FindSecrets,
     ScannedEntry,
     TreeReader,
-    find_no_secrets,
     scan,
 )
 from perdure.storage.snapshots.tree import File, Location, Locations, SnapshotLimits, Symlink, Tree
@@ -37,7 +29,7 @@ async def take(
     folder: Path,
     last: str | None,
     cache: SnapshotCache,
-    secrets: FindSecrets = find_no_secrets,
+    secrets: FindSecrets,
 ) -> str | None:
     """Store a new snapshot under `prefix`; return its key, or None if nothing changed since `last`.
 
@@ -47,7 +39,7 @@ async def take(
     """
     folder = await to_thread_shielded(folder.resolve)
     async with folder_lock(folder):
-        mark = await to_thread_shielded(read_mark, folder)
+        mark = await to_thread_shielded(Mark.read, folder)
         previous = await load(store, last, cache) if last else None
         current = previous if mark.key == last else None
         if mark.key and mark.key != last:
@@ -61,14 +53,14 @@ async def take(
             key = await _write_manifest(store, read.tree, previous, packer, cache)
         new_mark = Mark(key or last, folder.stat().st_ino, read.stamps)
         if new_mark != mark:
-            await to_thread_shielded(write_mark, folder, new_mark)
+            await to_thread_shielded(new_mark.write, folder)
     return key
 
 
 async def _read(
     store: Store, folder: Path, old: Tree, mark: Mark, packer: Packer, secrets: FindSecrets
 ) -> TreeReader:
-    now = await to_thread_shielded(file_system_time, folder)
+    now = await to_thread_shielded(file_clock, folder)
     with open_folder(folder) as root:
         scanned = await to_thread_shielded(scan, root, SnapshotLimits())
         scanned = await to_thread_shielded(_without_secret_names, scanned, secrets)
@@ -137,8 +129,5 @@ def _locations_in_use(tree: Tree, locations: Locations) -> dict[str, Location]:
 
 
 async def _upload(store: Store, packs: Iterator[Pack]) -> None:
-    async def upload(pack: Pack) -> None:
-        await store.create(pack.key, pack.body)
-
-    async for _ in run_ahead(upload, packs):
+    async for _ in run_ahead(lambda pack: store.create(pack.key, pack.body), packs):
         pass

@@ -205,7 +205,7 @@ async def test_events_beyond_one_prompt_are_summarised_in_parts(scene: Scene) ->
     assert "Summary of what came before" in scene.model.asked[1]
     assert len(await scene.visible_events()) == 5
     told = [f"message {nth}\n" for nth in range(1, 10)]
-    assert [sum(one in asked for asked in scene.model.asked) for one in told] == [1] * 9
+    assert [sum(item in asked for asked in scene.model.asked) for item in told] == [1] * 9
 
 
 async def test_a_retry_reuses_recorded_summaries(scene: Scene) -> None:

@@ -47,7 +47,7 @@ async def test_without_a_key_or_with_half_a_key_nothing_is_served(configured: Pe
     assert (none.code, "nothing is encrypted" in none.error["message"]) == (2, True)
     assert "openssl rand -base64 32" in none.error["hint"]
     half = await configured.with_env(PERDURE_PAYLOAD_KEYS=f"k1:{KEY_TEXT[:20]}")("doctor", "-ojson")
-    [check] = [one for one in half.json if one["check"] == "payloads"]
+    [check] = [item for item in half.json if item["check"] == "payloads"]
     assert (half.code, check["ok"]) == (2, False)
     assert "The key 'k1' of PERDURE_PAYLOAD_KEYS is not 32 bytes" in check["told"]
     assert KEY_TEXT[:20] not in half.out + half.err
@@ -75,7 +75,7 @@ async def test_the_web_page_of_an_embedded_stack_can_decrypt_payloads(
             origin = {"Origin": stack["ui"].replace("127.0.0.1", "localhost")}
             answer = await page.post(f"{stack['codec']}/decode", json={}, headers=origin)
         await interrupt(dev)
-    database = b"".join(one.read_bytes() for one in (tmp_path / "temporal").glob("*.sqlite*"))
+    database = b"".join(item.read_bytes() for item in (tmp_path / "temporal").glob("*.sqlite*"))
     assert ran.code == 0, ran
     assert settings["Codec"]["Endpoint"] == stack["codec"]
     assert answer.headers["access-control-allow-origin"] == origin["Origin"]

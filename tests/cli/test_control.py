@@ -29,7 +29,7 @@ async def test_pending_calls_are_listed_and_answered_by_id(
     assert "$ rm -rf two" in shown.err
     assert f"{one}, {two}" in shown.err
     assert f"{two} terminal, seq 5, risk MEDIUM, waits for you" in status.out
-    [entry] = [one for one in listed.json if one["id"] == name]
+    [entry] = [item for item in listed.json if item["id"] == name]
     assert [call["tool_call_id"] for call in entry["asks"]] == [one, two]
     rejected = await perdure("reject", name, "--call", two, "--reason", "Keep it.", "-ojson")
     assert (rejected.code, rejected.json["rejected"]) == (0, [two])

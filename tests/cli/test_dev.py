@@ -50,7 +50,7 @@ async def test_an_embedded_stack_keeps_conversations_and_survives_its_worker(
         listed, shown, again = await asyncio.gather(
             bare("ls", "-ojson"), bare("show", name, "-ojsonl"), bare("dev", "-ojson")
         )
-        assert [one["id"] for one in listed.json] == [name]
+        assert [item["id"] for item in listed.json] == [name]
         assert shown.lines == ran.lines[1:-1], "what was logged is found again"
         assert (again.code, again.error["code"]) == (4, "folder_taken")
         sent = await bare("send", name, "And on.", "--wait", "-ojsonl")

@@ -74,7 +74,7 @@ async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
         ),
         conversations.alone(*to_theirs),
     )
-    assert [(one.code, one.out, one.err) for one in done] == [(0, "", "")] * 2
+    assert [(item.code, item.out, item.err) for item in done] == [(0, "", "")] * 2
     names = {f"{conversations.one}.eval", f"{conversations.other}.eval"}
     assert {file.name for file in logs.iterdir()} == names
     assert all(zipfile.is_zipfile(file) for file in logs.iterdir())

@@ -47,7 +47,7 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
         perdure("ls", "--limit", "99", "-ojson"),
         perdure("send", child, "Go on.", "--wait", "-ojson"),
     )
-    [one] = [one for one in listed.json if one["id"] == child]
+    [one] = [item for item in listed.json if item["id"] == child]
     assert one["title"] == "Write."
     assert (sent.code, sent.json["result"]["turn"]) == (0, 2)
 
@@ -74,7 +74,7 @@ async def test_a_recording_is_replayed_and_goes_on_live(
     done = await perdure(*replayed, "--workspace", f"{tmp_path / 'place'}", "-ojsonl")
     assert done.code == 0, done
     assert (tmp_path / "place" / "a.txt").read_text() == "hello\n"
-    messages = [one["llm_message"] for one in done.lines if one.get("kind") == "MessageEvent"]
+    messages = [line["llm_message"] for line in done.lines if line.get("kind") == "MessageEvent"]
     texts = [message["content"][0]["text"] for message in messages]
     assert texts == ["Write.", "Written.", "And?", "Live."]
     result = done.lines[-1]["result"]

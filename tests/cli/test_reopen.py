@@ -125,12 +125,12 @@ async def test_nothing_is_lost_with_the_database_of_temporal(
         with worker_process(perdure_there.env, tmp_path / "worker.log"):
             result = await perdure_there("reopen", "--all", "-ojsonl")
             assert result.code == 0, result
-            outcomes = {one["conversation_id"]: one["outcome"] for one in result.lines}
+            outcomes = {line["conversation_id"]: line["outcome"] for line in result.lines}
             assert outcomes == {getattr(there, name).id: OUTCOMES[name] for name in OUTCOMES}
             await resume_all(harness, there, before)
             after = await there.logs()
             zombie.thaw()
-            for one in (there.charging, there.child):
-                await wait_until(lambda one=one: is_fenced(zombie, one))  # type: ignore[misc]
+            for item in (there.charging, there.child):
+                await wait_until(lambda item=item: is_fenced(zombie, item))  # type: ignore[misc]
             assert await there.logs() == after
     await again.stop()

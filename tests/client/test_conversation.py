@@ -14,7 +14,7 @@ ALWAYS_CONFIRM = Confirmation(policy="always")
 
 async def start_waiting(harness: ConversationHarness, *commands: str) -> Conversation:
     """Start a conversation whose calls wait for confirmation."""
-    answer = tool_call_answer(*(("terminal", {"command": one}) for one in commands))
+    answer = tool_call_answer(*(("terminal", {"command": command}) for command in commands))
     spec = harness.spec(
         answer, text_answer("Done."), tools=("terminal",), confirmation=ALWAYS_CONFIRM
     )
@@ -38,7 +38,7 @@ async def test_calls_are_accepted_and_rejected_by_call_id(harness: ConversationH
         assert state.status == "finished"
     entries = await conversation.log.read(0, await conversation.log.end())
     assert event_kinds(entries).count("ObservationEvent") == 1
-    [rejected] = [one for one in entries if one.event.kind == "UserRejectObservation"]
+    [rejected] = [entry for entry in entries if entry.event.kind == "UserRejectObservation"]
     assert "Once is enough." in rejected.body.decode()
 
 
@@ -64,7 +64,7 @@ async def test_an_interrupt_stops_a_running_step(harness: ConversationHarness) -
         spec = harness.spec({"content": "Never said.", "delay": 60.0})
         conversation = await harness.client.start("Go.", spec)
         async for steps in conversation.watch_running_steps():
-            if any(one.kind == "llm.chat" for one in steps):
+            if any(step.kind == "llm.chat" for step in steps):
                 break
         await conversation.interrupt()
         state = await conversation.wait_for_turn()
@@ -105,6 +105,6 @@ async def test_a_message_may_bring_images(harness: ConversationHarness) -> None:
         await conversation.send("", "two", images=["https://example.org/dog.png"])
         await conversation.wait_for_turn("two")
     entries = await conversation.log.read(0, await conversation.log.end())
-    bodies = b"".join(one.body for one in entries if one.event.kind == "MessageEvent")
+    bodies = b"".join(entry.body for entry in entries if entry.event.kind == "MessageEvent")
     assert b"cat.png" in bodies
     assert b"dog.png" in bodies

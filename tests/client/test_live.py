@@ -31,11 +31,11 @@ async def test_streamed_text_grows_and_restarts_with_each_attempt(
         over = asyncio.ensure_future(conversation.wait_for_turn())
         while not over.done():
             now = await list_running_steps(conversation.workflow)
-            looks.extend(one for one in now if one.kind == "llm.chat" and one not in looks)
+            looks.extend(item for item in now if item.kind == "llm.chat" and item not in looks)
             await asyncio.sleep(0.02)
-    assert all(ANSWER_TEXT.startswith(one.text) for one in looks)
-    first = [one.text for one in looks if one.attempt == 1]
-    again = [one.text for one in looks if one.attempt == 2]
+    assert all(ANSWER_TEXT.startswith(look.text) for look in looks)
+    first = [look.text for look in looks if look.attempt == 1]
+    again = [look.text for look in looks if look.attempt == 2]
     assert first == sorted(first, key=len), "each look shows more than the one before"
     assert again == sorted(again, key=len), "the words that were lost are not said again"
     assert (first[0], again[0]) == ("", "")
@@ -50,13 +50,13 @@ async def test_events_carry_the_run_and_activity_of_their_step(
     async with harness.worker():
         conversation = await harness.client.start("Go.", spec)
         async for steps in conversation.watch_running_steps():
-            said = [one for one in steps if one.kind == "tool.call" and "here" in one.text]
+            said = [step for step in steps if step.kind == "tool.call" and "here" in step.text]
             if said:
                 break
         (workspace(harness, conversation) / "go").touch()
         await conversation.wait_for_turn()
     entries = await conversation.log.read(0, await conversation.log.end())
-    [answer] = [one for one in entries if one.event.kind == "ObservationEvent"]
+    [answer] = [entry for entry in entries if entry.event.kind == "ObservationEvent"]
     origin = (answer.origin.run, answer.origin.activity.partition(" ")[0])
     assert origin == (said[0].run_id, said[0].activity_id)
 
@@ -69,7 +69,7 @@ async def test_a_workflow_paused_in_temporal_can_still_be_described(
     async with harness.worker():
         conversation = await harness.client.start("Go.", spec)
         async for steps in conversation.watch_running_steps():
-            if any(one.text for one in steps):
+            if any(step.text for step in steps):
                 break
         which = {"namespace": temporal.namespace, "workflow_id": conversation.workflow_id}
         await temporal.workflow_service.pause_workflow_execution(
@@ -77,7 +77,7 @@ async def test_a_workflow_paused_in_temporal_can_still_be_described(
         )
         assert await conversation.exists()
         assert (await conversation.status()).status == "running"
-        assert [one.kind for one in await list_running_steps(conversation.workflow)] == [
+        assert [step.kind for step in await list_running_steps(conversation.workflow)] == [
             "tool.call"
         ]
         (workspace(harness, conversation) / "go").touch()

@@ -8,7 +8,9 @@ from perdure.datasets.dataset import read_dataset
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec, parse_batch
 
-ROWS = [{"id": f"q{one}", "input": f"{one} + 1?", "target": one + 1} for one in range(5)]
+ROWS = [
+    {"id": f"q{number}", "input": f"{number} + 1?", "target": number + 1} for number in range(5)
+]
 
 
 def write_jsonl(path: Path, *rows: Any) -> Path:

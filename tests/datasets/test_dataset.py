@@ -35,7 +35,7 @@ def test_samples_are_read_repeatedly_in_any_order(tmp_path: Path) -> None:
     with read_dataset(batch(write_jsonl(tmp_path / "d.jsonl", *ROWS))) as dataset:
         assert len(dataset) == 5
         assert [dataset[at].id for at in (4, 0, 4, -1)] == ["q4", "q0", "q4", "q4"]
-        assert [one.id for one in dataset] == [one.id for one in dataset]
+        assert [item.id for item in dataset] == [item.id for item in dataset]
         with pytest.raises(IndexError):
             dataset[5]
 
@@ -131,7 +131,7 @@ def test_samples_are_in_a_file_and_not_in_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with read_dataset(batch(path, shuffle=True)) as dataset:
-            assert sum(len(one.question) for one in dataset) == 20_000_000
+            assert sum(len(item.question) for item in dataset) == 20_000_000
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -154,7 +154,9 @@ print(len(dataset), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 def test_a_hundred_thousand_rows_are_not_in_memory(tmp_path: Path) -> None:
     few = write_jsonl(tmp_path / "few.jsonl", *ROWS)
     row = {"input": "x" * 1000, "target": "y"}
-    many = write_jsonl(tmp_path / "many.jsonl", *({**row, "id": one} for one in range(100_000)))
+    many = write_jsonl(
+        tmp_path / "many.jsonl", *({**row, "id": number} for number in range(100_000))
+    )
     used = {}
     for path in (few, many):
         command = [sys.executable, "-c", MEASURED, str(path)]

@@ -27,11 +27,14 @@ def test_jsonl_is_read(tmp_path: Path) -> None:
 def test_jsonl_may_have_a_bom_empty_lines_and_no_last_newline(tmp_path: Path) -> None:
     content = b'\xef\xbb\xbf\n{"input": "a"}\r\n\n{"input": "\\u00e9"}'
     found = samples(write(tmp_path / "d.jsonl", content))
-    assert [one.question for one in found] == ["a", "é"]
+    assert [item.question for item in found] == ["a", "é"]
 
 
 def test_csv_is_read(tmp_path: Path) -> None:
-    lines = ["id,input,target", *(f"{one['id']},{one['input']},{one['target']}" for one in ROWS)]
+    lines = [
+        "id,input,target",
+        *(f"{item['id']},{item['input']},{item['target']}" for item in ROWS),
+    ]
     assert samples(write(tmp_path / "d.csv", "\n".join(lines))) == EXPECTED
 
 
@@ -77,8 +80,8 @@ def test_parquet_values_become_json(tmp_path: Path) -> None:
 
 def test_a_python_function_yields_rows_and_samples() -> None:
     home = "tests.datasets.given"
-    assert [one.id for one in samples(f"{home}:rows")] == ["1", "2"]
-    assert [one.question for one in samples(f"{home}:ROWS")] == ["a", "b"]
+    assert [sample.id for sample in samples(f"{home}:rows")] == ["1", "2"]
+    assert [sample.question for sample in samples(f"{home}:ROWS")] == ["a", "b"]
     (one,) = samples(f"{home}:SAMPLES")
     assert isinstance(one, Sample)
     assert one.files == {"here": Path(__file__).with_name("making.py").read_text()}

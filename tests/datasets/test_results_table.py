@@ -70,7 +70,7 @@ def rows(request: pytest.FixtureRequest) -> list[TableRow]:
     made = build_table(*results())
     found = as_csv(made) if request.param == "csv" else as_parquet(made).read().to_pylist()
     return [
-        {name: _text(one) for name, one in row.items() if one not in (None, "")} for row in found
+        {name: _text(item) for name, item in row.items() if item not in (None, "")} for row in found
     ]
 
 
@@ -79,16 +79,16 @@ def _text(value: Any) -> str:
 
 
 def test_every_attempt_is_a_row_of_its_own(rows: list[TableRow]) -> None:
-    told = [(one["sample"], one["epoch"], one["attempt"], one["is_final"]) for one in rows]
+    told = [(row["sample"], row["epoch"], row["attempt"], row["is_final"]) for row in rows]
     assert told == [
         ("=1+1", "0", "0", "false"),
         ("=1+1", "0", "1", "true"),
         ("=1+1", "1", "0", "true"),
         ("b", "0", "0", "true"),
     ]
-    assert [one["status"] for one in rows] == ["failed", "scored", "limited", "scored"]
+    assert [row["status"] for row in rows] == ["failed", "scored", "limited", "scored"]
     assert rows[2]["limit"] == "max_tokens"
-    failed = {name: one for name, one in rows[0].items() if name.startswith("failure")}
+    failed = {name: item for name, item in rows[0].items() if name.startswith("failure")}
     assert failed == {
         "failure_kind": "sample",
         "failure_code": "setup_failed",
@@ -105,7 +105,7 @@ def test_numbers_and_words_of_scores_have_columns_of_their_own(rows: list[TableR
         {"score.exact": "0.0"},
         {"score.exact": "0.5"},
     ]
-    labels = {name: one for name, one in rows[1].items() if name.startswith("label.")}
+    labels = {name: item for name, item in rows[1].items() if name.startswith("label.")}
     assert labels == {"label.exact": "C", "label.table/mood": "calm"}
 
 
@@ -140,7 +140,7 @@ def test_groups_of_rows_are_small_however_many_rows_there_are(
     monkeypatch.setattr(results_table, "MAX_GROUP_ROWS", 10)
     read = as_parquet(build_table(*many))
     assert read.metadata.num_row_groups == 10
-    assert read.read().column("sample").to_pylist() == [one.id for one in many]
+    assert read.read().column("sample").to_pylist() == [item.id for item in many]
     monkeypatch.setattr(results_table, "MAX_GROUP_BYTES", 1)
     assert as_parquet(build_table(*many)).metadata.num_row_groups == 95
 

@@ -46,9 +46,9 @@ def test_both_tests_agree_on_binary_scores(differences: list[float]) -> None:
 @example([2, 6, 19, -19, -8])  # whose sum is 0, but for rounding
 def test_the_sign_flip_test_counts_every_combination(tenths: list[int]) -> None:
     rows = product((1, -1), repeat=len(tenths))
-    sums = [abs(sum(sign * one for sign, one in zip(row, tenths, strict=True))) for row in rows]
-    share = sum(one >= abs(sum(tenths)) for one in sums) / len(sums)
-    test, p_value = sign_flip([one / 10 for one in tenths])
+    sums = [abs(sum(sign * item for sign, item in zip(row, tenths, strict=True))) for row in rows]
+    share = sum(item >= abs(sum(tenths)) for item in sums) / len(sums)
+    test, p_value = sign_flip([tenth / 10 for tenth in tenths])
     assert test == "sign-flip"
     assert p_value == pytest.approx(share)
 
@@ -58,8 +58,8 @@ def test_sampled_signs_approximate_the_exact_p_value() -> None:
     test, p_value = sign_flip(drawn)
     assert test == "sign-flip, drawn"
     sums = [0.0]
-    for one in drawn:
-        sums = [total + sign * one for total in sums for sign in (1, -1)]
+    for item in drawn:
+        sums = [total + sign * item for total in sums for sign in (1, -1)]
     exact = sum(abs(total) >= abs(sum(drawn)) * (1 - 1e-9) for total in sums) / len(sums)
     assert p_value == pytest.approx(exact, abs=4 * sqrt(exact * (1 - exact) / 10_000))
     assert sign_flip(drawn) == (test, p_value)
@@ -83,8 +83,8 @@ def test_identical_runs_have_no_difference() -> None:
 
 def test_changed_samples_are_sorted_by_the_size_of_the_change() -> None:
     found = compare(run([1, 0, 0.5, 0.2]), run([1, 1, 0.4, 0.9]))
-    assert [one.id for one in found.better] == ["s0001", "s0003"]
-    assert [(one.id, one.before, one.after) for one in found.worse] == [("s0002", 0.5, 0.4)]
+    assert [item.id for item in found.better] == ["s0001", "s0003"]
+    assert [(item.id, item.before, item.after) for item in found.worse] == [("s0002", 0.5, 0.4)]
     assert (found.pairs, found.test) == (4, "sign-flip")
     assert found.difference == pytest.approx(0.4)
     assert found.before == pytest.approx(0.425)
@@ -94,9 +94,9 @@ def test_changed_samples_are_sorted_by_the_size_of_the_change() -> None:
 
 
 def test_pairing_removes_the_difficulty_of_the_samples() -> None:
-    before = [float(one % 10) for one in range(30)]
+    before = [float(number % 10) for number in range(30)]
     found = compare(
-        run(before), run([one + 0.1 + 0.01 * (at % 2) for at, one in enumerate(before)])
+        run(before), run([item + 0.1 + 0.01 * (at % 2) for at, item in enumerate(before)])
     )
     assert found.significant
     assert found.standard_error == pytest.approx(0.000929, abs=1e-5)

@@ -32,8 +32,8 @@ outcomes = st.lists(st.sampled_from([RIGHT, WRONG, LIMITED, FAILED]), max_size=3
 @given(outcomes, st.integers(0, 5))
 def test_the_counts_of_a_progress_add_up(scored: list[AttemptSummary], running: int) -> None:
     progress = Progress(name="b", expected=len(scored) + running + 3, running=running)
-    for one in scored:
-        progress = count_attempt(add_spending(progress, one), one)
+    for item in scored:
+        progress = count_attempt(add_spending(progress, item), item)
     assert progress.missing == 3
     assert progress.done == len(scored) - progress.failed
     assert sum(progress.failures.values()) == progress.failed
@@ -45,10 +45,10 @@ def test_the_counts_of_a_progress_add_up(scored: list[AttemptSummary], running: 
 def test_attempts_that_no_longer_count_leave_no_trace(scored: list[AttemptSummary]) -> None:
     before = count_attempt(Progress(name="b", expected=50), WRONG)
     progress = before
-    for one in scored:
-        progress = count_attempt(progress, one)
-    for one in scored:
-        progress = count_attempt(progress, one, -1)
+    for item in scored:
+        progress = count_attempt(progress, item)
+    for item in scored:
+        progress = count_attempt(progress, item, -1)
     assert progress.model_copy(update={"newest_failure": None}) == before
 
 
@@ -59,16 +59,16 @@ def test_the_progress_of_shards_adds_up_to_that_of_the_batch(
     told = []
     for scored in parts:
         part = Progress(name="b/0", expected=len(scored) + 1, status="finished")
-        for one in scored:
-            part = count_attempt(add_spending(part, one), one)
+        for item in scored:
+            part = count_attempt(add_spending(part, item), item)
         told.append(part)
     whole = merge_progress("b", told)
     assert whole.expected == sum(len(scored) + 1 for scored in parts)
     assert whole.missing == len(parts)
     assert whole.spent.cost == sum(part.spent.cost for part in told)
     alone = Progress(name="b")
-    for one in (one for scored in parts for one in scored):
-        alone = count_attempt(alone, one)
+    for item in (item for scored in parts for item in scored):
+        alone = count_attempt(alone, item)
     assert whole.scores == alone.scores
     assert whole.failures == alone.failures
 

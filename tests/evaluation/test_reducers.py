@@ -57,7 +57,7 @@ def test_pass_at_k_does_not_overflow() -> None:
 
 
 def test_a_reducer_knows_how_many_epochs_it_needs() -> None:
-    assert [required_epochs(one) for one in ("mean", "pass@7", "pass^2", "at_least_3")] == [
+    assert [required_epochs(text) for text in ("mean", "pass@7", "pass^2", "at_least_3")] == [
         1,
         7,
         2,

@@ -14,7 +14,7 @@ from tests.evaluation.results import attempt, result
 
 def test_the_newest_attempt_of_an_epoch_counts() -> None:
     tried = SampleResult(id="s", attempts=(attempt(1, 1), attempt(None), attempt(0, 0, 1)))
-    assert [(one.epoch, one.number) for one in tried.final_attempts] == [(0, 1), (1, 0)]
+    assert [(item.epoch, item.number) for item in tried.final_attempts] == [(0, 1), (1, 0)]
     assert tried.numbers("exact") == [0.0, 1.0]
     assert tried.reduce("exact") == 0.5
     assert tried.reduce("exact", "pass@3") is None
@@ -30,7 +30,9 @@ def test_a_samples_status_is_that_of_its_worst_epoch() -> None:
 
 
 def test_an_attempt_at_a_limit_is_scored_and_an_outage_is_not() -> None:
-    assert [failure_of_code(one) for one in ("max_iterations", "deadline", "context_overflow")] == [
+    assert [
+        failure_of_code(text) for text in ("max_iterations", "deadline", "context_overflow")
+    ] == [
         None,
         None,
         None,

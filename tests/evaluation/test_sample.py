@@ -19,7 +19,7 @@ from perdure.events.content import ImageContent, TextContent, join_text
 def test_a_text_input_is_one_user_message() -> None:
     sample = build_sample({"id": 7, "input": "Add 2 and 2.", "target": 4})
     assert (sample.id, sample.target, sample.question) == ("7", ("4",), "Add 2 and 2.")
-    assert [one.role for one in sample.input] == ["user"]
+    assert [item.role for item in sample.input] == ["user"]
 
 
 def test_input_messages_may_have_the_openai_format() -> None:
@@ -122,5 +122,5 @@ def test_each_attempt_has_its_own_deterministic_conversation_id() -> None:
         for attempt in (0, 1)
     }
     assert len(ids) == 16
-    assert all(str(UUID(one)) == one for one in ids)
+    assert all(str(UUID(identifier)) == identifier for identifier in ids)
     assert conversation_id("a", "b", 0) == "3368a426-c9ab-5673-b2bc-036f592b6c08"

@@ -88,7 +88,7 @@ def test_strict_exact_compares_every_character() -> None:
 @given(st.text())
 def test_normalizing_twice_changes_nothing(text: str) -> None:
     once = normalize(text)
-    assert normalize(once) == once or any(one.isdigit() for one in text)
+    assert normalize(once) == once or any(item.isdigit() for item in text)
 
 
 def test_any_of_several_targets_is_correct() -> None:
@@ -274,7 +274,7 @@ def test_a_function_gives_a_score_or_its_value() -> None:
 
 
 def test_score_values_become_numbers_where_possible() -> None:
-    assert [metric_number(one) for one in (True, False, 2.5, "C", "P", "I", "N", "blue")] == [
+    assert [metric_number(item) for item in (True, False, 2.5, "C", "P", "I", "N", "blue")] == [
         1.0,
         0.0,
         2.5,

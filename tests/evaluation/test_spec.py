@@ -53,7 +53,7 @@ def test_a_batch_spec_is_parsed_from_toml() -> None:
     batch = parse_batch_toml(WRITTEN)
     fields = FieldMap(target="answer", metadata=("level",))
     assert batch.dataset == DatasetSpec(path="tasks.jsonl", fields=fields)
-    assert [one.name for one in batch.models] == ["openai/big", "openai/small"]
+    assert [model.name for model in batch.models] == ["openai/big", "openai/small"]
     assert batch.agent == Agent(
         model=ModelSpec(name="openai/big"),
         tools=("terminal", "finish"),
@@ -61,7 +61,7 @@ def test_a_batch_spec_is_parsed_from_toml() -> None:
     )
     match = Match(name="last", pattern=r"(\d+)")
     assert batch.scorers == (Exact(), match, CustomScorer(function="mine.scorers:judge"))
-    assert [one.score_name for one in batch.scorers] == ["exact", "last", "judge"]
+    assert [scorer.score_name for scorer in batch.scorers] == ["exact", "last", "judge"]
     assert batch.ids == ("1", "b")
     assert batch.batch_limits == BatchLimits(cost=100.0, tokens=5000)
     assert (batch.concurrency, batch.seed, batch.shuffle, batch.limit) == (10, 0, False, None)
@@ -100,7 +100,7 @@ def test_the_narrower_limit_counts() -> None:
 
 def test_the_format_follows_from_the_file_extension() -> None:
     kinds = [
-        DatasetSpec(path=f"a.{one}").file_format for one in ("jsonl", "CSV", "parquet", "ndjson")
+        DatasetSpec(path=f"a.{text}").file_format for text in ("jsonl", "CSV", "parquet", "ndjson")
     ]
     assert kinds == ["jsonl", "csv", "parquet", "jsonl"]
     assert DatasetSpec(path="a.txt", format="csv").file_format == "csv"

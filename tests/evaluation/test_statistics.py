@@ -25,7 +25,7 @@ def clustered(clusters: list[list[int]]) -> float:
     """Compute Miller 2024, appendix A, literally, with the factor for few clusters."""
     values = [value for cluster in clusters for value in cluster]
     mean = Fraction(sum(values), len(values))
-    total = sum((a - mean) * (b - mean) for one in clusters for a in one for b in one)
+    total = sum((a - mean) * (b - mean) for item in clusters for a in item for b in item)
     return sqrt(total * len(clusters) / (len(clusters) - 1)) / len(values)
 
 
@@ -81,7 +81,7 @@ def test_wilsons_interval_contains_the_proportion(given_: tuple[int, int]) -> No
 
 
 def test_the_bootstrap_is_the_same_for_the_same_seed() -> None:
-    values = [float(one % 3 == 0) for one in range(50)]
+    values = [float(number % 3 == 0) for number in range(50)]
     assert (
         bootstrap_interval(values, "a")
         == bootstrap_interval(values, "a")
@@ -97,7 +97,7 @@ def test_the_bootstrap_of_a_seed_never_changes() -> None:
 
 
 def test_the_bootstrap_comes_to_the_normal_interval() -> None:
-    values = [float(one % 2) for one in range(400)]
+    values = [float(number % 2) for number in range(400)]
     found = Moments(values)
     expected = normal_interval(found.mean, found.standard_error or 0)
     assert bootstrap_interval(values, "a") == pytest.approx(expected, abs=0.006)
@@ -125,8 +125,8 @@ def test_a_p_value_is_that_of_the_table() -> None:
 
 def test_an_estimator_keeps_a_bounded_number_of_values() -> None:
     estimator = Estimator()
-    for one in range(MAX_BOOTSTRAP_VALUES + 1000):
-        estimator.add(float(one % 2))
+    for number in range(MAX_BOOTSTRAP_VALUES + 1000):
+        estimator.add(float(number % 2))
     assert len(estimator._values) == MAX_BOOTSTRAP_VALUES
     error = estimator.standard_error
     assert error is not None

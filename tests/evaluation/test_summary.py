@@ -45,7 +45,7 @@ def test_samples_weigh_the_same_with_any_number_of_epochs() -> None:
 def test_every_reducer_has_an_estimate() -> None:
     results = [result("a", 1, 0), result("b", 0, 0), result("c", 1, 1)]
     (measure,) = summarize(results, 6, ["mean", "pass@2", "pass^2"]).measures
-    means = {name: one.mean for name, one in measure.estimates.items()}
+    means = {name: item.mean for name, item in measure.estimates.items()}
     assert means == {"mean": 0.5, "pass@2": pytest.approx(2 / 3), "pass^2": pytest.approx(1 / 3)}
     assert measure.estimates["mean"].wilson is None
     assert measure.estimates["pass@2"].wilson is not None
@@ -95,14 +95,18 @@ def test_a_breakdown_is_by_the_values_of_the_metadata() -> None:
 
 
 def test_a_metadata_key_with_too_many_values_makes_no_breakdown() -> None:
-    results = [result(str(one), 1, number=one, kind="sum") for one in range(MAX_GROUPS + 1)]
+    results = [
+        result(str(number), 1, number=number, kind="sum") for number in range(MAX_GROUPS + 1)
+    ]
     found = summarize(results, 0)
     assert found.ungrouped == ("number",)
     assert list(found.measures[0].groups) == ["kind"]
 
 
 def test_numeric_metrics_and_labels_are_separated() -> None:
-    results = [result(str(one), {"f1": 0.5, "grade": "C", "colour": "red"}) for one in range(2)]
+    results = [
+        result(str(number), {"f1": 0.5, "grade": "C", "colour": "red"}) for number in range(2)
+    ]
     colour, f1, grade = summarize(results, 2).measures
     assert (f1.metric, f1.estimates["mean"].mean, f1.labels) == ("f1", 0.5, {})
     assert (grade.metric, grade.estimates["mean"].mean, grade.labels) == ("grade", 1.0, {"C": 2})
@@ -110,14 +114,14 @@ def test_numeric_metrics_and_labels_are_separated() -> None:
 
 
 def test_labels_beyond_the_limit_are_counted_together() -> None:
-    results = [result(str(one), f"word {one}") for one in range(MAX_GROUPS + 7)]
+    results = [result(str(number), f"word {number}") for number in range(MAX_GROUPS + 7)]
     (measure,) = summarize(results, 0).measures
     assert len(measure.labels) == MAX_GROUPS + 1
     assert measure.labels[OTHER_LABELS] == 7
 
 
 def test_the_order_of_the_results_does_not_matter() -> None:
-    results = [result(str(one), one % 2, level=one % 3) for one in range(30)]
+    results = [result(str(number), number % 2, level=number % 3) for number in range(30)]
     found = summarize(results, 30)
     random.Random(1).shuffle(results)
     other = summarize(results, 30)
@@ -143,11 +147,11 @@ def test_memory_does_not_grow_with_the_results() -> None:
     tally = Tally()
     tracemalloc.start()
     try:
-        for one in _many(500):
-            tally.add(one)
+        for item in _many(500):
+            tally.add(item)
         before = tracemalloc.get_traced_memory()[0]
-        for one in _many(1500):
-            tally.add(one)
+        for item in _many(1500):
+            tally.add(item)
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
@@ -155,5 +159,5 @@ def test_memory_does_not_grow_with_the_results() -> None:
 
 
 def _many(count: int) -> Iterator[SampleResult]:
-    for one in range(count):
-        yield SampleResult(id=str(one), attempts=(attempt(one % 2, answer="x" * 10_000),))
+    for number in range(count):
+        yield SampleResult(id=str(number), attempts=(attempt(number % 2, answer="x" * 10_000),))

@@ -162,7 +162,7 @@ def backwards(value: Any) -> Any:
     """The same JSON with the keys of every object the other way round."""
     if isinstance(value, dict):
         return {key: backwards(value[key]) for key in reversed(value)}
-    return [backwards(one) for one in value] if isinstance(value, list) else value
+    return [backwards(item) for item in value] if isinstance(value, list) else value
 
 
 @given(st.dictionaries(st.text(max_size=5), plain))

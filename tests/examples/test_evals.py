@@ -66,24 +66,24 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("wheel")
 def test_every_answer_has_its_known_score_from_each_scorer() -> None:
     rows = choose_rows(50).rows
-    assert 0 < sum(one.known for one in rows) < 50
-    for one in rows:
+    assert 0 < sum(row.known for row in rows) < 50
+    for row in rows:
         sample = build_sample(
-            {name: one.fields[column] for name, column in (("input", "input"), ("target", "ideal"))}
+            {name: row.fields[column] for name, column in (("input", "input"), ("target", "ideal"))}
         )
         for scorer in SCORERS:
-            assert scorer.score(sample, one.answer).value is one.known
+            assert scorer.score(sample, row.answer).value is row.known
 
 
 @pytest.mark.usefixtures("wheel")
 def test_the_same_rows_are_chosen_every_time_and_fewer_are_the_first_of_more() -> None:
     assert choose_rows(30).rows == choose_rows(50).rows[:30]
-    assert len({one.id for one in choose_rows(50).rows}) == 50
+    assert len({row.id for row in choose_rows(50).rows}) == 50
 
 
 @pytest.mark.usefixtures("wheel")
 def test_the_sets_take_turns_and_those_that_a_model_grades_are_not_among_them() -> None:
-    names = [str(one.fields["set"]) for one in choose_rows(20).rows]
+    names = [str(row.fields["set"]) for row in choose_rows(20).rows]
     assert set(names) == {"capitals/samples", "sums/samples"}
     assert names[:4] == ["capitals/samples", "sums/samples"] * 2
 
@@ -217,13 +217,13 @@ async def test_the_score_is_the_known_part_while_workers_are_killed(wheel: Path)
     chat.write(choice.rows, dataset)
     plan = Plan(
         batch=lambda model: chat.batch(dataset, 8, model),
-        scripts={one.question: one.script for one in choice.rows},
+        scripts={row.question: row.script for row in choice.rows},
         name_of=chat.question_of_request,
         warm="examples.evals.warm",
         workers=2,
         kill_every=0.1,
     )
-    due = {one.id: float(one.known) for one in choice.rows}
+    due = {row.id: float(row.known) for row in choice.rows}
     async with run_batch(plan, wheel, lambda _: None) as done:
         assert list(checks.check_scores(done, due)) == []
         # A slow machine may take a worker for lost that is not: then it is asked for again too.

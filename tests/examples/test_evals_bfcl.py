@@ -41,7 +41,7 @@ async def said(play: BenchmarkConversation) -> list[dict[str, Any]]:
 
 
 def row(name: str) -> Sample:
-    return build_sample(next(one for one in multi_turn.rows() if one["id"] == name))
+    return build_sample(next(item for item in multi_turn.rows() if item["id"] == name))
 
 
 def scored(said: list[dict[str, Any]]) -> dict[str, Any]:
@@ -50,10 +50,10 @@ def scored(said: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_every_sample_of_the_benchmark_is_a_row_that_says_its_turns_one_by_one() -> None:
     with read_dataset(multi_turn.batch([], 1, URL)) as dataset:
-        found = {one.id: one for one in dataset}
+        found = {item.id: item for item in dataset}
     assert list(found) == list(samples())
-    for name, one in samples().items():
-        assert (found[name].question, *found[name].turns) == one.turns
+    for name, item in samples().items():
+        assert (found[name].question, *found[name].turns) == item.turns
 
 
 def test_a_request_is_known_by_its_scenario() -> None:
@@ -81,13 +81,13 @@ async def test_the_benchmarks_own_solution_is_right(
 
 
 async def test_a_call_that_was_not_made_is_wrong(said: list[dict[str, Any]]) -> None:
-    first = next(one for one in said if one["role"] == "assistant" and one["tool_calls"])
+    first = next(item for item in said if item["role"] == "assistant" and item["tool_calls"])
     first["tool_calls"] = first["tool_calls"][1:] or None
     assert scored(said)["value"] is False
 
 
 async def test_a_result_that_upstream_does_not_get_is_wrong(said: list[dict[str, Any]]) -> None:
-    next(one for one in said if one["role"] == "tool")["content"] = "all is well"
+    next(item for item in said if item["role"] == "tool")["content"] = "all is well"
     found = scored(said)
     assert found["value"] is False
     assert "returned 'all is well'; upstream gets" in found["explanation"]
@@ -96,13 +96,13 @@ async def test_a_result_that_upstream_does_not_get_is_wrong(said: list[dict[str,
 async def test_arguments_that_cannot_be_read_are_wrong_and_no_error(
     said: list[dict[str, Any]],
 ) -> None:
-    first = next(one for one in said if one["role"] == "assistant" and one["tool_calls"])
+    first = next(item for item in said if item["role"] == "assistant" and item["tool_calls"])
     first["tool_calls"][0]["function"]["arguments"] = "{cut o"
     assert scored(said)["value"] is False
 
 
 async def test_a_conversation_that_ended_early_is_wrong(said: list[dict[str, Any]]) -> None:
-    turns = [at for at, one in enumerate(said) if one["role"] == "user"]
+    turns = [at for at, item in enumerate(said) if item["role"] == "user"]
     assert "3 messages of the user, the sample 4" in scored(said[: turns[3]])["explanation"]
 
 
@@ -124,5 +124,7 @@ async def test_a_batch_is_solved_while_workers_are_killed(tmp_path: Path) -> Non
         assert list(checks.check_scores(done, dict.fromkeys(ids, 1.0))) == []
         # A slow machine may take a worker for lost that is not: then it is asked for again too.
         assert done.asked.answers == answers
-        assert await checks.check_logs(done, lambda one, held: judge(samples()[one.id], held)) == []
+        assert (
+            await checks.check_logs(done, lambda item, held: judge(samples()[item.id], held)) == []
+        )
         assert done.kills

@@ -82,9 +82,9 @@ def batch_log() -> bytes:
     made, about = InspectLog(), ExportMetadata(CONVERSATION, "finished", model="openai/gpt-x")
     pieces: list[bytes] = []
     for result in results():
-        for one in result.final_attempts:
-            told = replace(about, conversation_id=one.conversation_id)
-            trial = sample_metadata(result, one, SPEC)
+        for final in result.final_attempts:
+            told = replace(about, conversation_id=final.conversation_id)
+            trial = sample_metadata(result, final, SPEC)
             pieces += made.write_sample(told, trial, conversation(result.id))
     return b"".join(_all(pieces, made.write_end(batch_header(SPEC, batch_summary(), NAMES, "0.1"))))
 

@@ -51,17 +51,17 @@ def strings_in(value: Any) -> Iterator[str]:
         case str():
             yield value
         case dict():
-            for one in value.values():
-                yield from strings_in(one)
+            for item in value.values():
+                yield from strings_in(item)
         case list():
-            for one in value:
-                yield from strings_in(one)
+            for item in value:
+                yield from strings_in(item)
 
 
 def message_faults(messages: list[dict[str, Any]], ends: bool = False) -> list[str]:
     """List the faults of messages; if the example `ends`, its last calls need no results."""
-    ids = [call["id"] for one in messages for call in one.get("tool_calls") or ()]
-    faults = [f"{one} is called {count} times" for one, count in _repeated(ids)]
+    ids = [call["id"] for item in messages for call in item.get("tool_calls") or ()]
+    faults = [f"{item} is called {count} times" for item, count in _repeated(ids)]
     due: list[str] = []
     for message in messages:
         if message["role"] == "tool":
@@ -85,7 +85,7 @@ def _is_object(text: str) -> bool:
 
 
 def _repeated(ids: Iterable[str]) -> list[tuple[str, int]]:
-    return [(one, count) for one, count in Counter(ids).items() if count > 1]
+    return [(item, count) for item, count in Counter(ids).items() if count > 1]
 
 
 SUMS = {
@@ -102,17 +102,17 @@ def trajectory_faults(trajectory: dict[str, Any]) -> list[str]:
     numbers = [step["step_id"] for step in steps]
     faults = [] if numbers == list(range(1, len(steps) + 1)) else ["steps are not numbered"]
     calls = [call["tool_call_id"] for step in steps for call in step.get("tool_calls", ())]
-    faults += [f"{one} is called {count} times" for one, count in _repeated(calls)]
+    faults += [f"{item} is called {count} times" for item, count in _repeated(calls)]
     for step in steps:
         asked = [call["tool_call_id"] for call in step.get("tool_calls", ())]
         results = step.get("observation", {"results": []})["results"]
-        if [one["source_call_id"] for one in results] != asked:
+        if [result["source_call_id"] for result in results] != asked:
             faults.append(f"the results of step {step['step_id']} are not those of its calls")
     final = trajectory["final_metrics"]
     for total, part in SUMS.items():
         if final[total] != sum(step.get("metrics", {}).get(part, 0) for step in steps):
             faults.append(f"{total} is not the sum of the steps")
-    beside = sum(one.get("cost", 0) for one in final["extra"]["beside"].values())
+    beside = sum(item.get("cost", 0) for item in final["extra"]["beside"].values())
     if final["extra"]["cost_usd_with_all_beside"] != final["total_cost_usd"] + beside:
         faults.append("the steps and what is beside them are not all that was spent")
     return faults + ([] if final["total_steps"] == len(steps) else ["total_steps is wrong"])
@@ -120,9 +120,11 @@ def trajectory_faults(trajectory: dict[str, Any]) -> list[str]:
 
 def sample_faults(header: dict[str, Any], sample: dict[str, Any]) -> list[str]:
     """List the faults of an Inspect log of one sample."""
-    calls = [call["id"] for one in sample["messages"] for call in one.get("tool_calls", ())]
-    answers = [one["tool_call_id"] for one in sample["messages"] if one["role"] == "tool"]
-    faults = [f"{one} is called {count} times" for one, count in _repeated(calls)]
+    calls = [call["id"] for message in sample["messages"] for call in message.get("tool_calls", ())]
+    answers = [
+        message["tool_call_id"] for message in sample["messages"] if message["role"] == "tool"
+    ]
+    faults = [f"{item} is called {count} times" for item, count in _repeated(calls)]
     if calls != answers:
         faults.append("the results are not those of the calls, in their order")
     if header["stats"]["model_usage"] != sample["model_usage"]:

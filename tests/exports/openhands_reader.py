@@ -31,7 +31,7 @@ def reading(log: list[dict[str, Any]]) -> dict[str, Any]:
         "wrong": wrong,
         "events": [event.model_dump(mode="json") for event in events],
         "view": [event.id for event in shown],
-        "messages": [_brief(one) for one in LLMConvertibleEvent.events_to_messages(shown)],
+        "messages": [_brief(message) for message in LLMConvertibleEvent.events_to_messages(shown)],
     }
 
 

@@ -55,7 +55,9 @@ class Page(HTMLParser):
         return [ET.fromstring("<svg" + piece.split("</svg>")[0] + "</svg>") for piece in pieces]
 
     def plot(self, title: str) -> ET.Element:
-        [found] = [one for one in self.plots if one.get("aria-label", "").startswith(f"{title}:")]
+        [found] = [
+            item for item in self.plots if item.get("aria-label", "").startswith(f"{title}:")
+        ]
         return found
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -98,7 +100,7 @@ class Page(HTMLParser):
 
 
 def words(plot: ET.Element) -> list[str]:
-    return ["".join(one.itertext()) for one in plot.iter("text")]
+    return ["".join(item.itertext()) for item in plot.iter("text")]
 
 
 def scores_by_sample(results: Iterable[SampleResult], scorer: str, reducer: str) -> ScoresBySample:

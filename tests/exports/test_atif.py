@@ -17,7 +17,7 @@ def trajectory(log: list[Entry]) -> Any:
 
 
 def step(told: Any, seq: int) -> Any:
-    return next(one for one in told["steps"] if one["extra"]["seq"] == seq)
+    return next(item for item in told["steps"] if item["extra"]["seq"] == seq)
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
@@ -52,7 +52,7 @@ def test_a_condensation_stands_where_it_took_place_with_its_summary() -> None:
 
 def test_the_outcome_of_a_call_is_beside_its_result() -> None:
     told = trajectory(sample_entries())
-    outcomes = [one.get("extra") for one in step(told, 5)["observation"]["results"]]
+    outcomes = [result.get("extra") for result in step(told, 5)["observation"]["results"]]
     assert outcomes == [None, {"rejected": True}, {"error": "unknown_tool"}]
     assert step(told, 30)["observation"]["results"][0]["extra"] == {"recorded": False}
     calls = step(told, 5)["tool_calls"]
@@ -68,15 +68,15 @@ def test_a_delegated_conversation_is_a_file_beside_this_one() -> None:
 
 def test_steps_of_the_parent_conversation_are_marked() -> None:
     steps = trajectory(sample_entries())["steps"]
-    marked = [one["extra"]["seq"] for one in steps if one.get("is_copied_context")]
+    marked = [step["extra"]["seq"] for step in steps if step.get("is_copied_context")]
     assert marked == [2, 3]
 
 
 def test_images_are_parts_of_a_message() -> None:
     said = step(trajectory(sample_entries()), 3)["message"]
-    pictures = [one["source"] for one in said if one["type"] == "image"]
-    assert [one["path"] for one in pictures] == [PIXEL, EXTERNAL_IMAGE]
-    assert [one["media_type"] for one in pictures] == ["image/png", "image/jpeg"]
+    pictures = [item["source"] for item in said if item["type"] == "image"]
+    assert [picture["path"] for picture in pictures] == [PIXEL, EXTERNAL_IMAGE]
+    assert [picture["media_type"] for picture in pictures] == ["image/png", "image/jpeg"]
 
 
 def test_unknown_events_are_exported_as_they_are() -> None:
@@ -85,5 +85,5 @@ def test_unknown_events_are_exported_as_they_are() -> None:
 
 
 def test_events_that_are_missing_are_named() -> None:
-    log = [one for one in sample_entries() if one.seq not in (9, 12, 13)]
+    log = [entry for entry in sample_entries() if entry.seq not in (9, 12, 13)]
     assert trajectory(log)["notes"] == "These events cannot be read: 9, 12 to 13."

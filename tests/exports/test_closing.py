@@ -56,7 +56,13 @@ async def test_a_closed_conversation_has_an_llm_messages_object(
 ) -> None:
     messages = (await close_conversation(temporal_server, tmp_path, saves=True))["messages"]
     assert message_faults(messages) == []
-    assert [one["role"] for one in messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert [messages[1]["content"], messages[-1]["content"]] == ["Add.", "5."]
 
 

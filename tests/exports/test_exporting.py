@@ -46,12 +46,15 @@ async def export_lines(log: EventLog) -> tuple[list[Any], list[Any]]:
 async def test_all_pages_of_a_log_are_exported_and_damaged_slots_are_named() -> None:
     log = await long_log()
     whole, lost = await export_lines(log)
-    assert ([one["seq"] for one in whole], lost) == (list(range(COUNT)), [])
+    assert ([item["seq"] for item in whole], lost) == (list(range(COUNT)), [])
     await log.store.delete(key(log, 1_007))
     await log.store.replace(key(log, COUNT - 2), b"{}")
     rest, lost = await export_lines(EventLog(log.store, log.user_id, log.conversation_id))
-    assert [(type(one).__name__, one.seq) for one in lost] == [("Missing", 1007), ("Damaged", 1048)]
-    assert rest == [one for one in whole if one["seq"] not in (1007, 1048)]
+    assert [(type(item).__name__, item.seq) for item in lost] == [
+        ("Missing", 1007),
+        ("Damaged", 1048),
+    ]
+    assert rest == [item for item in whole if item["seq"] not in (1007, 1048)]
 
 
 async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:

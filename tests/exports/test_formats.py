@@ -58,7 +58,9 @@ def test_an_image_is_embedded_or_named(made: Format) -> None:
 def test_a_log_with_missing_events_is_exported(made: Format) -> None:
     whole = sample_entries()
     for gone in range(len(whole)):
-        told = readable_text(export_files(made, ABOUT, [one for one in whole if one.seq != gone]))
+        told = readable_text(
+            export_files(made, ABOUT, [item for item in whole if item.seq != gone])
+        )
         assert gone == 28 or "All <done> ❤" in told
 
 
@@ -66,13 +68,13 @@ def test_a_log_with_missing_events_is_exported(made: Format) -> None:
 @settings(max_examples=8, suppress_health_check=list(HealthCheck), deadline=None)
 @given(log=condensed_logs)
 def test_every_message_of_any_log_is_exported(made: Format, log: list[Entry]) -> None:
-    spoken = [one.event for one in log if isinstance(one.event, MessageEvent)]
+    spoken = [item.event for item in log if isinstance(item.event, MessageEvent)]
     if made.name == "openai":  # nothing is learned from what nobody answered
         while spoken and spoken[-1].source != "agent":
             spoken.pop()
     told = readable_text(export_files(made, ABOUT, log))
-    for one in spoken:
-        assert join_text(one.llm_message.content) in told
+    for item in spoken:
+        assert join_text(item.llm_message.content) in told
 
 
 @each

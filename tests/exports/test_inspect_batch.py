@@ -36,12 +36,12 @@ def sample(files: dict[str, Any], name: str, epoch: int = 1) -> Any:
 def test_every_attempt_that_counts_is_a_sample_with_all_its_conversation(
     files: dict[str, Any],
 ) -> None:
-    final = [(one.id, each.epoch + 1) for one in results() for each in one.final_attempts]
-    found = [one for name, one in files.items() if name.startswith("samples/")]
-    assert [(one["id"], one["epoch"]) for one in found] == final
-    for one in found:
-        alone = {"stats": {"model_usage": one["model_usage"]}}
-        assert sample_faults(alone, one) == []
+    final = [(result.id, each.epoch + 1) for result in results() for each in result.final_attempts]
+    found = [item for name, item in files.items() if name.startswith("samples/")]
+    assert [(item["id"], item["epoch"]) for item in found] == final
+    for item in found:
+        alone = {"stats": {"model_usage": item["model_usage"]}}
+        assert sample_faults(alone, item) == []
     assert len(sample(files, "a")["messages"]) > 10
     assert sample(files, "e")["input"] == "What is 1 + 1?"
 
@@ -60,7 +60,7 @@ def test_failures_are_errors_and_earlier_ones_are_retried(files: dict[str, Any])
     assert lost["error"]["message"] == "configuration: auth: Set a key."
     assert "scores" not in lost
     retried = sample(files, "b/ü <1>")
-    assert [one["message"] for one in retried["error_retries"]] == [
+    assert [retry["message"] for retry in retried["error_retries"]] == [
         "infrastructure: timeout: No answer."
     ]
     assert "error" not in retried
@@ -80,7 +80,8 @@ def test_the_header_equals_our_summary(files: dict[str, Any]) -> None:
     assert header["results"]["total_samples"] == ours.counts.expected == EPOCHS * len(NAMES)
     assert header["results"]["completed_samples"] == ours.counts.done == 8
     scores = {
-        (one["scorer"], one["name"], one["reducer"]): one for one in header["results"]["scores"]
+        (score["scorer"], score["name"], score["reducer"]): score
+        for score in header["results"]["scores"]
     }
     mean, estimate = scores["exact", "exact", "mean"], ours.score("exact")
     assert estimate is not None
@@ -99,20 +100,20 @@ def test_usage_adds_up_and_includes_grading_and_lost_logs(files: dict[str, Any])
     assert unread == {"openai/gpt-x": unread["openai/gpt-x"]}
     assert unread["openai/gpt-x"]["total_cost"] == 0.5
     spent: dict[str, float] = {}
-    for name, one in files.items():
-        for model, usage in one["model_usage"].items() if name.startswith("samples/") else ():
+    for name, item in files.items():
+        for model, usage in item["model_usage"].items() if name.startswith("samples/") else ():
             spent[model] = spent.get(model, 0) + usage["total_cost"]
     usage = files["header.json"]["stats"]["model_usage"]
-    assert {model: one["total_cost"] for model, one in usage.items()} == pytest.approx(spent)
+    assert {model: item["total_cost"] for model, item in usage.items()} == pytest.approx(spent)
 
 
 def test_the_summary_of_a_sample_is_short(files: dict[str, Any]) -> None:
     summaries = files["summaries.json"]
-    assert len(summaries) == sum(len(one.final_attempts) for one in results())
-    assert [one["retries"] for one in summaries if "retries" in one] == [1]
-    assert [one["limit"] for one in summaries if "limit" in one] == ["message", "time"]
-    assert {len(one["metadata"]["long"]) for one in summaries} == {MAX_SUMMARY_CHARS}
-    counted = {(one["id"], one["epoch"]): one["message_count"] for one in summaries}
+    assert len(summaries) == sum(len(result.final_attempts) for result in results())
+    assert [summary["retries"] for summary in summaries if "retries" in summary] == [1]
+    assert [summary["limit"] for summary in summaries if "limit" in summary] == ["message", "time"]
+    assert {len(summary["metadata"]["long"]) for summary in summaries} == {MAX_SUMMARY_CHARS}
+    counted = {(summary["id"], summary["epoch"]): summary["message_count"] for summary in summaries}
     assert counted["a", 1] == len(sample(files, "a")["messages"])
     assert counted["c", 1] == 0
 

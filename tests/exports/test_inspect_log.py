@@ -42,8 +42,8 @@ def test_a_sample_has_its_input_usage_and_other_events() -> None:
     header, sample = read_log(sample_entries())
     assert (header["status"], header["eval"]["task"]) == ("success", "A <story> & more")
     assert (sample["input"], sample["metadata"]["status"]) == ("Look at this.", "finished")
-    assert sum(one["total_cost"] for one in sample["model_usage"].values()) == 2.125
-    assert "Condensation" in {one["data"]["kind"] for one in sample["events"]}
+    assert sum(item["total_cost"] for item in sample["model_usage"].values()) == 2.125
+    assert "Condensation" in {event["data"]["kind"] for event in sample["events"]}
     assert sample["output"]["choices"][0]["message"]["tool_calls"][0]["id"] == "call_10"
 
 
@@ -55,5 +55,5 @@ def test_a_conversation_that_failed_is_an_error() -> None:
 
 def test_errors_of_calls_have_inspects_types() -> None:
     _, sample = read_log(sample_entries())
-    kinds = [one["error"]["type"] for one in sample["messages"] if "error" in one]
+    kinds = [message["error"]["type"] for message in sample["messages"] if "error" in message]
     assert kinds == ["approval", "parsing", "cancelled", "unknown"]

@@ -36,7 +36,7 @@ def test_every_call_has_one_result_in_its_place(log: list[Entry]) -> None:
 def test_the_checker_of_messages_finds_faults() -> None:
     good = messages(RESULTS, sample_entries())
     assert message_faults(good) == []
-    calls = next(nth for nth, one in enumerate(good) if one.get("tool_calls"))
+    calls = next(nth for nth, item in enumerate(good) if item.get("tool_calls"))
     assert message_faults(good[: calls + 1])
     assert message_faults([*good[: calls + 1], *good[calls + 2 :]])
     assert message_faults([*good, *good])
@@ -98,7 +98,7 @@ def test_an_equal_later_prompt_is_left_out() -> None:
     )
     log = entries([user(), first, agent("a", "r-1"), other, agent("b", "r-2"), third, agent("c")])
     told = messages(RESULTS, log)
-    assert [(one["role"], one["content"]) for one in told] == [
+    assert [(item["role"], item["content"]) for item in told] == [
         ("system", "Be careful."),
         ("user", "Go on."),
         ("assistant", "a"),
@@ -107,7 +107,7 @@ def test_an_equal_later_prompt_is_left_out() -> None:
         ("assistant", "c"),
     ]
     line = document(OPENAI, ABOUT, log)
-    assert [one["role"] for one in line["messages"]].count("system") == 1
+    assert [message["role"] for message in line["messages"]].count("system") == 1
     assert line["tools"][-1]["function"]["name"] == "new_one"
 
 
@@ -119,32 +119,32 @@ def test_mcpbench_has_the_messages_and_the_four_counts() -> None:
         "errors": 2,
         "condensations": 1,
     }
-    assert {one["role"] for one in told["logs"]} == {
+    assert {log["role"] for log in told["logs"]} == {
         "user",
         "environment",
         "assistant",
         "tool",
         "agent",
     }
-    calls = [call for one in told["logs"] for call in one.get("tool_calls", ())]
-    results = [one["tool_call_id"] for one in told["logs"] if one["role"] == "tool"]
+    calls = [call for log in told["logs"] for call in log.get("tool_calls", ())]
+    results = [log["tool_call_id"] for log in told["logs"] if log["role"] == "tool"]
     assert [call["id"] for call in calls] == results
 
 
 def test_a_fine_tuning_example_ends_with_the_agent() -> None:
     log = entries([prompt(), user(), agent("Done."), user("Thanks.")])
-    assert [one["role"] for one in messages(OPENAI, log)] == ["system", "user", "assistant"]
+    assert [message["role"] for message in messages(OPENAI, log)] == ["system", "user", "assistant"]
     assert export_files(OPENAI, ABOUT, log[:2]) == {}
 
 
 def test_an_interrupted_answer_has_weight_zero() -> None:
     told = messages(OPENAI, sample_entries())
-    assert [one["content"] for one in told if one.get("weight") == 0] == ["I was about to"]
+    assert [item["content"] for item in told if item.get("weight") == 0] == ["I was about to"]
 
 
 def test_images_of_results_follow_as_a_users_message() -> None:
     told = messages(OPENAI, sample_entries())
-    at = next(nth for nth, one in enumerate(told) if IMAGES_NOTE in json.dumps(one))
+    at = next(nth for nth, item in enumerate(told) if IMAGES_NOTE in json.dumps(item))
     assert (told[at - 1]["role"], told[at]["role"]) == ("tool", "user")
     assert told[at]["content"][1] == {"type": "image_url", "image_url": {"url": PIXEL}}
 

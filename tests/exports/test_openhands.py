@@ -57,8 +57,8 @@ def test_every_event_stays_one_event_of_an_openhands_kind() -> None:
     folder = Path(__file__).parents[1] / "golden" / "events"
     events = [parse_entry(0, path.read_bytes()).event for path in sorted(folder.glob("*.json"))]
     exported = [openhands_event(event) for event in events]
-    assert [one["id"] for one in exported] == [event.id for event in events]
-    assert {one["kind"] for one in exported} == OPENHANDS_KINDS
+    assert [item["id"] for item in exported] == [event.id for event in events]
+    assert {item["kind"] for item in exported} == OPENHANDS_KINDS
 
 
 @pytest.mark.parametrize(

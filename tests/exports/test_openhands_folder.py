@@ -17,7 +17,9 @@ FOLDER = CONVERSATION.replace("-", "")
 
 
 def test_events_are_numbered_without_a_gap_where_the_log_has_one() -> None:
-    names = list(export_files(OPENHANDS, ABOUT, [one for one in sample_entries() if one.seq != 9]))
+    names = list(
+        export_files(OPENHANDS, ABOUT, [entry for entry in sample_entries() if entry.seq != 9])
+    )
     numbers = [name.removeprefix(f"{FOLDER}/events/event-")[:5] for name in names[:-1]]
     assert numbers == [f"{nth:05}" for nth in range(len(sample_entries()) - 1)]
     assert names[-1] == f"{FOLDER}/base_state.json"
@@ -39,8 +41,8 @@ def test_an_export_can_be_repeated(made: Format, place: str, tmp_path: Path) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
     found = read_recording(tmp_path / place)
-    assert [one.text for one in found.user_messages][1:] == [
+    assert [message.text for message in found.user_messages][1:] == [
         "Go <on>\x1b[31m & on.",
         "Thanks. One more.",
     ]
-    assert [len(one.tool_calls or ()) for one in found.answers] == [3, 1, 1, 1, 0, 1]
+    assert [len(answer.tool_calls or ()) for answer in found.answers] == [3, 1, 1, 1, 0, 1]

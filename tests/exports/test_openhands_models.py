@@ -49,8 +49,8 @@ def read_with_openhands(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[st
     given.write_text(json.dumps(exported))
     run_with_openhands(folder, READER, str(given), str(taken))
     readings: list[dict[str, Any]] = json.loads(taken.read_text())
-    assert [wrong for one in readings for wrong in one["wrong"]] == []
-    kept = [one["events"] for one in readings]
+    assert [wrong for reading in readings for wrong in reading["wrong"]] == []
+    kept = [reading["events"] for reading in readings]
     assert list(_lost(exported, kept)) == []
     return readings
 
@@ -105,21 +105,21 @@ def test_an_export_has_the_view_and_messages_of_openhands_own_events(
         expected = case["expect"]
         assert reading["view"] == expected["view"], case["name"]
         assert [
-            [one["role"], len(one["calls"]), one["answers"], one["text"]]
-            for one in reading["messages"]
+            [message["role"], len(message["calls"]), message["answers"], message["text"]]
+            for message in reading["messages"]
         ] == [[*rest, ours.get(text, text)] for *rest, text in expected["messages"]], case["name"]
 
 
 def test_openhands_opens_an_exported_folder(tmp_path: Path) -> None:
-    log = [one for one in sample_entries() if one.seq != 13]
+    log = [entry for entry in sample_entries() if entry.seq != 13]
     for name, body in export_files(OPENHANDS, replace(ABOUT, status="closed"), log).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(body)
     taken = tmp_path / "opened.json"
     run_with_openhands(tmp_path, OPENER, str(tmp_path), CONVERSATION, str(taken))
     found = json.loads(taken.read_text())
-    assert found["ids"] == [one.event.id for one in log]
-    assert found["shown"] == [event.id for event in build_view(one.event for one in log).events]
+    assert found["ids"] == [item.event.id for item in log]
+    assert found["shown"] == [event.id for event in build_view(item.event for item in log).events]
     assert (found["status"], found["cost"], found["model"]) == ("finished", 2.125, "openai/gpt-x")
 
 
@@ -191,10 +191,12 @@ async def _recorded(harness: ConversationHarness, folder: Path) -> list[AnyEvent
 def _theirs(reading: dict[str, Any]) -> list[Turn]:
     """Their messages, with the results in the order of their calls: theirs stand as they came."""
     messages = reading["messages"]
-    places = {call: nth for nth, call in enumerate(chain(*(one["calls"] for one in messages)))}
+    places = {
+        call: nth for nth, call in enumerate(chain(*(message["calls"] for message in messages)))
+    }
     turns: list[Turn] = []
-    for role, ones in groupby(messages, key=lambda one: one["role"]):
-        told = [(role, one["calls"], one["answers"]) for one in ones]
+    for role, ones in groupby(messages, key=lambda item: item["role"]):
+        told = [(role, item["calls"], item["answers"]) for item in ones]
         turns += sorted(told, key=lambda turn: places[turn[2]]) if role == "tool" else told
     return turns
 

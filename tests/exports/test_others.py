@@ -76,14 +76,14 @@ def test_inspect_reads_the_conversation_as_a_sample(read: dict[str, Any]) -> Non
 
 def test_inspect_reads_a_batch_and_computes_our_scores(read: dict[str, Any]) -> None:
     whole, ours = read["batch.eval"], batch.batch_summary()
-    final = [(one.id, each) for one in batch.results() for each in one.final_attempts]
+    final = [(result.id, each) for result in batch.results() for each in result.final_attempts]
     names = sorted([name, each.epoch + 1] for name, each in final)
     assert sorted(whole["samples"]) == sorted(whole["summaries"]) == names
     assert (whole["status"], whole["expected"]) == ("started", ours.counts.expected)
     assert whole["completed"] == whole["without_error"] == ours.counts.done
     assert (whole["retries"], sorted(whole["limits"])) == (1, ["message", "time"])
     told = {(scorer, name, by): metrics for scorer, name, by, metrics in whole["told"]}
-    assert len(told) == sum(len(one.estimates) for one in ours.measures)
+    assert len(told) == sum(len(measure.estimates) for measure in ours.measures)
     estimate = ours.score("exact")
     assert estimate is not None
     computed = whole["computed"]["exact"]

@@ -38,8 +38,8 @@ def spec(**fields: Any) -> BatchSpec:
 def page(results: Iterable[SampleResult], expected: int, **fields: Any) -> Page:
     about = BatchDescription(fields.pop("spec", spec()), expected, **fields)
     collected = Collected(about.spec)
-    for one in results:
-        collected.add(one)
+    for item in results:
+        collected.add(item)
     return Page(b"".join(report.page(about, collected)).decode())
 
 
@@ -60,14 +60,14 @@ def story() -> list[SampleResult]:
 
 
 def numbers_of(text: str) -> list[int]:
-    return [int(one.replace(",", "")) for one in re.findall(r"\d[\d,]*", text)]
+    return [int(item.replace(",", "")) for item in re.findall(r"\d[\d,]*", text)]
 
 
 def test_the_counts_add_up_and_say_what_nobody_knows() -> None:
     told = page(story(), 7)
     assert "7 samples expected = 3 + 1 + 1 + 2." in told.sections["counts"]
     assert "no result yet (running or not started): 2" in told.sections["counts"]
-    widths = [float(one.get("width", "")) for one in told.plot("How far it is").iter("rect")]
+    widths = [float(item.get("width", "")) for item in told.plot("How far it is").iter("rect")]
     assert sum(widths) == pytest.approx(560, abs=0.1)
     assert widths[0] == pytest.approx(3 / 7 * 560, abs=0.01)
     asked = page(story(), 7, running=1)
@@ -100,8 +100,8 @@ def test_every_score_has_its_errors_and_every_reducer() -> None:
 def test_a_plot_of_groups_is_to_scale_and_in_the_order_of_numbers() -> None:
     results = [result(str(at), at % 4 < 3, level=(2, 10)[at % 2]) for at in range(40)]
     plot = page(results, 40).plot("exact by level")
-    two, ten = (one for one in plot.iter("rect"))
-    names = [one for one in words(plot) if one in ("2", "10")]
+    two, ten = (item for item in plot.iter("rect"))
+    names = [word for word in words(plot) if word in ("2", "10")]
     assert names == ["2", "10"]
     assert float(two.get("width", "")) == 216
     assert float(ten.get("width", "")) == 108
@@ -139,7 +139,7 @@ def test_distributions_have_all_attempts_that_count() -> None:
     told = page(results, 100)
     for name, table in zip(("Cost", "Time", "Turns"), told.tables["spread"], strict=True):
         assert sum(map(int, table.column("Attempts"))) == 100
-        heights = [float(one.get("height", "")) for one in told.plot(name).iter("rect")]
+        heights = [float(item.get("height", "")) for item in told.plot(name).iter("rect")]
         most = max(map(int, table.column("Attempts")))
         assert heights.index(max(heights)) == list(map(int, table.column("Attempts"))).index(most)
     assert told.tables["spread"][2].column("answers of the model") == list("0123456")

@@ -48,7 +48,7 @@ def test_several_are_each_compared_with_the_first() -> None:
     assert overview.column("Difference") == ["+0.333", "+0.000"]
     assert "No sample has another score than before." in told.sections["batch-2"]
     plot = told.plot("Differences from before")
-    widths = [float(one.get("width", "")) for one in plot.iter("rect")]
+    widths = [float(item.get("width", "")) for item in plot.iter("rect")]
     assert widths[1] == 0.5
     assert widths[0] > 50
 

@@ -43,7 +43,7 @@ def inspect(path: Path) -> dict[str, Any]:
         "input": [sample.input, summary.input],
         "counted": summary.message_count,
         "kinds": [event.data["kind"] for event in sample.events],
-        "cost": sum(one.total_cost for one in usage),
+        "cost": sum(item.total_cost for item in usage),
     }
 
 
@@ -58,16 +58,21 @@ def batch(path: Path) -> dict[str, Any]:
                 scores.setdefault(name, {}).setdefault(sample.id, []).append(score)
     return {
         "status": log.status,
-        "samples": [[one.id, one.epoch] for one in log.samples],
-        "summaries": [[one.id, one.epoch] for one in summaries],
+        "samples": [[item.id, item.epoch] for item in log.samples],
+        "summaries": [[summary.id, summary.epoch] for summary in summaries],
         "expected": log.results.total_samples,
         "completed": log.results.completed_samples,
-        "without_error": sum(one.error is None for one in log.samples),
-        "retries": sum(len(one.error_retries or ()) for one in log.samples),
-        "limits": [one.limit.type for one in log.samples if one.limit],
+        "without_error": sum(item.error is None for item in log.samples),
+        "retries": sum(len(item.error_retries or ()) for item in log.samples),
+        "limits": [item.limit.type for item in log.samples if item.limit],
         "told": [
-            [one.scorer, one.name, one.reducer, {key: it.value for key, it in one.metrics.items()}]
-            for one in log.results.scores
+            [
+                item.scorer,
+                item.name,
+                item.reducer,
+                {key: it.value for key, it in item.metrics.items()},
+            ]
+            for item in log.results.scores
         ],
         "computed": {name: _metrics(by_id) for name, by_id in scores.items()},
     }
@@ -75,7 +80,7 @@ def batch(path: Path) -> dict[str, Any]:
 
 def _metrics(by_id: dict[str, list[Any]]) -> dict[str, float]:
     reduce = mean_score()
-    reduced = [SampleScore(score=reduce(scores), sample_id=one) for one, scores in by_id.items()]
+    reduced = [SampleScore(score=reduce(scores), sample_id=item) for item, scores in by_id.items()]
     return {"mean": accuracy()(reduced), "stderr": stderr()(reduced)}
 
 

@@ -34,7 +34,7 @@ async def with_new_temporal(harness: ConversationHarness) -> ConversationHarness
 
 
 async def reopen_every(client: Client) -> dict[str, ReopenResult]:
-    return {one.conversation_id: one async for one in reopen_all(client)}
+    return {item.conversation_id: item async for item in reopen_all(client)}
 
 
 def outcomes_by_name(
@@ -57,9 +57,9 @@ async def test_every_conversation_goes_on_from_its_log_and_no_zombie_writes_into
     with worker_process(environment, harness.folder / "zombie.log") as zombie:
         old = await start_interrupted(harness)
         zombie.freeze()
-        for one in old.all():
-            if await one.workflow.is_running():
-                await one.handle.terminate("so that the zombie is not notified")
+        for item in old.all():
+            if await item.workflow.is_running():
+                await item.handle.terminate("so that the zombie is not notified")
         before = await old.logs()
         await rewrite_scripts(old)
         new = await with_new_temporal(harness)
@@ -69,8 +69,8 @@ async def test_every_conversation_goes_on_from_its_log_and_no_zombie_writes_into
             await resume_all(new, there, before)
             after = await there.logs()
             zombie.thaw()
-            for one in (there.charging, there.child):
-                await wait_until(lambda one=one: is_fenced(zombie, one))  # type: ignore[misc]
+            for item in (there.charging, there.child):
+                await wait_until(lambda item=item: is_fenced(zombie, item))  # type: ignore[misc]
             assert await there.logs() == after
 
 

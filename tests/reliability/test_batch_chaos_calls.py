@@ -35,7 +35,7 @@ def test_a_kill_before_the_record_explains_a_second_answer() -> None:
 def test_a_kill_after_the_second_request_explains_nothing() -> None:
     calls = [call(1.0, 2.0), call(5.0, 6.0, "worker-2")]
     found = audit_calls(calls, [killed(5.1)], ["at 5.0"], {FIRST: 1})
-    assert [one.call.id for one in found.unexplained] == ["at 1.0"]
+    assert [item.call.id for item in found.unexplained] == ["at 1.0"]
 
 
 def test_the_kill_of_another_worker_explains_nothing() -> None:

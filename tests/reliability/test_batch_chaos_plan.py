@@ -26,7 +26,7 @@ from reliability.batch_chaos.plan import (
 
 
 def test_a_small_batch_has_samples_of_every_kind() -> None:
-    assert {one.kind for one in plan_samples(40)} == set(get_args(SampleKind))
+    assert {sample.kind for sample in plan_samples(40)} == set(get_args(SampleKind))
     assert plan_samples(60)[:40] == plan_samples(40)
 
 
@@ -34,7 +34,7 @@ def test_the_batch_file_has_the_planned_samples(tmp_path: Path) -> None:
     file = write_batch(tmp_path / "batch", "b", plan_samples(60), "http://127.0.0.1:1/v1", 5)
     batch = read_batch(str(file))
     with read_dataset(batch) as samples:
-        assert list(samples) == [one.sample for one in plan_samples(60)]
+        assert list(samples) == [sample.sample for sample in plan_samples(60)]
     assert parse_batch(batch.model_dump()).concurrency == 5
 
 
@@ -47,8 +47,8 @@ def test_strikes_are_of_all_kinds() -> None:
 
 async def test_every_call_is_recorded_under_the_key_of_its_worker() -> None:
     samples = plan_samples(40)
-    plain = next(one for one in samples if one.kind == "plain")
-    refused = next(one for one in samples if one.kind == "refused")
+    plain = next(sample for sample in samples if sample.kind == "plain")
+    refused = next(sample for sample in samples if sample.kind == "refused")
     oracle = BatchModelServer(samples)
     async with serve(oracle) as address, httpx.AsyncClient(trust_env=False) as client:
         text = (await _ask(client, address, plain.row["input"], 0)).text
@@ -59,8 +59,10 @@ async def test_every_call_is_recorded_under_the_key_of_its_worker() -> None:
     [call] = oracle.paid
     assert (call.request, call.worker) == (RequestId(plain.number, "", 0), "worker-9")
     chunks = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
-    assert {one["id"] for one in chunks} == {call.id}
-    said = (one["choices"][0]["delta"].get("content") or "" for one in chunks if one["choices"])
+    assert {chunk["id"] for chunk in chunks} == {call.id}
+    said = (
+        chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks if chunk["choices"]
+    )
     assert "".join(said) == plain.word
     assert (status, oracle.refused) == (401, {refused.number: 1})
     assert len(oracle.strange) == 1
@@ -87,8 +89,8 @@ async def test_a_deleted_or_changed_result_is_noticed(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     folder, witness = BatchFolder(store, USER, "b"), ResultMonitor(store, "b")
     samples = plan_samples(3)
-    for one in samples:
-        await folder.record_attempt(one.sample, expected_result(one, "b").attempts[0])
+    for sample in samples:
+        await folder.record_attempt(sample.sample, expected_result(sample, "b").attempts[0])
     await witness.observe()
     assert len(witness.seen) == 3
     assert await witness.changed_results() == []

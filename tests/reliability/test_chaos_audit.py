@@ -73,7 +73,7 @@ UNKNOWN = {"kind": "AgentErrorEvent", "classification": "outcome_unknown"}
 
 HARMS: dict[str, tuple[Callable[[], list[StoredEvent]], set[ViolationKind]]] = {
     "nothing": (list, {ViolationKind.LOST}),
-    "a gap": (lambda: [one for one in LOG if one.seq != 1], {ViolationKind.LOST}),
+    "a gap": (lambda: [item for item in LOG if item.seq != 1], {ViolationKind.LOST}),
     "a slot twice": (lambda: [*LOG, LOG[0]], {ViolationKind.DUPLICATED}),
     "a message lost": (lambda: changed(0, message_id=None), {ViolationKind.LOST}),
     "a message twice": (

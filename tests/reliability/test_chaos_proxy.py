@@ -99,7 +99,7 @@ async def test_an_unanswered_write_is_done() -> None:
         with pytest.raises(ConnectionError):
             await asked(faulty, "PUT")
         assert target.asked == [("PUT", "/a", b"one")]
-    assert [one.path for one in told] == ["/a"]
+    assert [item.path for item in told] == ["/a"]
 
 
 async def test_a_late_write_is_done_after_its_time_out() -> None:

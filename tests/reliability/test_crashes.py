@@ -35,17 +35,19 @@ async def test_a_log_is_the_same_although_its_worker_was_lost(
 
     chosen = list(_chosen(undisturbed.played.points))
     seen = await asyncio.gather(*(_seen(place, case) for case in chosen))
-    assert [one.played.reached for one in seen] == [True, True, True]
-    assert [await find_violations(place.store, undisturbed, one) for one in seen] == [[], [], []]
-    assert [[call.tool_name for call in one.lost_calls] for one in seen] == [[], ["pay"], []]
-    bills = [len(one.played.bills) - len(undisturbed.played.bills) for one in seen]
+    assert [item.played.reached for item in seen] == [True, True, True]
+    assert [await find_violations(place.store, undisturbed, item) for item in seen] == [[], [], []]
+    assert [[call.tool_name for call in item.lost_calls] for item in seen] == [[], ["pay"], []]
+    bills = [len(item.played.bills) - len(undisturbed.played.bills) for item in seen]
     assert bills == [1, 0, 0]
 
 
 def _chosen(points: list[Point]) -> Iterator[Case]:
     every = list(list_cases(points))
     for harm, text in CHOSEN:
-        case = next(one for one in every if one.harm == harm and str(one.point).startswith(text))
+        case = next(
+            item for item in every if item.harm == harm and str(item.point).startswith(text)
+        )
         yield replace(case, elsewhere=False)  # which it takes longer to come to
 
 

@@ -52,7 +52,7 @@ async def test_a_conversation_outlives_any_payloads(
         await talk.send("still there?", message_id="the last")
         await talk.wait_for_turn("the last")
         assert (await talk.status()).trouble is None
-    heard = [one.message_id for one in await events(talk, MessageEvent)]
+    heard = [event.message_id for event in await events(talk, MessageEvent)]
     assert "the last" in heard
 
 

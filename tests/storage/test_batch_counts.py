@@ -27,12 +27,12 @@ async def test_a_sample_that_left_the_batch_does_not_count() -> None:
     folder, kept = await batch("c", "new", "a", epochs=2)
     assert await list_sample_ids(folder, kept) == ["c", "new", "a"]
     found = {
-        one.id: [it.epoch for it in one.attempts]
-        async for one in read_current_results(folder, kept)
+        result.id: [it.epoch for it in result.attempts]
+        async for result in read_current_results(folder, kept)
     }
     assert found == {"a": [0, 1], "c": [0, 1]}
 
 
 async def test_an_epoch_beyond_the_spec_does_not_count() -> None:
     folder, kept = await batch("a")
-    assert [len(one.attempts) async for one in read_current_results(folder, kept)] == [1]
+    assert [len(result.attempts) async for result in read_current_results(folder, kept)] == [1]

@@ -40,7 +40,7 @@ async def test_samples_come_back_in_their_order(
     given = samples(8)
     name, count, chunks = await folder.write_samples(given)
     assert (count, chunks) == (8, 3)
-    found = [one for chunk in range(chunks) for one in await folder.read_chunk(name, chunk)]
+    found = [item for chunk in range(chunks) for item in await folder.read_chunk(name, chunk)]
     assert found == given
     assert await folder.read_sample(name, 1, 2) == given[5]
     with pytest.raises(Altered):
@@ -70,7 +70,7 @@ async def test_a_late_result_does_not_replace_the_first(folder: BatchFolder) -> 
     kept = await asyncio.gather(
         *(folder.record_attempt(sample, attempt(answer=str(n))) for n in range(5))
     )
-    assert len({one.answer for one in kept}) == 1
+    assert len({item.answer for item in kept}) == 1
     found = await folder.read_result("s0", 0, 0)
     assert found is not None
     assert found.attempts == (kept[0],)
@@ -87,11 +87,11 @@ async def test_results_come_once_a_sample_with_every_attempt(
         await folder.record_attempt(sample, attempt(0, 1))
         await folder.record_attempt(sample, attempt(0, 0))
         await folder.record_grading(sample.id, 0, 0, "judge", b"a reply")
-    found = [one async for one in folder.read_results()]
-    assert sorted(one.id for one in found) == [one.id for one in given]
-    for one in found:
-        assert [(each.epoch, each.number) for each in one.attempts] == [(0, 0), (0, 1), (1, 0)]
-        assert await folder.list_attempts(one.id) == [(0, 0), (0, 1), (1, 0)]
+    found = [result async for result in folder.read_results()]
+    assert sorted(item.id for item in found) == [item.id for item in given]
+    for item in found:
+        assert [(each.epoch, each.number) for each in item.attempts] == [(0, 0), (0, 1), (1, 0)]
+        assert await folder.list_attempts(item.id) == [(0, 0), (0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,7 +101,7 @@ async def test_any_sample_id_has_a_key(folder: BatchFolder, name: str) -> None:
     found = await folder.read_result(name, 0, 0)
     assert found is not None
     assert found.id == name
-    assert [one.id async for one in folder.read_results()] == [name]
+    assert [result.id async for result in folder.read_results()] == [name]
 
 
 def test_two_sample_ids_never_share_a_key() -> None:

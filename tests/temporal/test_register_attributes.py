@@ -93,8 +93,8 @@ async def test_a_conversation_is_found_before_and_after_a_worker_takes_it_up(
 async def wait_until_found(client: Client, query: str) -> temporalio.client.WorkflowExecution:
     """The one workflow of the query, as soon as Temporal has indexed it."""
     while True:
-        async for one in client.temporal.list_workflows(query):
-            return one
+        async for workflow in client.temporal.list_workflows(query):
+            return workflow
 
 
 async def test_a_namespace_without_search_attributes_takes_conversations(

@@ -86,7 +86,7 @@ def stored() -> list[dict[str, Any]]:
     entries = [
         make_entry(seq, event, Origin(run="r", activity="a")) for seq, event in enumerate(OURS)
     ]
-    return [{"seq": one.seq, **json.loads(one.body)} for one in entries]
+    return [{"seq": entry.seq, **json.loads(entry.body)} for entry in entries]
 
 
 def written(path: Path, events: Sequence[Any]) -> Path:
@@ -235,9 +235,9 @@ def test_a_legacy_trajectory_is_read(tmp_path: Path) -> None:
         ("Yes.", ()),
     ]
     told = [
-        (join_text(one.content), *((call.name, json.loads(call.arguments)) for call in calls))
-        for one in recording.answers
-        for calls in [one.tool_calls or ()]
+        (join_text(answer.content), *((call.name, json.loads(call.arguments)) for call in calls))
+        for answer in recording.answers
+        for calls in [answer.tool_calls or ()]
     ]
     assert told == [
         ("Look.", ("execute_bash", {"command": "ls"})),
@@ -249,7 +249,7 @@ def test_a_legacy_trajectory_is_read(tmp_path: Path) -> None:
         ("Shall I?",),
         ("", ("finish", {"message": "Fixed."})),
     ]
-    ids = [call.id for one in recording.answers for call in one.tool_calls or ()]
+    ids = [call.id for answer in recording.answers for call in answer.tool_calls or ()]
     assert (ids[0], ids[-1], len(set(ids))) == ("t1", "t2", len(ids))
     assert recording.results == {"t1": "a.txt"}
 
@@ -268,7 +268,7 @@ def test_every_spelling_of_sdk_events_is_read(tmp_path: Path) -> None:
         {"kind": "MessageEvent", "source": "agent", "llm_message": {"content": "plain"}},
     ]
     answers = read_recording(written(tmp_path / "r.jsonl", sdk)).answers
-    calls = [call for one in answers for call in one.tool_calls or ()]
+    calls = [call for answer in answers for call in answer.tool_calls or ()]
     assert [(call.id, call.name, json.loads(call.arguments)) for call in calls] == [
         ("a", "terminal", {"command": "ls"}),
         ("b", "terminal", {"command": "pwd"}),
@@ -317,7 +317,7 @@ EVENTS = st.one_of(
     [
         st.fixed_dictionaries(
             {"source": st.sampled_from(("user", "agent")), name: st.sampled_from(values)},
-            optional={one: NONSENSE for one in OUTER if one != name},
+            optional={item: NONSENSE for item in OUTER if item != name},
         )
         for name, values in (("kind", KINDS), ("action", ("message", "run", "finish", "mcp")))
     ]

@@ -56,7 +56,9 @@ class FakeModel:
 
 
 def last_user_text(request: Request) -> str:
-    content = next(one for one in reversed(request.messages) if one["role"] == "user")["content"]
+    content = next(message for message in reversed(request.messages) if message["role"] == "user")[
+        "content"
+    ]
     text = content if isinstance(content, str) else "".join(part["text"] for part in content)
     return text.partition("\n")[0]  # recalled text follows
 
@@ -105,7 +107,7 @@ async def start_batch(
             "epochs": batch.epochs,
             "retries": batch.retries,
             "ledger": Ledger(limit=Allowance(cost=limits.cost)),
-            "look": any(one.kind == "command" for one in batch.scorers),
+            "look": any(scorer.kind == "command" for scorer in batch.scorers),
             **fields,
         },
     )
@@ -125,7 +127,7 @@ def batch_folder(harness: ConversationHarness, batch: BatchSpec) -> BatchFolder:
 
 
 async def results(harness: ConversationHarness, batch: BatchSpec) -> dict[str, SampleResult]:
-    return {one.id: one async for one in batch_folder(harness, batch).read_results()}
+    return {result.id: result async for result in batch_folder(harness, batch).read_results()}
 
 
 async def load_progress(handle: WorkflowHandle[Any, Progress]) -> Progress:

@@ -66,8 +66,8 @@ async def anybody(temporal_server: TemporalServer) -> temporalio.client.Client:
 async def failed_tasks(talk: Conversation) -> list[str]:
     """Why tasks of the workflow failed: it hangs as long as they do."""
     history = await talk.handle.fetch_history()
-    failed = [one.workflow_task_failed_event_attributes for one in history.events]
-    return [one.failure.message for one in failed if one.HasField("failure")]
+    failed = [event.workflow_task_failed_event_attributes for event in history.events]
+    return [item.failure.message for item in failed if item.HasField("failure")]
 
 
 @pytest.mark.long
@@ -185,9 +185,9 @@ async def test_a_workflow_that_was_reset_stops_and_a_message_opens_the_conversat
         await talk.wait_for_turn()
         history = await talk.handle.fetch_history()
         tasks = [
-            one
-            for one in history.events
-            if one.HasField("workflow_task_completed_event_attributes")
+            event
+            for event in history.events
+            if event.HasField("workflow_task_completed_event_attributes")
         ]
         reset = await harness.client.temporal.workflow_service.reset_workflow_execution(
             ResetWorkflowExecutionRequest(

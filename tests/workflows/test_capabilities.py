@@ -203,7 +203,7 @@ async def test_an_image_of_a_person_is_sent_or_leaves_a_note_in_its_place(
         message = "What is this?"
         talk = await harness.client.start(message, spec, images=[PICTURE])
         await talk.wait_for_turn()
-    [said] = [one for one in await events(talk, MessageEvent) if one.source == "user"]
+    [said] = [event for event in await events(talk, MessageEvent) if event.source == "user"]
     assert said.llm_message.content[1].image_urls == (PICTURE,)
     shown = (await requests(provider))[-1]["messages"][1]["content"]
     if vision:

@@ -73,7 +73,7 @@ async def test_a_damaged_conversation_is_read_and_not_opened_again(
         perdure("show", talk.id),
     )
     assert verified.code == 1
-    told = {one["id"]: one for one in verified.json}
+    told = {item["id"]: item for item in verified.json}
     assert told[forked.conversation.id]["whole"]
     [finding] = told[talk.id]["findings"]
     assert (finding["seq"], finding["kind"]) == (said.seq, "damaged")

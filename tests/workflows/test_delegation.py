@@ -48,7 +48,9 @@ async def was_stopped(
         if error.classification == "interrupted"
     ]
     assert "charged 5" in stopped.error
-    assert not [one for one in await observations(child) if "charged" in one]
+    assert not [
+        observation for observation in await observations(child) if "charged" in observation
+    ]
     assert notes(harness, parent, "charged") == ["5"]
 
 

@@ -94,14 +94,14 @@ def builds(history: WorkflowHistory) -> set[str]:
 async def under(talk: Talk) -> list[str]:
     """The version of each of its runs; none has had two, and no task has failed."""
     histories = await runs(talk)
-    kinds = {event.WhichOneof("attributes") for one in histories for event in one.events}
+    kinds = {event.WhichOneof("attributes") for history in histories for event in history.events}
     assert "workflow_task_failed_event_attributes" not in kinds
-    return [build for one in histories for [build] in [builds(one)]]
+    return [build for history in histories for [build] in [builds(history)]]
 
 
 async def users(talk: Talk) -> list[str | None]:
     said = await events(talk, MessageEvent)
-    return [one.message_id for one in said if one.source == "user"]
+    return [item.message_id for item in said if item.source == "user"]
 
 
 @pytest.mark.long
@@ -139,7 +139,7 @@ async def test_conversations_run_through_a_deploy(
             await deploy(temporal, queue, "2", max_wait=TROUBLE_TIMEOUT)
             deployed.set()
             told = await perdure("deploy", "2", "-o", "json")
-            listed = {one["build_id"]: one["status"] for one in json.loads(told.out)}
+            listed = {load["build_id"]: load["status"] for load in json.loads(told.out)}
             assert (told.code, listed["2"]) == (0, "current")
             fresh = await harness.client.start(
                 "hello", harness.spec(text_answer("hi")), message_id="m"
@@ -250,13 +250,13 @@ async def test_a_version_is_ramped_and_a_version_without_workers_is_refused(
         await deploy(temporal, queue, "2", percent=25, max_wait=TROUBLE_TIMEOUT)
         with pytest.raises(Invalid, match="No worker of the version '3' takes work"):
             await deploy(temporal, queue, "3", max_wait=0)
-        known = {one.build_id: one for one in await list_versions(temporal, queue)}
-        assert {name: one.status for name, one in known.items()} == {
+        known = {item.build_id: item for item in await list_versions(temporal, queue)}
+        assert {name: item.status for name, item in known.items()} == {
             "1": "current",
             "2": "ramping",
         }
         assert (known["1"].percent, known["2"].percent) == (None, 25)
-        assert all(len(one.workers) == 1 for one in known.values())
+        assert all(len(item.workers) == 1 for item in known.values())
 
 
 @pytest.mark.long

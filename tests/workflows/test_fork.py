@@ -24,7 +24,9 @@ async def entries(talk: Conversation) -> list[Entry]:
 
 async def texts_of(talk: Conversation) -> list[str]:
     events = [entry.event for entry in await entries(talk)]
-    return [join_text(one.llm_message.content) for one in events if isinstance(one, MessageEvent)]
+    return [
+        join_text(event.llm_message.content) for event in events if isinstance(event, MessageEvent)
+    ]
 
 
 async def seq_of(talk: Conversation, kind: str) -> int:
@@ -102,7 +104,7 @@ async def test_a_call_without_a_result_at_the_cut_is_not_made_in_silence(
         await child.wait_for_turn("m" if going_on == "message" else None, after=at + 1)
 
     assert forked.state.status == "running"
-    assert [one.tool_name for one in forked.state.pending] == ["charge", "add"]
+    assert [item.tool_name for item in forked.state.pending] == ["charge", "add"]
     assert not (harness.resources.workspaces / child.id / "charged").exists()
     assert (harness.resources.workspaces / talk.id / "charged").read_text() == "7\n"
     own = (await entries(child))[at + 1 :]

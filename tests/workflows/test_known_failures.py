@@ -166,10 +166,10 @@ async def test_nudges_do_not_hide_that_an_agent_is_stuck(
         state = await talk.wait_for_turn("m")
     judged, stuck = told[-1].seq, told[-1].event
     assert isinstance(stuck, StuckEvent)
-    failures = [one.seq for one in told if isinstance(one.event, ActionEvent | AgentErrorEvent)]
+    failures = [item.seq for item in told if isinstance(item.event, ActionEvent | AgentErrorEvent)]
     assert (stuck.pattern, stuck.count) == ("action_error", 4)
     assert (stuck.first_seq, stuck.last_seq) == (failures[0], failures[-1])
-    [nudge] = [one.seq for one in told if is_nudge(one)]
+    [nudge] = [item.seq for item in told if is_nudge(item)]
     assert failures[5] < nudge < failures[6] < judged
     assert event_kinds(await entries(talk)).count("StuckEvent") == 2
     assert (state.status, state.response_count) == ("finished", 9)
@@ -235,7 +235,7 @@ async def test_a_damaged_object_is_named_and_all_others_are_read(
         await harness.client.store.replace(key, whole[5].body[:-1])
     slots = await LogReader(harness.client.store, "local", talk.id).read_slots(0, 100)
     assert isinstance(slots[5], Damaged)
-    assert [slot for slot in slots if slot.seq != 5] == [one for one in whole if one.seq != 5]
+    assert [slot for slot in slots if slot.seq != 5] == [item for item in whole if item.seq != 5]
     shown = await run_show(environment, talk)
     assert shown.code == 1
     assert "The object of seq 5 is damaged" in shown.out

@@ -53,7 +53,7 @@ async def test_a_long_conversation_is_summarised_again_and_again_and_ends_well(
         state = await talk.wait_for_turn()
     made = await events(talk, Condensation)
     assert len(made) > 2
-    assert all(one.summary.startswith("SUMMARY of") for one in made)
+    assert all(item.summary.startswith("SUMMARY of") for item in made)
     assert (state.status, state.response_count) == ("finished", 16)
     assert len(state.forgotten_seqs) <= 2
     assert state.view_events <= 13
@@ -230,4 +230,4 @@ async def test_a_workflow_that_is_cancelled_stops_its_tool_and_closes(
     assert stopped.classification == "interrupted"
     assert "charged 5" in stopped.error
     assert len(await events(talk, ActionEvent)) == 1
-    assert [one.source for one in await events(talk, MessageEvent)] == ["user"]
+    assert [event.source for event in await events(talk, MessageEvent)] == ["user"]

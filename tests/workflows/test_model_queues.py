@@ -86,9 +86,9 @@ async def queues(talk: Conversation, *kinds: str) -> list[str]:
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     ]
     return [
-        one.task_queue.name.removeprefix(talk.workflow.task_queue)
-        for one in scheduled
-        if one.activity_type.name in kinds
+        item.task_queue.name.removeprefix(talk.workflow.task_queue)
+        for item in scheduled
+        if item.activity_type.name in kinds
     ]
 
 
@@ -112,7 +112,7 @@ async def test_all_workers_together_keep_to_the_rate(harness: ConversationHarnes
         talks = [await with_queues(here).start("go", spec) for _ in range(3)]
         for talk in talks:
             await talk.wait_for_turn()
-    mine, others = (times(one) for one in (here, there))
+    mine, others = (times(item) for item in (here, there))
     assert len(mine) + len(others) == 12
     assert mine
     assert others
@@ -160,7 +160,7 @@ async def test_a_delegate_knows_the_model_queues_of_its_parent(
 async def action_seqs(talk: Conversation) -> list[int]:
     await talk.wait_for_turn()
     entries = await talk.log.read(0, await talk.log.end())
-    return [one.seq for one in entries if one.event.kind == "ActionEvent"]
+    return [entry.seq for entry in entries if entry.event.kind == "ActionEvent"]
 
 
 async def test_titles_and_summaries_are_asked_for_from_the_queue_of_their_own_model(

@@ -67,8 +67,8 @@ async def test_the_wait_on_a_slow_queue_grows_each_time() -> None:
     ways = await route_step(lanes, *back * 20)
     assert [way.get("task_queue") for way in ways] == [queue, None] * 20 + [queue]
     waits = [way["schedule_to_start_timeout"] for way in ways if "task_queue" in way]
-    assert all(one is not None for one in waits)
-    assert waits == sorted(waits, key=lambda one: one or timedelta())
+    assert all(wait is not None for wait in waits)
+    assert waits == sorted(waits, key=lambda item: item or timedelta())
     assert len(set(waits[:5])) == 5
     assert waits[-1] == timedelta(days=1)
     # The time that a call waits for its turn is not the model's.
@@ -113,6 +113,8 @@ def test_a_step_is_counted_for_the_model_that_it_asks() -> None:
 def test_queues_of_models_do_not_meet() -> None:
     names = ("openai/gpt-5", "openai-gpt-5", "openai gpt-5")
     assert not [
-        one for one, times in Counter(model_queue_name("q", n) for n in names).items() if times > 1
+        item
+        for item, times in Counter(model_queue_name("q", n) for n in names).items()
+        if times > 1
     ]
     assert Limits("q", {"a/b": 1.0}).queues == {"a/b": "q%a/b"}

@@ -60,12 +60,12 @@ async def test_broken_code_is_reported_until_a_fixed_version_runs(
             state = await talk.wait_for_turn()
             await wait_until_well(talk)
             async with asyncio.timeout(TROUBLE_TIMEOUT):
-                while not any("goes on" in one.message for one in caplog.records):
+                while not any("goes on" in record.message for record in caplog.records):
                     await asyncio.sleep(0.05)
     assert state.status == "finished"
     assert await load_trouble(talk.log, state.next_seq) is None
-    warned = [one.message for one in caplog.records if one.levelname == "WARNING"]
-    assert len([one for one in warned if talk.id in one and "does not go on" in one]) == 1
+    warned = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert len([item for item in warned if talk.id in item and "does not go on" in item]) == 1
 
 
 async def test_nondeterministic_code_is_reported_until_the_right_version_runs(

@@ -143,10 +143,10 @@ async def test_a_full_disk_of_the_workspace_is_reported_to_the_model(
         talk = await harness.client.start("hi", spec)
         state = await talk.wait_for_turn()
     assert state.status == "finished"
-    errors = [one.error for one in await events(talk, AgentErrorEvent)]
+    errors = [event.error for event in await events(talk, AgentErrorEvent)]
     answers = [*errors, *await observations(talk)]
     assert len(answers) == 2
-    assert all("No space left on device" in one for one in answers)
+    assert all("No space left on device" in answer for answer in answers)
 
 
 class TcpProxy:
@@ -196,13 +196,13 @@ async def test_an_unavailable_temporal_is_reported_and_the_worker_goes_on_afterw
         await line.cut()
         await wait_for_trouble(talk, "Temporal does not", "It goes on by itself")
         async with asyncio.timeout(TROUBLE_TIMEOUT):
-            while not any("Temporal does not" in one.message for one in caplog.records):
+            while not any("Temporal does not" in record.message for record in caplog.records):
                 await asyncio.sleep(0.05)
         await line.restore()
         await wait_until_well(talk)
         await talk.send("more", message_id="m")
         assert (await talk.wait_for_turn("m")).status == "finished"
         async with asyncio.timeout(TROUBLE_TIMEOUT):
-            while not any("answers again" in one.message for one in caplog.records):
+            while not any("answers again" in record.message for record in caplog.records):
                 await asyncio.sleep(0.05)
     await line.cut()

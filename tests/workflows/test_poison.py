@@ -80,7 +80,7 @@ async def test_no_signal_of_anybody_stops_a_conversation(harness: ConversationHa
         assert (await talk.wait_for_turn("m")).status == "finished"
         assert (await talk.status()).trouble is None
     updates = await events(talk, ConversationStateUpdateEvent)
-    strays = [one.value for one in updates if one.key == "refused" and "signal" in one.value]
+    strays = [item.value for item in updates if item.key == "refused" and "signal" in item.value]
     assert len(strays) == 2 * len(POISON)
     assert "There is no signal 'no_such_signal'." in strays
 

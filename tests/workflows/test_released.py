@@ -56,7 +56,7 @@ async def test_a_released_log_is_read_as_it_was(path: Path, tmp_path: Path) -> N
     state = fold(State(), [summarize(entry) for entry in written])
     assert contains(json.loads(state.model_dump_json()), then["state"])
     assert await prompt_of(log) == then["prompt"]
-    assert not [one async for one in verify(log) if one.is_slot]
+    assert not [item async for item in verify(log) if item.is_slot]
     assert all(openhands_event(entry.event) for entry in written)
     for entry in written:
         assert not isinstance(entry.event, UnknownEvent)

@@ -12,7 +12,9 @@ from tests.workflows.watching import wait_for_status
 async def until_found(client: Client, query: str) -> str:
     """The id of the one workflow of the query, once Temporal has indexed it."""
     async with asyncio.timeout(60):
-        while not (found := [one.id async for one in client.temporal.list_workflows(query)]):
+        while not (
+            found := [workflow.id async for workflow in client.temporal.list_workflows(query)]
+        ):
             await asyncio.sleep(0.05)
     [only] = found
     return only
@@ -39,4 +41,4 @@ async def test_a_conversation_is_found_by_its_status_while_it_has_it_and_no_long
         await talk.respond(accept=True, calls=[call.tool_call_id])
         await wait_for_status(talk, "finished")
         assert await until_found(harness.client, finished) == talk.workflow_id
-    assert not [one async for one in harness.client.temporal.list_workflows(waiting)]
+    assert not [workflow async for workflow in harness.client.temporal.list_workflows(waiting)]

@@ -152,7 +152,7 @@ async def heartbeats(talk: Conversation, into: set[bytes]) -> None:
 
 async def history(talk: Conversation) -> bytes:
     told = await talk.handle.fetch_history()
-    return told.to_json().encode() + b"".join(one.SerializeToString() for one in told.events)
+    return told.to_json().encode() + b"".join(event.SerializeToString() for event in told.events)
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

@@ -110,7 +110,7 @@ async def test_a_fork_has_the_files_of_its_slot(harness: ConversationHarness) ->
         await other.send("look", "look")
         await other.wait_for_turn("look")
 
-    files = [here.resources.workspaces / one.id / "a" for one in (talk, other)]
+    files = [here.resources.workspaces / item.id / "a" for item in (talk, other)]
     assert [file.read_text() for file in files] == ["one\ntwo\n", "one\ntwo\n"]
 
 

@@ -24,13 +24,13 @@ async def events(talk: Conversation, *kinds: type[Any]) -> list[Any]:
 
 async def observations(talk: Conversation) -> list[str]:
     """Return the texts of all observations."""
-    return [join_text(one.observation.content) for one in await events(talk, ObservationEvent)]
+    return [join_text(event.observation.content) for event in await events(talk, ObservationEvent)]
 
 
 async def agent_texts(talk: Conversation) -> list[str]:
     """Return the messages of the system to the agent."""
     said = await events(talk, MessageEvent)
-    return [join_text(one.llm_message.content) for one in said if one.source == "environment"]
+    return [join_text(item.llm_message.content) for item in said if item.source == "environment"]
 
 
 async def wait_for_status(talk: Conversation, *statuses: str) -> ConversationStatus:

@@ -55,7 +55,7 @@ class Scene:
             base = self.state.next_seq
             origin = Origin(run="run", activity=str(base))
             added = await self.log.append([event], base=base, origin=origin)
-            self.state = fold(self.state, [summarize(one) for one in added])
+            self.state = fold(self.state, [summarize(item) for item in added])
 
     async def add_call(self, name: str = "look", call_id: str = "call_1") -> str:
         """The id of the action that was just begun."""
@@ -90,7 +90,7 @@ async def test_statistics_are_counted_and_the_last_text_is_the_answer(scene: Sce
     assert result.seconds == 90.5
     assert outcome.conversation_id == scene.log.conversation_id
     assert list(outcome.messages) == list(messages(await scene.log.read(0, 100)))
-    assert [one["role"] for one in outcome.messages][:3] == ["system", "user", "assistant"]
+    assert [message["role"] for message in outcome.messages][:3] == ["system", "user", "assistant"]
     assert (result.failure, result.limit, result.stuck) == (None, None, False)
 
 
@@ -108,7 +108,7 @@ async def test_example_messages_of_the_sample_are_no_answer(scene: Scene) -> Non
     await scene.add(*OPENING, user("Capital of France?"), told, user("Of Italy?"), error_event())
     outcome, result = await scene.outcome()
     assert (result.answer, outcome.text) == (None, "")
-    assert any(one["content"] == "Paris." for one in outcome.messages)
+    assert any(message["content"] == "Paris." for message in outcome.messages)
     assert await last_agent_text(scene.log, scene.state.next_seq) == ""
     await scene.add(partial_message("Ro"))
     assert (await scene.result()).answer == "Ro"
@@ -183,7 +183,7 @@ async def test_only_the_last_messages_of_a_long_conversation_are_kept(
     kept = (await scene.outcome())[0].messages
     assert "are left out" in str(kept[0]["content"])
     assert len(kept) < 8
-    assert [one["content"] for one in kept[-2:]] == [f"19 {'x' * 300}", "Done."]
+    assert [item["content"] for item in kept[-2:]] == [f"19 {'x' * 300}", "Done."]
     assert str(22 - len(kept[1:])) in str(kept[0]["content"])
 
 

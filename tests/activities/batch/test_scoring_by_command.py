@@ -23,7 +23,7 @@ async def test_a_command_gets_its_sample_and_answer(scene: Scene) -> None:
     )
     judgement = await scene.score(command(line), answer=said)
     assert judgement.scores["command"].value is True, judgement
-    assert [one.name for one in scene.folder.iterdir()] == ["said"]
+    assert [path.name for path in scene.folder.iterdir()] == ["said"]
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "uid"])

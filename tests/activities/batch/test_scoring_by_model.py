@@ -31,7 +31,7 @@ async def test_a_reply_is_requested_once_whatever_follows(scene: Scene) -> None:
     again = await scene.score("model_graded", {"kind": "model_graded", "name": "again"})
     assert again == first
     assert again.grading.cost == 0.5
-    assert [one.value for one in again.scores.values()] == ["C", "I"]
+    assert [score.value for score in again.scores.values()] == ["C", "I"]
 
 
 async def test_without_a_grade_the_model_is_asked_again(scene: Scene) -> None:
@@ -39,8 +39,8 @@ async def test_without_a_grade_the_model_is_asked_again(scene: Scene) -> None:
     judgement = await scene.score("model_graded")
     assert judgement.scores["model_graded"].value == "C"
     assert judgement.grading.cost == 0.75
-    assert [one.number for one in scene.grader.asked] == [0, 1, 2]
-    assert {one.model.name for one in scene.grader.asked} == {"the-agent"}
+    assert [item.number for item in scene.grader.asked] == [0, 1, 2]
+    assert {item.model.name for item in scene.grader.asked} == {"the-agent"}
     assert list(scene.shelf.bodies) == ["model_graded", "model_graded~1", "model_graded~2"]
 
 
@@ -56,7 +56,7 @@ async def test_no_scorer_takes_the_reply_of_another(scene: Scene) -> None:
     scene.grader = Grader("Well.", "GRADE: C", "GRADE: I")
     names = ({"kind": "model_graded", "name": name} for name in ("judge", "judge~1"))
     judgement = await scene.score(*names)
-    assert [one.value for one in judgement.scores.values()] == ["C", "I"]
+    assert [score.value for score in judgement.scores.values()] == ["C", "I"]
 
 
 async def test_a_reply_that_cannot_be_read_is_no_zero(scene: Scene) -> None:

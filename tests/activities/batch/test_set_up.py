@@ -76,7 +76,7 @@ async def test_a_repeated_attempt_begins_afresh(folder: Path, tmp_path: Path) ->
     (folder / "a").symlink_to(outside)
     (folder / "b").symlink_to(outside / "kept")
     await run_set_up(folder, None, {"a/kept": "new", "b": "new too"})
-    assert sorted(one.name for one in folder.iterdir()) == ["a", "b"]
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "b"]
     assert (folder / "a/kept").read_text() == "new"
     assert (outside / "kept").read_text() == "kept"
     assert folder.stat().st_ino == inode
@@ -96,7 +96,7 @@ async def test_mounts_survive_the_set_up(
     monkeypatch.setattr("perdure.activities.batch.set_up.MOUNTINFO", listed)
     await run_set_up(folder, None, {"way/new": "new"})
     assert (folder / "way/my data/large.bin").read_text() == "large"
-    assert sorted(one.name for one in (folder / "way").iterdir()) == ["my data", "new"]
+    assert sorted(path.name for path in (folder / "way").iterdir()) == ["my data", "new"]
 
 
 async def test_no_file_is_written_through_a_link_that_stays(

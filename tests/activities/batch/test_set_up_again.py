@@ -97,7 +97,7 @@ async def scene(tmp_path: Path) -> Scene:
 
 async def test_a_retry_returns_everything_that_was_recorded(scene: Scene) -> None:
     first = await scene.set_up("one", 1)
-    assert [one.seq for one in first] == [SET_UP, MESSAGE, RECALL]
+    assert [item.seq for item in first] == [SET_UP, MESSAGE, RECALL]
     assert await scene.set_up("another", 2) == first
     assert scene.word_file("another").read_text() == "parrot\n"
 
@@ -112,7 +112,7 @@ async def test_missing_messages_are_recorded_with_the_restored_files(
     assert "word.txt" in str(told.content)
     scene.lose(*lost)
     again = await scene.set_up("another", 2)
-    assert [one.seq for one in again] == [SET_UP, MESSAGE, RECALL]
+    assert [item.seq for item in again] == [SET_UP, MESSAGE, RECALL]
     once_more = (await scene.log.get(RECALL)).event
     assert isinstance(once_more, RecallEvent)
     assert str(once_more.content).replace("/another/", "/one/") == str(told.content)

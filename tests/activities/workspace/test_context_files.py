@@ -59,7 +59,7 @@ def test_the_same_instructions_are_shown_once(workspace: Path) -> None:
     (workspace / "GEMINI.md").write_text("Use tabs.")
     (workspace / ".cursorrules").write_text("Use spaces.")
     found = read_instructions(workspace, workspace, (*NAMES, "GEMINI.md", ".cursorrules"))
-    assert [one.name for one in found] == ["AGENTS.md", ".cursorrules"]
+    assert [item.name for item in found] == ["AGENTS.md", ".cursorrules"]
 
 
 @pytest.mark.parametrize("raw", [b"\0binary", b"", b"  \n"])

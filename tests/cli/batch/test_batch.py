@@ -18,7 +18,7 @@ from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_lin
 
 Script = Callable[..., str]
 
-ROWS = [{"id": one, "input": f"What is {one}?", "target": one} for one in ("a", "b", "c")]
+ROWS = [{"id": text, "input": f"What is {text}?", "target": text} for text in ("a", "b", "c")]
 
 BATCH_TOML = """
 name = "{name}"

@@ -19,7 +19,7 @@ from tests.cli.past_batch import (
 )
 
 TEN, FIRST_NINE, NINE = (
-    conversation_id(BATCH_NAME, *one) for one in (("10", 0), ("9", 0), ("9", 0, 1))
+    conversation_id(BATCH_NAME, *item) for item in (("10", 0), ("9", 0), ("9", 0, 1))
 )
 
 

@@ -113,7 +113,7 @@ async def test_doctor_passes_or_says_what_to_mend(perdure: Perdure) -> None:
         perdure("doctor", "-ojsonl"),
         perdure.with_env(PERDURE_TASK_QUEUE="nobody", PERDURE_MODEL="openai/x")("doctor"),
     )
-    assert (well.code, {one["ok"] for one in well.lines}) == (0, {True})
+    assert (well.code, {line["ok"] for line in well.lines}) == (0, {True})
     assert alone.code == 6
     assert "failed  worker" in alone.out
     assert "perdure worker" in alone.out
@@ -149,7 +149,7 @@ async def test_a_damaged_object_is_named_and_the_rest_is_shown(
     assert (text.code, lines.code) == (1, 1)
     assert "The object of seq 4 is damaged: restore" in text.out
     assert "That is all." in text.out
-    assert [one["seq"] for one in lines.lines] == list(range(9))
+    assert [line["seq"] for line in lines.lines] == list(range(9))
     assert lines.lines[4]["error"]["code"] == "damaged"
     async with conversation.alone.start("watch", conversation.name) as watch:
         await wait_for_line(watch.stdout, "seq 4 is damaged")

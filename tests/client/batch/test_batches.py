@@ -26,7 +26,7 @@ from tests.harness import ConversationHarness, text_answer
 
 Rows = list[dict[str, Any]]
 
-ROWS: Rows = [{"id": one, "input": f"What is {one}?", "target": one} for one in ("a", "b", "c")]
+ROWS: Rows = [{"id": text, "input": f"What is {text}?", "target": text} for text in ("a", "b", "c")]
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ async def test_a_batch_is_in_the_store_before_it_is_started(
     kept = await handle.load_record()
     assert (kept.spec, kept.count, kept.chunks, kept.expected_attempts) == (batch, 3, 1, 6)
     assert kept.options == {"file": "sums.toml", "mode": "missing"}
-    assert [one.id for one in await handle.folder.read_chunk(kept.samples, 0)] == ["a", "b", "c"]
+    assert [item.id for item in await handle.folder.read_chunk(kept.samples, 0)] == ["a", "b", "c"]
     assert await handle.is_running()
     assert not handle.attached
     found = await handle.status()

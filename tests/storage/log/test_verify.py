@@ -115,7 +115,7 @@ async def closed_log(events: int = 1150) -> EventLog:
 
 
 async def save(log: EventLog, end: int, closing: bool = False) -> None:
-    state = fold(State(), [summarize(one) for one in await log.read(0, end)])
+    state = fold(State(), [summarize(entry) for entry in await log.read(0, end)])
     await log.save_state(state.model_dump_json().encode())
     await log.seal(end, closing)
 
@@ -148,7 +148,7 @@ async def test_a_cold_reader_reads_segments_and_not_slots() -> None:
     cold = log_in(store, conversation=log.conversation_id)
     assert await cold.read(0, 2000) == await log.read(0, 2000)
     assert store.reads < 50
-    assert [one.seq for one in await cold.read(900, 200)] == list(range(900, 1100))
+    assert [entry.seq for entry in await cold.read(900, 200)] == list(range(900, 1100))
 
 
 @pytest.mark.parametrize("name", [segment_key(0, 1000), segment_key(1000, 1150)])
@@ -245,7 +245,7 @@ async def test_blobs_and_responses_are_checked() -> None:
     await log.store.delete(full_key(log, lost))
     await log.store.replace(full_key(log, altered), b"what was never said")
     await log.store.replace(full_key(log, "responses/000002.json"), b"{")
-    told = [(one.kind, one.seq) for one in await find_all(log)]
+    told = [(item.kind, item.seq) for item in await find_all(log)]
     assert told == [("blob", 0), ("blob", 1), ("response", 2)]
 
 
@@ -255,7 +255,7 @@ async def test_a_fork_is_verified_down_to_the_first_event_of_its_lineage() -> No
     assert await find_all(child) == []
     await hurt.put(forge(hurt, 5))
     told = await find_all(child)
-    assert [(one.kind, one.seq) for one in told] == [("altered", 5)]
+    assert [(item.kind, item.seq) for item in told] == [("altered", 5)]
     assert hurt.log.conversation_id in told[0].key
     before = await make_fork(hurt.log, 4, "on")
     await check_integrity(before)
@@ -273,7 +273,7 @@ async def test_a_fork_point_proves_how_many_events_its_parent_had() -> None:
 
 async def test_events_that_the_workflow_knows_of_are_missed() -> None:
     hurt = await make_log(MemoryStore(), 20, kept=False)
-    assert [one.seq async for one in verify(hurt.log, known_end=21) if one.is_slot] == [20]
+    assert [item.seq async for item in verify(hurt.log, known_end=21) if item.is_slot] == [20]
 
 
 async def test_a_damaged_log_still_has_a_state() -> None:

@@ -16,9 +16,8 @@ import pytest
 
 from perdure.storage.errors import Altered, StoreError, StoreUnavailable, TooLarge, Unrestorable
 from perdure.storage.snapshots.folders import open_folder
-from perdure.storage.snapshots.load import SnapshotCache
-from perdure.storage.snapshots.manifest import parse_manifest
-from perdure.storage.snapshots.mark import last_snapshot_key, read_mark, write_mark
+from perdure.storage.snapshots.manifest import SnapshotCache, parse_manifest
+from perdure.storage.snapshots.mark import Mark, last_snapshot_key
 from perdure.storage.snapshots.packs import Packer
 from perdure.storage.snapshots.reading import TreeReader, scan
 from perdure.storage.snapshots.restore import restore
@@ -26,7 +25,7 @@ from perdure.storage.snapshots.take import take
 from perdure.storage.snapshots.tree import MAX_DEPTH, File, SnapshotLimits, Tree
 from tests.storage.memory import MemoryStore
 from tests.storage.snapshots.stopping import StoppingStore
-from tests.storage.snapshots.trees import PREFIX, folder_contents, make_random_folder
+from tests.storage.snapshots.trees import PREFIX, folder_contents, make_random_folder, no_secrets
 
 PIECE = "0" * 64
 
@@ -52,7 +51,7 @@ def fill(folder: Path) -> None:
 
 
 async def take_first(store: MemoryStore, folder: Path) -> str:
-    key = await take(store, PREFIX, folder, None, SnapshotCache())
+    key = await take(store, PREFIX, folder, None, SnapshotCache(), no_secrets)
     assert key
     return key
 
@@ -63,7 +62,9 @@ async def test_an_interrupted_snapshot_is_taken_again(
     fill(folder)
     for calls in range(10):
         try:
-            key = await take(StoppingStore(store, calls), PREFIX, folder, None, SnapshotCache())
+            key = await take(
+                StoppingStore(store, calls), PREFIX, folder, None, SnapshotCache(), no_secrets
+            )
         except StoreUnavailable:
             assert not [key for key in store.objects if "/packs/" not in key]
             assert last_snapshot_key(folder) is None
@@ -100,13 +101,13 @@ async def test_a_restore_killed_while_replacing_the_folder_leaves_no_mark(
     make_random_folder(folder, random.Random(6))
     key = await take_first(store, folder)
     expected = folder_contents(folder)
-    mark = read_mark(folder)
+    mark = Mark.read(folder)
     aside = folder.parent / ".snapshots" / "workspace.aside"
     aside.mkdir()
     folder.rename(aside / "old")
     assert last_snapshot_key(folder) is None
     folder.mkdir()
-    write_mark(folder, mark)
+    mark.write(folder)
     assert last_snapshot_key(folder) is None
     await restore(store, key, folder)
     assert last_snapshot_key(folder) == key
@@ -235,7 +236,7 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     with (folder / "disk.img").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(TooLarge, match=r"'disk\.img' in the workspace has 1,099,511,627,776 bytes"):
-        await take(store, PREFIX, folder, None, SnapshotCache())
+        await take(store, PREFIX, folder, None, SnapshotCache(), no_secrets)
     assert store.objects == {}
 
 
@@ -267,7 +268,7 @@ def read_after(folder: Path, change: Callable[[], object]) -> Tree:
     with open_folder(folder) as root:
         found = scan(root, SnapshotLimits())
         change()
-        reading = TreeReader(root, found, {}, {}, Packer(PREFIX, {}), 0)
+        reading = TreeReader(root, found, {}, {}, Packer(PREFIX, {}), 0, no_secrets)
         assert list(reading.read_packs()) == []
     return reading.tree
 
@@ -336,7 +337,7 @@ async def test_a_file_that_changes_during_every_read_is_stored_as_torn(
     try:
         async with asyncio.timeout(60):
             while not last or not parse_manifest(store.objects[last]).files["log"][3]:
-                last = await take(store, PREFIX, folder, last, SnapshotCache()) or last
+                last = await take(store, PREFIX, folder, last, SnapshotCache(), no_secrets) or last
     finally:
         over.set()
         writer.join()
@@ -350,11 +351,11 @@ async def test_another_users_snapshots_folder_is_not_written_to(
     (tmp_path / "others").mkdir()
     (tmp_path / ".snapshots").symlink_to(tmp_path / "others")
     with pytest.raises(StoreError, match="is another's"):
-        await take(store, PREFIX, folder, None, SnapshotCache())
+        await take(store, PREFIX, folder, None, SnapshotCache(), no_secrets)
     assert list((tmp_path / "others").iterdir()) == []
 
 
 async def test_a_missing_folder_cannot_be_taken(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
-        await take(store, PREFIX, tmp_path / "nowhere", None, SnapshotCache())
+        await take(store, PREFIX, tmp_path / "nowhere", None, SnapshotCache(), no_secrets)
     assert caught.value.errno == errno.ENOENT

@@ -9,9 +9,8 @@ import pytest
 
 from perdure.storage.files import FileStore
 from perdure.storage.snapshots.folders import open_folder
-from perdure.storage.snapshots.load import SnapshotCache
-from perdure.storage.snapshots.manifest import parse_manifest
-from perdure.storage.snapshots.mark import last_snapshot_key, read_mark
+from perdure.storage.snapshots.manifest import SnapshotCache, parse_manifest
+from perdure.storage.snapshots.mark import Mark, last_snapshot_key
 from perdure.storage.snapshots.packs import Packer
 from perdure.storage.snapshots.reading import TreeReader, scan
 from perdure.storage.snapshots.restore import restore
@@ -19,7 +18,14 @@ from perdure.storage.snapshots.take import take
 from perdure.storage.snapshots.tree import File, SnapshotLimits
 from perdure.storage.store import Store
 from tests.storage.memory import MemoryStore
-from tests.storage.snapshots.trees import FORK, PREFIX, change, folder_contents, make_random_folder
+from tests.storage.snapshots.trees import (
+    FORK,
+    PREFIX,
+    change,
+    folder_contents,
+    make_random_folder,
+    no_secrets,
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def take_anew(store: Store, folder: Path, last: str | None = None) -> str:
     """Take a snapshot as a worker without any cache."""
-    key = await take(store, PREFIX, folder, last, SnapshotCache())
+    key = await take(store, PREFIX, folder, last, SnapshotCache(), no_secrets)
     assert key
     return key
 
@@ -66,7 +72,7 @@ async def test_every_state_of_a_folder_is_restored_from_its_own_key(
     states = []
     last = None
     for _ in range(12):
-        key = await take(store, PREFIX, folder, last, memory)
+        key = await take(store, PREFIX, folder, last, memory, no_secrets)
         last = key or last
         assert last
         states.append((last, folder_contents(folder)))
@@ -82,7 +88,7 @@ async def test_an_unchanged_folder_makes_no_snapshot(folder: Path) -> None:
     make_random_folder(folder, random.Random(1))
     key = await take_anew(store, folder)
     before = dict(store.objects)
-    assert await take(store, PREFIX, folder, key, SnapshotCache()) is None
+    assert await take(store, PREFIX, folder, key, SnapshotCache(), no_secrets) is None
     assert store.objects == before
 
 
@@ -103,10 +109,10 @@ async def test_an_unchanged_file_gets_a_stamp(folder: Path) -> None:
     store = MemoryStore()
     (folder / "file").write_bytes(b"some bytes")
     key = await take_anew(store, folder)
-    while not read_mark(folder).stamps:  # the clock of the file system has not gone on yet
-        assert await take(store, PREFIX, folder, key, SnapshotCache()) is None
+    while not Mark.read(folder).stamps:  # the clock of the file system has not gone on yet
+        assert await take(store, PREFIX, folder, key, SnapshotCache(), no_secrets) is None
     at = (folder / "file").stat()
-    assert read_mark(folder).stamps == {"file": (at.st_ino, at.st_ctime_ns)}
+    assert Mark.read(folder).stamps == {"file": (at.st_ino, at.st_ctime_ns)}
 
 
 def test_a_file_with_a_stamp_is_not_read_again(folder: Path) -> None:
@@ -116,7 +122,13 @@ def test_a_file_with_a_stamp_is_not_read_again(folder: Path) -> None:
     known = File(at.st_mode & 0o777, at.st_mtime_ns, 10, ("known",))
     with open_folder(folder) as root:
         reading = TreeReader(
-            root, scan(root, SnapshotLimits()), {"file": known}, seen, Packer(PREFIX, {}), 0
+            root,
+            scan(root, SnapshotLimits()),
+            {"file": known},
+            seen,
+            Packer(PREFIX, {}),
+            0,
+            no_secrets,
         )
         assert list(reading.read_packs()) == []
     assert reading.tree["file"] is known
@@ -131,7 +143,7 @@ async def test_a_change_in_one_file_of_many_costs_two_small_objects(folder: Path
     (folder / "7").write_text("changed")
     before = set(store.objects)
     key = await take_anew(store, folder, key)
-    new = [store.objects[one] for one in set(store.objects) - before]
+    new = [store.objects[item] for item in set(store.objects) - before]
     assert len(new) == 2
     assert sum(map(len, new)) < 1000
 
@@ -157,7 +169,7 @@ async def test_deltas_refer_to_a_base_that_is_renewed(folder: Path) -> None:
     memory = SnapshotCache()
     for nth in range(40):
         (folder / f"{nth % 5}").write_text(f"{nth}")
-        last = await take(store, PREFIX, folder, last, memory)
+        last = await take(store, PREFIX, folder, last, memory, no_secrets)
         assert last
         manifest = parse_manifest(store.objects[last])
         assert manifest.spent < 150
@@ -170,7 +182,7 @@ async def test_many_small_packs_are_gathered_into_few(folder: Path) -> None:
     least = 1000
     for nth in range(150):
         (folder / f"{nth}").write_text(f"{nth}")
-        last = await take(store, PREFIX, folder, last, memory)
+        last = await take(store, PREFIX, folder, last, memory, no_secrets)
         assert last
         if (manifest := parse_manifest(store.objects[last])).base is None and nth > 20:
             least = min(least, len(manifest.packs))
@@ -188,9 +200,9 @@ async def test_a_fork_continues_from_its_parents_snapshot(tmp_path: Path, folder
     await restore(store, key, tmp_path / "fork")
     (tmp_path / "fork" / "new").write_text("new")
     expected = folder_contents(tmp_path / "fork")
-    forked = await take(store, FORK, tmp_path / "fork", key, SnapshotCache())
+    forked = await take(store, FORK, tmp_path / "fork", key, SnapshotCache(), no_secrets)
     assert forked
-    assert all(one.startswith(FORK) for one in set(store.objects) - before)
+    assert all(item.startswith(FORK) for item in set(store.objects) - before)
     await restore(store, forked, folder)
     assert folder_contents(folder) == expected
 
@@ -218,7 +230,7 @@ async def test_a_folder_knows_its_snapshot(tmp_path: Path, folder: Path) -> None
     folder.mkdir()
     (tmp_path / "elsewhere").rmdir()
     assert last_snapshot_key(folder) is None
-    assert sorted(one.name for one in tmp_path.iterdir()) == [".snapshots", "other", "workspace"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".snapshots", "other", "workspace"]
 
 
 async def test_a_special_file_is_skipped_and_named(folder: Path) -> None:
@@ -243,7 +255,7 @@ async def test_racing_workers_take_the_same_folder(folder: Path, tmp_path: Path)
     store = FileStore(tmp_path / "store")
     make_random_folder(folder, random.Random(3), 30)
     keys = await asyncio.gather(
-        *(take(store, PREFIX, folder, None, SnapshotCache()) for _ in range(4))
+        *(take(store, PREFIX, folder, None, SnapshotCache(), no_secrets) for _ in range(4))
     )
     assert len(set(keys)) == 1
     await restore(store, keys[0] or "", tmp_path / "other")

@@ -47,10 +47,10 @@ async def test_every_sample_is_attempted_scored_and_stored_once(
     assert progress.scores["exact"].mean == 5 / 9
     assert set(oracle.asked.values()) == {1}
     found = await results(there, batch)
-    values = {name: one.attempts[0].scores["exact"].value for name, one in found.items()}
+    values = {name: item.attempts[0].scores["exact"].value for name, item in found.items()}
     assert values == {f"s{n}": n % 2 == 0 for n in range(9)}
     assert found["s2"].attempts[0].answer == "3"
-    assert progress.spent.cost == sum(one.attempts[0].usage.cost for one in found.values())
+    assert progress.spent.cost == sum(item.attempts[0].usage.cost for item in found.values())
 
 
 class CountingStore(FileStore):
@@ -133,7 +133,10 @@ async def test_failed_attempts_are_retried_and_every_attempt_is_stored(
     counts_add_up(progress)
     assert (progress.scored, progress.failed, progress.attempts) == (3, 0, 4)
     attempts = (await results(there, batch))["s1"].attempts
-    assert [(one.status, one.number) for one in attempts] == [("failed", 0), ("scored", 1)]
+    assert [(attempt.status, attempt.number) for attempt in attempts] == [
+        ("failed", 0),
+        ("scored", 1),
+    ]
     assert attempts[0].failure is not None
     assert attempts[0].failure.kind == "configuration"
 
@@ -171,9 +174,9 @@ async def test_a_pause_stops_the_conversations_too_and_nothing_is_lost(
     async with there.worker():
         oracle.gate.clear()
         handle = await start_batch(there, batch, make_sums(5))
-        await wait_for(handle, lambda one: one.running == 2)
+        await wait_for(handle, lambda item: item.running == 2)
         await handle.signal("pause")
-        await wait_for(handle, lambda one: one.status == "paused")
+        await wait_for(handle, lambda item: item.status == "paused")
         oracle.gate.set()
         await asyncio.sleep(0.5)
         assert (await load_progress(handle)).running + (await load_progress(handle)).done == 2
@@ -191,9 +194,9 @@ async def test_concurrency_can_be_changed_while_it_runs(harness: ConversationHar
     there, batch = with_model(harness, oracle), spec(concurrency=1)
     async with there.worker():
         handle = await start_batch(there, batch, make_sums(6))
-        await wait_for(handle, lambda one: one.running == 1)
+        await wait_for(handle, lambda item: item.running == 1)
         await handle.execute_update("retune", {"concurrency": 4})
-        progress = await wait_for(handle, lambda one: one.running == 4)
+        progress = await wait_for(handle, lambda item: item.running == 4)
         oracle.gate.set()
         assert (await handle.result()).scored == 6
 
@@ -207,7 +210,7 @@ async def test_a_spent_budget_pauses_the_batch_with_a_hint(harness: Conversation
     batch = spec(concurrency=2, batch_limits={"cost": 0.45})
     async with there.worker():
         handle = await start_batch(there, batch, make_sums(10))
-        paused = await wait_for(handle, lambda one: one.status == "paused")
+        paused = await wait_for(handle, lambda item: item.status == "paused")
         assert paused.reason is not None
         assert "retune" in paused.reason
         spent = sum(oracle.asked.values()) * 0.10
@@ -275,10 +278,10 @@ async def test_another_workflow_of_the_batch_adopts_running_conversations(
     there, batch = with_model(harness, oracle), spec(concurrency=2)
     async with there.worker():
         handle = await start_batch(there, batch, make_sums(4))
-        await wait_for(handle, lambda one: one.running == 2)
+        await wait_for(handle, lambda item: item.running == 2)
         await handle.terminate("lost")
         again = await start_batch(there, batch, make_sums(4))
-        await wait_for(again, lambda one: one.running == 2)
+        await wait_for(again, lambda item: item.running == 2)
         oracle.gate.set()
         progress = await again.result()
 
@@ -316,7 +319,7 @@ async def test_a_large_batch_is_run_in_shards(
 
     counts_add_up(progress)
     assert (progress.status, progress.scored, progress.expected) == ("finished", 15, 15)
-    assert len([one async for one in folder.read_results()]) == 15
+    assert len([result async for result in folder.read_results()]) == 15
     assert set(oracle.asked.values()) == {1}
 
 
@@ -326,7 +329,7 @@ async def test_a_batch_pauses_when_every_attempt_fails(harness: ConversationHarn
     there, batch = with_model(harness, oracle), spec(concurrency=2)
     async with there.worker():
         handle = await start_batch(there, batch, make_sums(40))
-        paused = await wait_for(handle, lambda one: one.status == "paused" and not one.running)
+        paused = await wait_for(handle, lambda item: item.status == "paused" and not item.running)
         assert paused.reason is not None
         assert "The key is wrong." in paused.reason
         assert paused.missing > 20
