@@ -7,8 +7,8 @@ from typing import Any
 
 from perdure.agent.calls.answer import parse_response
 from perdure.agent.calls.arguments import parse_arguments, render_arguments
-from perdure.agent.calls.assessment import RiskAssessor, model_risk
 from perdure.agent.calls.completion import Completion
+from perdure.agent.calls.risk import RiskAssessor, model_risk
 from perdure.agent.spec import ModelSpec
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import Message

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from perdure.agent.knowledge import front_matter
@@ -179,16 +180,15 @@ def _keyword_pattern(keyword: str) -> re.Pattern[str]:
 def glob_matches(glob: str, path: str) -> bool:
     """Match a path against a glob, in time linear in the length of the glob."""
     parts = _glob_parts(glob)
-    reached = _skip_wildcards(parts, {0})
+    # For each number of parts, whether so many match the names so far.
+    matched = [all(part == "**" for part in parts[:count]) for count in range(len(parts) + 1)]
     for name in path.split("/"):
-        here = (at for at in reached if at < len(parts))
-        positions = {
-            at if parts[at] == "**" else at + 1
-            for at in here
-            if parts[at] == "**" or fnmatchcase(name, parts[at])
-        }
-        reached = _skip_wildcards(parts, positions)
-    return len(parts) in reached
+        row = [False]
+        for part, (before, here) in zip(parts, pairwise(matched), strict=True):
+            fits = (row[-1] or here) if part == "**" else (before and fnmatchcase(name, part))
+            row.append(fits)
+        matched = row
+    return matched[-1]
 
 
 def _glob_parts(glob: str) -> list[str]:
@@ -197,14 +197,6 @@ def _glob_parts(glob: str) -> list[str]:
         glob += "**"
     parts = glob.strip("/").split("/")
     return parts if "/" in glob else ["**", *parts]
-
-
-def _skip_wildcards(parts: list[str], reached: set[int]) -> set[int]:
-    """Add the positions behind each `**`, which may match no directory at all."""
-    for at in range(len(parts)):
-        if at in reached and parts[at] == "**":
-            reached.add(at + 1)
-    return reached
 
 
 def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:

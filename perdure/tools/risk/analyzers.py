@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import get_args
 
-from perdure.agent.calls.assessment import Analyze, model_risk
+from perdure.agent.calls.risk import Analyze, model_risk
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent
 from perdure.references import import_reference, is_reference
