@@ -79,7 +79,9 @@ class Transcript:
                 content = self._render_once(result.id, _result_content, result)
             answer = {"tool_call_id": call_id, "name": result.tool_name, "content": content}
             results.append({"role": "tool", **answer})
-        return [_calls_message(first, calls), *results] if calls else []
+        text = join_text(first.thought) or None
+        message = {"role": "assistant", "content": text, "tool_calls": calls}
+        return [message | _thinking_fields(first), *results] if calls else []
 
     def _render_once(self, key: str, render: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._rendered:
@@ -133,12 +135,6 @@ def _system_message(event: SystemPromptEvent) -> ChatMessage:
         return {"role": "system", "content": event.system_prompt.text}
     parts = (event.system_prompt, event.dynamic_context)
     return {"role": "system", "content": [item for part in parts for item in _render_part(part)]}
-
-
-def _calls_message(first: ActionEvent, calls: list[dict[str, Any]]) -> ChatMessage:
-    text = join_text(first.thought) or None
-    message: ChatMessage = {"role": "assistant", "content": text, "tool_calls": calls}
-    return message | _thinking_fields(first)
 
 
 def _thinking_fields(event: Any) -> ChatMessage:
