@@ -16,10 +16,9 @@ from perdure.events.entry import make_entry, parse_entry
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
 from perdure.models.litellm.errors import convert_error_object, convert_exception
-from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_usage
+from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_events, parse_usage
 from perdure.models.model import ModelError
 from perdure.models.prompt_tool_parser import format_call, parse_call, text_before_call
-from perdure.models.sse import parse_events
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.file_editor import FILE_EDITOR
 from perdure.tools.speech import FINISH

@@ -1,7 +1,8 @@
 """The decision what to do next, in one place."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from perdure.agent.loop.inbox import (
@@ -82,14 +83,8 @@ def decide(
 
 def select_items(inbox: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
     """Select the first items of the inbox that one step can record, at least one."""
-    selected: list[InboxItem] = []
-    bytes_left = MAX_RECORD_BYTES
-    for item in inbox[:MAX_RECORD_ITEMS]:
-        bytes_left -= json_size(item)
-        if selected and bytes_left < 0:
-            break
-        selected.append(item)
-    return tuple(selected)
+    sizes = accumulate(map(json_size, inbox[:MAX_RECORD_ITEMS]))
+    return tuple(inbox[: max(1, bisect_right(list(sizes), MAX_RECORD_BYTES))])
 
 
 def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
@@ -128,11 +123,8 @@ def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
         answered = _action_seqs(before, Approval) | _action_seqs(items, Rejection)
     else:
         return None
-    remaining = tuple(
-        action.seq
-        for action in refused
-        if action.outcome_unknown is None and action.seq not in answered
-    )
+    seqs = (action.seq for action in refused if action.outcome_unknown is None)
+    remaining = tuple(seq for seq in seqs if seq not in answered)
     return Refusal(action_seqs=remaining, reason=reason) if remaining else None
 
 

@@ -30,10 +30,14 @@ from perdure.models.litellm.route import (
     tool_call_ids,
     without_nulls,
 )
-from perdure.models.litellm.stream_accumulator import Json, StreamAccumulator, parse_usage
+from perdure.models.litellm.stream_accumulator import (
+    Json,
+    StreamAccumulator,
+    parse_events,
+    parse_usage,
+)
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
-from perdure.models.sse import parse_events
 
 PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
 """A placeholder for messages that are sent in `extra_body`."""
