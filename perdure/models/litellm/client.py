@@ -210,10 +210,7 @@ class LiteLLM:
 
 
 def _import_litellm() -> Any:
-    """Import litellm, without its log messages and network calls.
-
-    The import is delayed to the first request: it takes seconds and about 130 MB.
-    """
+    """Import litellm (seconds, about 130 MB) without its log messages and network calls."""
     for name, value in LITELLM_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     package = importlib.util.find_spec("litellm")
