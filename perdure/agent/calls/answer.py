@@ -65,8 +65,6 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True)
 class _ParsedCall:
-    """A parsed call, with an action or an error."""
-
     call: MessageToolCall
     tool_name: str
     action: AnyAction | None = None
@@ -99,15 +97,13 @@ def parse_response(
             )
         ]
     last = len(calls) if completion.finish_reason == "length" else None
-    parsed_calls = [
+    parsed = [
         _parse_call(call, tools, cut=nth == last) for nth, call in enumerate(calls[:MAX_CALLS], 1)
     ]
     events: list[Event] = [
-        _action_event(completion, parsed, first=nth == 0) for nth, parsed in enumerate(parsed_calls)
+        _action_event(completion, call, first=nth == 0) for nth, call in enumerate(parsed)
     ]
-    events += [
-        _error_event(completion, parsed, *parsed.error) for parsed in parsed_calls if parsed.error
-    ]
+    events += [_error_event(completion, call, *call.error) for call in parsed if call.error]
     if assessor is None:
         return events
     read_only = [name for name, it in tools.items() if it.definition.annotations.readOnlyHint]

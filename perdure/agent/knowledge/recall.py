@@ -17,7 +17,6 @@ MAX_OFFER_CHARS = 12 * 1024
 """Characters of the list of skills."""
 
 MAX_LISTED_NAMES = 50
-"""Names in a note."""
 
 OFFER_HEADING = (
     "Skills for certain tasks. Before a task that one of them is for, read the file at its "

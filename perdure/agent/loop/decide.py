@@ -75,8 +75,7 @@ def decide(
         return (_condense(state, "user"),)
     if state.status != "running":
         return () if notes.title_failed else _generate_title(state, state.spec)
-    in_time = seconds_left is None or seconds_left > 0
-    if state.pending and in_time:
+    if state.pending and (seconds_left is None or seconds_left > 0):
         return _run_pending(state, state.spec)
     return (_continue_turn(state, state.spec, seconds_left, notes.condense_above),)
 

@@ -107,10 +107,8 @@ class StreamAccumulator:
             self._blocks.append(RedactedThinkingBlock(data=block.get("data") or ""))
             return
         self._thinking += block.get("thinking") or ""
-        if block.get("signature"):
-            self._blocks.append(
-                ThinkingBlock(thinking=self._thinking, signature=block["signature"])
-            )
+        if signature := block.get("signature"):
+            self._blocks.append(ThinkingBlock(thinking=self._thinking, signature=signature))
             self._thinking = ""
 
     def _call_of(self, delta: Json) -> PartialToolCall:
