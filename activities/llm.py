@@ -16,10 +16,9 @@ from perdure.activities.support.step import (
     was_cancel_requested,
 )
 from perdure.activities.support.writer import append_exclusive, request_once
-from perdure.agent.calls.annotations import add_annotation_parameters
 from perdure.agent.calls.answer import OfferedTool, parse_response
-from perdure.agent.calls.assessment import RiskAssessor
 from perdure.agent.calls.completion import Completion
+from perdure.agent.calls.risk import RiskAssessor, add_annotation_parameters
 from perdure.agent.loop.steps import Task, Think
 from perdure.agent.spec import Agent
 from perdure.agent.view.transcript import render_tool

@@ -36,9 +36,8 @@ def check_changes(spec: Agent, changes: dict[str, Any]) -> SpecChange:
     Raises ValueError with a sentence.
     """
     if unknown := sorted(changes.keys() - set(CHANGEABLE_FIELDS)):
-        raise ValueError(
-            f"{quote(unknown[0])} cannot be changed: use {', '.join(CHANGEABLE_FIELDS)}."
-        )
+        names = ", ".join(CHANGEABLE_FIELDS)
+        raise ValueError(f"{quote(unknown[0])} cannot be changed: use {names}.")
     current = spec.model_dump(mode="json")
     merged = {name: _merge_field(name, current[name], value) for name, value in changes.items()}
     try:

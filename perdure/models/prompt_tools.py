@@ -53,9 +53,8 @@ async def complete_with_prompt_tools(
             shown = text
             on_text(text)
 
-    completion = await complete(
-        _add_tools_to_prompt(request), lambda text: show(text_before_call(text))
-    )
+    prompt = _add_tools_to_prompt(request)
+    completion = await complete(prompt, lambda text: show(text_before_call(text)))
     answer = _extract_call(completion, request.tools)
     if text := join_text(answer.message.content):
         show(text)
@@ -86,9 +85,8 @@ def _add_manual(messages: Sequence[Message], manual: str) -> list[Message]:
 
 def _rewrite_calls(messages: Sequence[Message]) -> Iterator[Message]:
     """Rewrite native tool calls as text: one message per call, each followed by its result."""
-    results = {
-        message["tool_call_id"]: message for message in messages if message.get("role") == "tool"
-    }
+    answers = (message for message in messages if message.get("role") == "tool")
+    results = {message["tool_call_id"]: message for message in answers}
     for message in messages:
         if message.get("role") == "tool":
             continue

@@ -37,7 +37,6 @@ MISSING_KEY_TEXT = re.compile(
 INVALID_KEY_TEXT = re.compile(
     r"incorrect api key|invalid api key|api key not valid|invalid x-api-key", re.IGNORECASE
 )
-UNKNOWN_PROVIDER_TEXT = re.compile("llm provider not provided", re.IGNORECASE)
 SECRET_TEXT = re.compile(
     r"\b(sk|pk|rk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9*_-]{8,}"
     r"|(?<=Bearer )\S+|(?<=key=)[^\s&'\"]+"
@@ -91,7 +90,7 @@ def to_model_error(error: ProviderError) -> ModelError:
     if MISSING_KEY_TEXT.search(text) or INVALID_KEY_TEXT.search(text) or status in (401, 403):
         missing = MISSING_KEY_TEXT.search(error.text)
         return ModelRefused("auth", _explain(error, "no_key" if missing else "bad_key"))
-    if UNKNOWN_PROVIDER_TEXT.search(text):
+    if "llm provider not provided" in text.lower():
         return ModelRefused("model_not_found", _explain(error, "unknown_provider"))
     if "model_not_found" in text or status == 404:
         return ModelRefused("model_not_found", _explain(error, "model_not_found"))

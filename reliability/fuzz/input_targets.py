@@ -15,12 +15,12 @@ from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
 
 from perdure.agent.configure import check_changes
-from perdure.agent.knowledge import front_matter
 from perdure.agent.knowledge.skills import (
     BadSkill,
     parse_skill,
     skills_for_message,
     skills_for_path,
+    split_front_matter,
 )
 from perdure.agent.loop.inbox import MAX_MESSAGE_BYTES, RefusedInput, find_message_error, json_size
 from perdure.agent.loop.inbox import UserMessage as Message
@@ -119,7 +119,7 @@ def learn(data: bytes) -> None:
 
 
 def split(data: bytes) -> None:
-    front_matter.split_front_matter(data.decode(errors="replace"))
+    split_front_matter(data.decode(errors="replace"))
 
 
 def read_as_file(read: Callable[[Path], object], *suffixes: str) -> Callable[[bytes], None]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from perdure.agent.calls.answer import parse_response
 from perdure.agent.calls.arguments import parse_arguments, render_arguments
-from perdure.agent.calls.assessment import RiskAssessor, model_risk
 from perdure.agent.calls.completion import Completion
+from perdure.agent.calls.risk import RiskAssessor, model_risk
 from perdure.agent.spec import ModelSpec
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import Message
@@ -16,10 +16,9 @@ from perdure.events.entry import make_entry, parse_entry
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
 from perdure.models.litellm.errors import convert_error_object, convert_exception
-from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_usage
+from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_events, parse_usage
 from perdure.models.model import ModelError
 from perdure.models.prompt_tool_parser import format_call, parse_call, text_before_call
-from perdure.models.sse import parse_events
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.file_editor import FILE_EDITOR
 from perdure.tools.speech import FINISH

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from perdure.agent.calls.answer import parse_response
-from perdure.agent.calls.assessment import RiskAssessor
+from perdure.agent.calls.risk import RiskAssessor
 from perdure.agent.configure import check_changes
 from perdure.agent.loop.decide import decide
 from perdure.agent.loop.inbox import (

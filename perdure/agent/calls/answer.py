@@ -1,14 +1,19 @@
 """The events of a model's response: a pure function of the recorded completion."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from perdure.agent.calls.annotations import NO_ANNOTATIONS, Annotations, split_annotations
 from perdure.agent.calls.arguments import parse_arguments
-from perdure.agent.calls.assessment import RiskAssessor, assess_actions
 from perdure.agent.calls.completion import Completion
-from perdure.agent.calls.tool_names import resolve_tool_name
+from perdure.agent.calls.risk import (
+    NO_ANNOTATIONS,
+    Annotations,
+    RiskAssessor,
+    assess_actions,
+    split_annotations,
+)
 from perdure.events.content import MessageToolCall, TextContent, ToolDefinition
 from perdure.events.custom import AnyAction, CustomAction, parse_custom
 from perdure.events.event import Event
@@ -32,6 +37,18 @@ CUT_ARGUMENTS = (
     "need be."
 )
 
+ALIASES = {
+    "execute_bash": "terminal",
+    "bash": "terminal",
+    "shell": "terminal",
+    "str_replace_editor": "file_editor",
+    "str_replace_based_edit_tool": "file_editor",
+}
+"""Names that models were trained to use for tools like ours."""
+
+_GARBAGE = re.compile(r"[<>{}()\[\]\"'`\n]|:\d+\s*\Z")
+_SEPARATOR = re.compile(r"[./:]")
+
 
 class OfferedTool(Protocol):
     """The part of a tool that parsing its calls needs."""
@@ -48,8 +65,6 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True)
 class _ParsedCall:
-    """A parsed call, with an action or an error."""
-
     call: MessageToolCall
     tool_name: str
     action: AnyAction | None = None
@@ -82,15 +97,13 @@ def parse_response(
             )
         ]
     last = len(calls) if completion.finish_reason == "length" else None
-    parsed_calls = [
+    parsed = [
         _parse_call(call, tools, cut=nth == last) for nth, call in enumerate(calls[:MAX_CALLS], 1)
     ]
     events: list[Event] = [
-        _action_event(completion, parsed, first=nth == 0) for nth, parsed in enumerate(parsed_calls)
+        _action_event(completion, call, first=nth == 0) for nth, call in enumerate(parsed)
     ]
-    events += [
-        _error_event(completion, parsed, *parsed.error) for parsed in parsed_calls if parsed.error
-    ]
+    events += [_error_event(completion, call, *call.error) for call in parsed if call.error]
     if assessor is None:
         return events
     read_only = [name for name, it in tools.items() if it.definition.annotations.readOnlyHint]
@@ -162,3 +175,33 @@ def _find_resources(tool: OfferedTool, action: AnyAction) -> tuple[str, ...] | N
         return tool.resources(action)
     except Exception:  # with unknown resources the action runs alone
         return None
+
+
+def resolve_tool_name(name: str, tools: Collection[str]) -> str | None:
+    """Return the only tool that `name` can mean, or None.
+
+    Tries the name itself, then its letters and digits in any case, without a namespace in front
+    (`functions.`) or a model's markers behind (`<|channel|>`), then names that other agents use for
+    such a tool.
+    """
+    if name in tools:
+        return name
+    spellings = tuple(_spellings(name))
+    for key in spellings:
+        same = [tool for tool in tools if _letters(tool) == key]
+        if same:
+            return same[0] if len(same) == 1 else None
+    aliased = (tool for alias, tool in ALIASES.items() if _letters(alias) in spellings)
+    return next((tool for tool in aliased if tool in tools), None)
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield the letters of the name, then of ever shorter parts of it."""
+    bare = name[: match.start()] if (match := _GARBAGE.search(name)) else name
+    for part in (name, bare, _SEPARATOR.split(bare)[-1]):
+        if letters := _letters(part):
+            yield letters
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()

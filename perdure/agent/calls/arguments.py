@@ -24,8 +24,7 @@ _KINDS = {list: "a list", str: "a string", bool: "a boolean"}
 _CLOSERS = {"{": "}", "[": "]"}
 _NEXT_OBJECT = re.compile(r"\s*\{")
 _CONTINUATION = re.compile(r"\s*[,:]|[^\"'{\[]*[\"'{\[]")
-"""Text behind an object that may belong to it, such as the rest of a string that ended too early.
-"""
+"""Text behind an object that may belong to it: the rest of a string that ended too early."""
 
 _MAX_QUOTING = 3
 

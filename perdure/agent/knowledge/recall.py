@@ -17,7 +17,6 @@ MAX_OFFER_CHARS = 12 * 1024
 """Characters of the list of skills."""
 
 MAX_LISTED_NAMES = 50
-"""Names in a note."""
 
 OFFER_HEADING = (
     "Skills for certain tasks. Before a task that one of them is for, read the file at its "
@@ -92,17 +91,15 @@ def recall_skills(matches: Sequence[Match]) -> RecalledContext:
 
 
 def _render_facts(facts: WorkspaceFacts) -> str:
-    rows = [
-        f"Working directory: {facts.directory}",
-        f"System: {facts.system}",
-        f"Today: {facts.day} (UTC)",
-    ]
-    if facts.git:
-        rows.append(f"Git: {facts.git}")
-    if facts.entries:
-        more = f" and {facts.more_entries:,} more" if facts.more_entries else ""
-        rows.append(f"In it: {', '.join(facts.entries)}{more}")
-    return "\n".join(rows)
+    more = f" and {facts.more_entries:,} more" if facts.more_entries else ""
+    rows = {
+        "Working directory": facts.directory,
+        "System": facts.system,
+        "Today": f"{facts.day} (UTC)",
+        "Git": facts.git,
+        "In it": facts.entries and f"{', '.join(facts.entries)}{more}",
+    }
+    return "\n".join(f"{name}: {value}" for name, value in rows.items() if value)
 
 
 def _render_offers(skills: Sequence[Skill]) -> str:

@@ -4,13 +4,22 @@ import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from perdure.agent.knowledge import front_matter
+# A pure parser, without clock or files, so the core may use it.
+import yaml  # type: ignore[import-untyped]
+
 from perdure.events.base import Frozen
 
 MAX_TRIGGERS = 256
 """Keywords of one skill, and its globs with every `{a,b}` expanded."""
+
+MAX_FRONT_MATTER_CHARS = 16 * 1024
+"""Characters of a front matter: parsing strangers' YAML takes time."""
+
+MAX_BRACKET_DEPTH = 32
+"""Nested brackets: the parser's time grows with the square of their depth."""
 
 MAX_NAME_CHARS = 128
 MAX_DESCRIPTION_CHARS = 1024
@@ -18,6 +27,11 @@ MAX_DESCRIPTION_CHARS = 1024
 # Scripts with spaces between words. In all others a keyword matches anywhere.
 WORD_CHARS = "0-9A-Za-z_\u00aa-\u1fff"
 
+_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED_VALUE = r"""[|>][+-]?|\[[^\[\]]*\]|\{[^{}]*\}|'[^']*'|"[^"]*\""""
+_PLAIN_VALUE = re.compile(
+    rf"^([ \t]*-[ \t]+|[\w-]+:[ \t]+)(?!(?:{_QUOTED_VALUE})[ \t]*$)(\S.*)$", re.MULTILINE
+)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _COMMA = re.compile(r",(?![^{}]*\})")
 
@@ -63,10 +77,7 @@ def parse_skill(
     keyword `/name`, a listed one out of the agent's reach also its bare name; a skill that only
     people may start is not listed. Raises BadSkill.
     """
-    try:
-        fields, body = front_matter.split_front_matter(text)
-    except ValueError as error:
-        raise BadSkill(str(error)) from error
+    fields, body = split_front_matter(text)
     if not body.strip():
         raise BadSkill("it says nothing")
     name = _one_line(fields.get("name"), MAX_NAME_CHARS) or name
@@ -179,16 +190,15 @@ def _keyword_pattern(keyword: str) -> re.Pattern[str]:
 def glob_matches(glob: str, path: str) -> bool:
     """Match a path against a glob, in time linear in the length of the glob."""
     parts = _glob_parts(glob)
-    reached = _skip_wildcards(parts, {0})
+    # For each number of parts, whether so many match the names so far.
+    matched = [all(part == "**" for part in parts[:count]) for count in range(len(parts) + 1)]
     for name in path.split("/"):
-        here = (at for at in reached if at < len(parts))
-        positions = {
-            at if parts[at] == "**" else at + 1
-            for at in here
-            if parts[at] == "**" or fnmatchcase(name, parts[at])
-        }
-        reached = _skip_wildcards(parts, positions)
-    return len(parts) in reached
+        row = [False]
+        for part, (before, here) in zip(parts, pairwise(matched), strict=True):
+            fits = (row[-1] or here) if part == "**" else (before and fnmatchcase(name, part))
+            row.append(fits)
+        matched = row
+    return matched[-1]
 
 
 def _glob_parts(glob: str) -> list[str]:
@@ -197,14 +207,6 @@ def _glob_parts(glob: str) -> list[str]:
         glob += "**"
     parts = glob.strip("/").split("/")
     return parts if "/" in glob else ["**", *parts]
-
-
-def _skip_wildcards(parts: list[str], reached: set[int]) -> set[int]:
-    """Add the positions behind each `**`, which may match no directory at all."""
-    for at in range(len(parts)):
-        if at in reached and parts[at] == "**":
-            reached.add(at + 1)
-    return reached
 
 
 def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:
@@ -220,3 +222,48 @@ def _expand_braces(patterns: tuple[str, ...]) -> tuple[str, ...]:
             head, tail = glob[: braces.start()], glob[braces.end() :]
             remaining += [head + choice.strip() + tail for choice in braces[1].split(",")]
     return tuple(expanded)
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields between two lines of dashes at the head, if any, and the text after them.
+
+    Every scalar is a string: a name such as `no` or `1.0` stays as its author wrote it. Raises
+    BadSkill.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if (head := _HEAD.match(text)) is None:
+        return {}, text
+    if len(head[1]) > MAX_FRONT_MATTER_CHARS:
+        raise BadSkill(f"its front matter has over {MAX_FRONT_MATTER_CHARS:,} characters")
+    if _bracket_depth(head[1]) > MAX_BRACKET_DEPTH:
+        raise BadSkill(f"its front matter is over {MAX_BRACKET_DEPTH} brackets deep")
+    fields = _parse_fields(head[1])
+    return (fields, text[head.end() :]) if isinstance(fields, dict) else ({}, text)
+
+
+def _bracket_depth(source: str) -> int:
+    return max(accumulate((char in "[{") - (char in "]}") for char in source), default=0)
+
+
+def _parse_fields(source: str) -> Any:
+    """Parse the fields, if need be with all plain values in quotes.
+
+    Real files often hold what is not YAML: `globs: *.py`, or a second colon in a sentence.
+    """
+    try:
+        return _load_yaml(source)
+    except BadSkill:
+        return _load_yaml(_PLAIN_VALUE.sub(_quote_value, source))
+
+
+def _quote_value(line: re.Match[str]) -> str:
+    value = line[2].rstrip().replace("'", "''")
+    return f"{line[1]}'{value}'"
+
+
+def _load_yaml(source: str) -> Any:
+    try:
+        return yaml.load(source, Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or type(error).__name__
+        raise BadSkill(f"its front matter is not YAML ({problem})") from error

@@ -1,8 +1,4 @@
-"""The system prompt in two parts.
-
-The static part is the same in every conversation of an agent, so that providers can cache it; what
-differs comes after it.
-"""
+"""The system prompt: a static part that providers can cache, then what a conversation adds."""
 
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent

@@ -1,7 +1,8 @@
 """The decision what to do next, in one place."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from perdure.agent.loop.inbox import (
@@ -74,22 +75,15 @@ def decide(
         return (_condense(state, "user"),)
     if state.status != "running":
         return () if notes.title_failed else _generate_title(state, state.spec)
-    in_time = seconds_left is None or seconds_left > 0
-    if state.pending and in_time:
+    if state.pending and (seconds_left is None or seconds_left > 0):
         return _run_pending(state, state.spec)
     return (_continue_turn(state, state.spec, seconds_left, notes.condense_above),)
 
 
 def select_items(inbox: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
     """Select the first items of the inbox that one step can record, at least one."""
-    selected: list[InboxItem] = []
-    bytes_left = MAX_RECORD_BYTES
-    for item in inbox[:MAX_RECORD_ITEMS]:
-        bytes_left -= json_size(item)
-        if selected and bytes_left < 0:
-            break
-        selected.append(item)
-    return tuple(selected)
+    sizes = accumulate(map(json_size, inbox[:MAX_RECORD_ITEMS]))
+    return tuple(inbox[: max(1, bisect_right(list(sizes), MAX_RECORD_BYTES))])
 
 
 def select_opening_items(inbox: Sequence[InboxItem], spec: Agent | None) -> tuple[InboxItem, ...]:
@@ -137,11 +131,8 @@ def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
         answered = _action_seqs(before, Approval) | _action_seqs(items, Rejection)
     else:
         return None
-    remaining = tuple(
-        action.seq
-        for action in refused
-        if action.outcome_unknown is None and action.seq not in answered
-    )
+    seqs = (action.seq for action in refused if action.outcome_unknown is None)
+    remaining = tuple(seq for seq in seqs if seq not in answered)
     return Refusal(action_seqs=remaining, reason=reason) if remaining else None
 
 

@@ -5,10 +5,7 @@ from perdure.agent.spec import Agent, SummaryCondenser
 from perdure.agent.view.condense.thresholds import flatten_condenser
 
 WRONG_QUEUE = "Elsewhere"
-"""The failure type of a step taken from the wrong queue, before any work was done.
-
-Its details are the name of the model and the right queue.
-"""
+"""The failure type of a step from the wrong queue, with the model's name and the right queue."""
 
 REROUTED_SUFFIX = "+"
 """The suffix of a rerouted step's id: the step before it may have done the work already."""

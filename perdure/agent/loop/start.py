@@ -84,6 +84,7 @@ class ConversationStatus(Frozen):
 
 def build_status(conversation_id: str, state: State, waiting: int = 0) -> ConversationStatus:
     unconfirmed = {action.seq for action in actions_to_confirm(state)}
+    shared = PendingCall.model_fields.keys() - {"asks"}
     return ConversationStatus(
         conversation_id=conversation_id,
         status=state.status,
@@ -95,13 +96,7 @@ def build_status(conversation_id: str, state: State, waiting: int = 0) -> Conver
         shown=state.view_events,
         tokens=state.view_tokens,
         pending=tuple(
-            PendingCall(
-                seq=action.seq,
-                tool_name=action.tool_name,
-                tool_call_id=action.tool_call_id,
-                risk=action.risk,
-                asks=action.seq in unconfirmed,
-            )
+            PendingCall(**action.model_dump(include=shared), asks=action.seq in unconfirmed)
             for action in state.pending
         ),
         waiting=waiting,

@@ -70,9 +70,7 @@ class State(Frozen):
     turn_open: bool = False
     """Whether the agent still has to end its turn."""
     first_user_seq: int | None = None
-    """The slot of the first message of a user."""
     last_user_seq: int = -1
-    """The slot of the newest message of a user."""
     finish_call_seq: int | None = None
     """The slot of a successful call of `finish`, while other calls of its response are pending."""
     turn: int = 0
@@ -84,7 +82,6 @@ class State(Frozen):
     usage_by_model: dict[str, Usage] = Field(default_factory=dict)
     """The total usage, by purpose and model."""
     last_usage: Usage = Usage()
-    """The usage of the newest response."""
     view_events: int = 0
     """The number of events in the prompt."""
     view_tokens: int = 0
@@ -95,7 +92,6 @@ class State(Frozen):
     """The number of prompts since the last response that were too long."""
     condense_reason: Literal["overflow", "user"] | None = None
     recent_events: tuple[RecentEvent, ...] = ()
-    """The events that stuck detection compares."""
     warned_about: tuple[str, ...] = ()
     """The topics that the agent has been warned of."""
     shown_skills: tuple[str, ...] = ()

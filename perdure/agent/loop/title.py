@@ -1,7 +1,6 @@
 """The title of a conversation."""
 
 MAX_TITLE_CHARS = 80
-"""Characters of a title."""
 
 TITLE_PROMPT = """\
 Give the conversation that begins with this message a title of at most eight words. Answer with \

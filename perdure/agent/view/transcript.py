@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.spec import CondenserSpec, NoCondenser
-from perdure.agent.view.atomic_groups import ActionResult, AtomicGroups
+from perdure.agent.view.atomic_groups import ActionResult
 from perdure.agent.view.condense.masking import mask_view
 from perdure.agent.view.cut_points import ViewEvent, is_user
 from perdure.agent.view.view import View
@@ -50,12 +50,20 @@ class Transcript:
 
     def messages(self) -> list[ChatMessage]:
         """Return the prompt as it stands; callers may change the list, but not its messages."""
-        visible = mask_view(self.view, self.condenser)
-        batches = _Batches(visible.events, self.view.groups)
-        messages = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
-        for event, recalled in _attach_recalls(visible.events):
+        visible, groups = mask_view(self.view, self.condenser), self.view.groups
+        batches: dict[int, list[ActionEvent]] = {}
+        results: dict[str, ActionResult] = {}
+        for event in visible.events:
             if isinstance(event, ActionEvent):
-                messages += self._render_batch(batches, event, visible.notes)
+                batches.setdefault(groups.batch_of[event.id], []).append(event)
+            elif isinstance(event, ActionResult):
+                results[groups.action_of[event.id]] = event
+        messages = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
+        call_ids: set[str] = set()
+        for event, recalled in _attach_recalls(visible.events):
+            if isinstance(event, ActionEvent):  # its whole batch stands at the first of its actions
+                batch = batches.pop(groups.batch_of[event.id], [])
+                messages += self._render_batch(batch, results, visible.notes, call_ids)
                 continue
             if isinstance(event, MessageEvent):
                 key = f"{event.id} {len(recalled)}"
@@ -66,20 +74,26 @@ class Transcript:
         return messages
 
     def _render_batch(
-        self, batches: "_Batches", first: ActionEvent, notes: Mapping[str, str]
+        self,
+        batch: Sequence[ActionEvent],
+        results: Mapping[str, ActionResult],
+        notes: Mapping[str, str],
+        call_ids: set[str],
     ) -> list[ChatMessage]:
-        """Render a batch and its results at the first of its actions."""
-        calls, results = [], []
-        for action in batches.actions_begun_by(first):
-            call_id, result = batches.unique_call_id(action), batches.results[action.id]
+        calls, answers = [], []
+        for action in batch:
+            call_id, result = _unique_call_id(action, call_ids), results[action.id]
             function = self._render_once(action.id, _call_fields, action)
             calls.append({"id": call_id, "type": "function", "function": function})
             content: Any = notes.get(result.id)
             if content is None:
                 content = self._render_once(result.id, _result_content, result)
             answer = {"tool_call_id": call_id, "name": result.tool_name, "content": content}
-            results.append({"role": "tool", **answer})
-        return [_calls_message(first, calls), *results] if calls else []
+            answers.append({"role": "tool", **answer})
+        if not batch:
+            return []
+        message = {"role": "assistant", "content": join_text(batch[0].thought) or None}
+        return [{**message, "tool_calls": calls, **_thinking_fields(batch[0])}, *answers]
 
     def _render_once(self, key: str, render: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._rendered:
@@ -87,32 +101,13 @@ class Transcript:
         return self._rendered[key]
 
 
-class _Batches:
-    """The actions of each response, their results, and the call ids in use."""
-
-    def __init__(self, events: Sequence[ViewEvent], groups: AtomicGroups) -> None:
-        self.results: dict[str, ActionResult] = {}
-        self._batch_of = groups.batch_of
-        self._actions: dict[int, list[ActionEvent]] = {}
-        self._ids: set[str] = set()
-        for event in events:
-            if isinstance(event, ActionEvent):
-                self._actions.setdefault(self._batch_of[event.id], []).append(event)
-            elif isinstance(event, ActionResult):
-                self.results[groups.action_of[event.id]] = event
-
-    def actions_begun_by(self, action: ActionEvent) -> list[ActionEvent]:
-        """Return all actions of the batch if `action` is its first one, else none."""
-        actions = self._actions[self._batch_of[action.id]]
-        return actions if actions[0] is action else []
-
-    def unique_call_id(self, action: ActionEvent) -> str:
-        """Return the call's own id, or a generated one if that is empty or a duplicate."""
-        call_id = action.tool_call_id
-        if not call_id or call_id in self._ids:
-            call_id = f"call_{action.id.replace('-', '')}"[:MAX_CALL_ID_CHARS]
-        self._ids.add(call_id)
-        return call_id
+def _unique_call_id(action: ActionEvent, call_ids: set[str]) -> str:
+    """Return the call's own id, or a generated one if that is empty or a duplicate."""
+    call_id = action.tool_call_id
+    if not call_id or call_id in call_ids:
+        call_id = f"call_{action.id.replace('-', '')}"[:MAX_CALL_ID_CHARS]
+    call_ids.add(call_id)
+    return call_id
 
 
 def _attach_recalls(events: Sequence[ViewEvent]) -> list[tuple[ViewEvent, list[RecallEvent]]]:
@@ -133,12 +128,6 @@ def _system_message(event: SystemPromptEvent) -> ChatMessage:
         return {"role": "system", "content": event.system_prompt.text}
     parts = (event.system_prompt, event.dynamic_context)
     return {"role": "system", "content": [item for part in parts for item in _render_part(part)]}
-
-
-def _calls_message(first: ActionEvent, calls: list[dict[str, Any]]) -> ChatMessage:
-    text = join_text(first.thought) or None
-    message: ChatMessage = {"role": "assistant", "content": text, "tool_calls": calls}
-    return message | _thinking_fields(first)
 
 
 def _thinking_fields(event: Any) -> ChatMessage:

@@ -30,10 +30,14 @@ from perdure.models.litellm.route import (
     tool_call_ids,
     without_nulls,
 )
-from perdure.models.litellm.stream_accumulator import Json, StreamAccumulator, parse_usage
+from perdure.models.litellm.stream_accumulator import (
+    Json,
+    StreamAccumulator,
+    parse_events,
+    parse_usage,
+)
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
-from perdure.models.sse import parse_events
 
 PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
 """A placeholder for messages that are sent in `extra_body`."""
@@ -206,10 +210,7 @@ class LiteLLM:
 
 
 def _import_litellm() -> Any:
-    """Import litellm, without its log messages and network calls.
-
-    The import is delayed to the first request: it takes seconds and about 130 MB.
-    """
+    """Import litellm (seconds, about 130 MB) without its log messages and network calls."""
     for name, value in LITELLM_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     package = importlib.util.find_spec("litellm")

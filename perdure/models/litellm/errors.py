@@ -54,11 +54,10 @@ def convert_exception(
     chain = [*_exception_chain(inner, before), *_exception_chain(error, before)]
     message = _plain_message(chain)
     body = _find_body(chain) or _parse_body(message)
-    text = str(body.get("message") or message)
     status = getattr(inner, "status_code", None)
     provider_error = ProviderError(
         model=spec.name,
-        text=text,
+        text=str(body.get("message") or message),
         status=status if isinstance(status, int) else None,
         code=CODE_OF_CLASS.get(type(inner).__name__) or _error_code(body),
         headers=_headers(chain),

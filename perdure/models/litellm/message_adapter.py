@@ -100,11 +100,7 @@ def _flatten_text(message: Message) -> Message:
 
 
 def _add_cache_marks(messages: list[Message]) -> list[Message]:
-    """Add two of the four cache marks that the provider allows.
-
-    The first is after the system prompt that all requests of a conversation share, the second at
-    the end.
-    """
+    """Add two of the four cache marks that a provider allows: at the system prompt and the end."""
     marked, roles = list(messages), [message.get("role") for message in messages]
     if "system" in roles:
         first = roles.index("system")

@@ -1,7 +1,7 @@
-"""Accumulation of streamed chunks into one answer, for the fields of every provider."""
+"""Streamed chunks: parsed, and accumulated into one answer for the fields of every provider."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -107,10 +107,8 @@ class StreamAccumulator:
             self._blocks.append(RedactedThinkingBlock(data=block.get("data") or ""))
             return
         self._thinking += block.get("thinking") or ""
-        if block.get("signature"):
-            self._blocks.append(
-                ThinkingBlock(thinking=self._thinking, signature=block["signature"])
-            )
+        if signature := block.get("signature"):
+            self._blocks.append(ThinkingBlock(thinking=self._thinking, signature=signature))
             self._thinking = ""
 
     def _call_of(self, delta: Json) -> PartialToolCall:
@@ -160,3 +158,33 @@ def _assign_ids(
         call_id = call.id if call.id and call.id not in seen else f"call_{uuid4().hex}"
         seen.add(call_id)
         yield MessageToolCall(id=call_id, name=call.name, arguments=call.arguments or "{}")
+
+
+async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    """Parse the JSON values of a stream, up to its `[DONE]` or its end.
+
+    Raises json.JSONDecodeError when an event is not JSON.
+    """
+    data: list[bytes] = []
+    async for line in _split_lines(body):
+        if line.startswith(b"data:"):
+            data.append(line[5:].strip())
+        elif not line and data:
+            if data == [b"[DONE]"]:
+                return
+            yield json.loads(b"\n".join(data))
+            data = []
+
+
+async def _split_lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Split a body into lines, at newlines alone; the last one is empty.
+
+    httpx and str.splitlines also split at U+2028 and the like, which JSON may hold unescaped.
+    """
+    rest = b""
+    async for piece in body:
+        *complete, rest = (rest + piece).split(b"\n")
+        for line in complete:
+            yield line.rstrip(b"\r")
+    yield rest
+    yield b""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, get_args
 
-from perdure.agent.calls.assessment import Analyze, model_risk
+from perdure.agent.calls.risk import Analyze, model_risk
 from perdure.events.actions import FileEditorAction, MCPToolAction, TerminalAction
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent

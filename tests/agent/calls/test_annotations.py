@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from perdure.agent.calls.annotations import (
+from perdure.agent.calls.risk import (
     Annotations,
     add_annotation_parameters,
     split_annotations,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agent.calls.answer import MAX_CALLS, parse_response
-from perdure.agent.calls.assessment import Analyze, RiskAssessor, model_risk
 from perdure.agent.calls.completion import Completion
+from perdure.agent.calls.risk import Analyze, RiskAssessor, model_risk
 from perdure.events.actions import Action, MCPToolAction
 from perdure.events.content import (
     ImageContent,

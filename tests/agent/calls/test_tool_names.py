@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agent.calls.tool_names import resolve_tool_name
+from perdure.agent.calls.answer import resolve_tool_name
 
 TOOLS = ("terminal", "file_editor", "think", "mcp__git_hub__search")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.agent.knowledge.front_matter import MAX_FRONT_MATTER_CHARS, split_front_matter
+from perdure.agent.knowledge.skills import MAX_FRONT_MATTER_CHARS, split_front_matter
 
 
 @pytest.mark.parametrize(

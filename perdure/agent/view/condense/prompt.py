@@ -75,10 +75,7 @@ def _cut_middle(text: str, limit: int) -> str:
 
 
 def plan_first_part(view: View, plan: CondensationPlan, max_chars: int) -> CondensationPlan:
-    """Plan the first part that one summary covers: whole events of `max_chars` characters in all.
-
-    It has at least one group, and enough events for a summary to save something.
-    """
+    """Plan the part that one summary covers: events of `max_chars` characters, at least a group."""
     texts = map(render_event, view.events[plan.start : plan.end])
     lengths = [0, *accumulate(map(len, texts))]
     before = (cut for cut in view.cut_points if cut <= plan.end)
