@@ -131,7 +131,7 @@ class RandomConversation:
 
     def draw_seqs(self) -> tuple[int, ...]:
         """Draw slots of actions that wait, or of no action."""
-        waits = [one.seq for one in actions_to_confirm(self.state)] or [0]
+        waits = [item.seq for item in actions_to_confirm(self.state)] or [0]
         chosen = st.lists(st.sampled_from([*waits, *waits, self.state.next_seq]), max_size=3)
         return tuple(self.data.draw(chosen))
 
@@ -259,7 +259,7 @@ class RandomConversation:
             self.notes = self.notes.model_copy(update={"title_failed": True})
 
     def act(self, seq: int) -> None:
-        [pending] = [one for one in self.state.pending if one.seq == seq]
+        [pending] = [item for item in self.state.pending if item.seq == seq]
         asks = (
             self.spec.confirmation.required_for(pending.risk)
             and pending.tool_name not in HARMLESS_TOOLS

@@ -42,7 +42,7 @@ def record_next(state: State) -> State:
 
 def _rejections(state: State, actions: tuple[int, ...]) -> list[AnyEvent]:
     """Reject the actions that are still pending."""
-    pending = {one.seq: one for one in state.pending}
+    pending = {item.seq: item for item in state.pending}
     return [
         rejection(pending[seq].action_id, pending[seq].tool_name, pending[seq].tool_call_id)
         for seq in actions

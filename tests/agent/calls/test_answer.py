@@ -224,7 +224,7 @@ def test_the_risks_of_an_answer_come_last_by_the_ids_of_its_actions() -> None:
     expected = ["ActionEvent"] * 4 + ["AgentErrorEvent"] * 2 + ["SecurityAnalysisEvent"]
     assert kinds(events) == expected
     placed = [entry.event for entry in entries(events, start=7)]
-    done = [one.id for one in placed if isinstance(one, ActionEvent) and one.action is not None]
+    done = [item.id for item in placed if isinstance(item, ActionEvent) and item.action is not None]
     assert list(risks(events)) == done
     analysis = events[-1]
     assert isinstance(analysis, SecurityAnalysisEvent)

@@ -85,7 +85,7 @@ def test_a_long_part_is_cut_and_names_the_location_of_the_rest() -> None:
 
 def test_omitted_skills_are_named_and_not_recorded_as_shown() -> None:
     long = [skill(f"s{n}", "x" * MAX_PART_BYTES, location=f"s{n}.md") for n in range(5)]
-    found = recall_skills([Match(one, "x") for one in [*long, skill("short")]])
+    found = recall_skills([Match(item, "x") for item in [*long, skill("short")]])
     assert found.skills == ("s0", "s1", "s2")
     assert "no room for more: s3.md, s4.md, short. Read" in found.content
     assert len(found.content.encode()) <= MAX_RECALL_BYTES
@@ -112,7 +112,7 @@ def test_a_recall_never_exceeds_its_size(always: bool, skills: list[str], names:
         for n, text in enumerate(skills)
     ]
     instructions = [InstructionFile(name=name, text=name) for name in names]
-    called = [Match(one, "word") for one in made]
+    called = [Match(item, "word") for item in made]
     found = recall_workspace(FACTS, instructions, made, called, names)
     assert len(found.content.encode()) <= MAX_RECALL_BYTES
-    assert set(found.skills) <= {one.name for one in made}
+    assert set(found.skills) <= {item.name for item in made}

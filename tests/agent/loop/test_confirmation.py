@@ -72,7 +72,7 @@ def acting_seqs(state: State) -> list[int]:
 
 
 def seqs_to_confirm(state: State) -> list[int]:
-    return [one.seq for one in actions_to_confirm(state)]
+    return [item.seq for item in actions_to_confirm(state)]
 
 
 def refusal_of(state: State, *items: InboxItem) -> Refusal | None:
@@ -211,7 +211,7 @@ def test_a_failure_is_no_consent() -> None:
 )
 def test_a_crash_is_no_consent_and_nothing_that_waits_is_lost_by_it(state: State) -> None:
     state = apply_events(state, opened_event("run-2"), opened_event("run-3"))
-    assert [one.outcome_unknown for one in state.pending] == [None, None]
+    assert [item.outcome_unknown for item in state.pending] == [None, None]
     assert seqs_to_confirm(state) == [4, 5]
     assert acting_seqs(state) == []
     assert acting_seqs(apply_requests(state, Approval(actions=(4, 5)))) == [4]

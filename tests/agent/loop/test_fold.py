@@ -118,7 +118,7 @@ def test_the_actions_without_a_result_are_pending(log: list[Entry]) -> None:
     answers = {answered_action_id(entry.event) for entry in log}
     runnable = [e for e in log if isinstance(e.event, ActionEvent) and e.event.action]
     open_ones = [entry.seq for entry in runnable if entry.event.id not in answers]
-    assert [one.seq for one in fold(State(), summarize_all(log)).pending] == open_ones
+    assert [item.seq for item in fold(State(), summarize_all(log)).pending] == open_ones
 
 
 @given(logs)
@@ -167,7 +167,7 @@ def test_only_a_confirmation_approves_an_action(log: list[EventSummary]) -> None
         state = evolve(state, fact)
         if fact.key == "confirmed" and fact.value:
             confirmed |= {seq for seq in fact.value if seq < fact.seq}
-        assert all(one.seq in confirmed for one in state.pending if one.approved)
+        assert all(item.seq in confirmed for item in state.pending if item.approved)
 
 
 @given(logs)

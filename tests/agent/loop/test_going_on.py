@@ -57,7 +57,7 @@ def test_no_state_is_a_dead_end(data: st.DataObject) -> None:
     drive.runs_to_rest(LONG_ENOUGH)
     ways: list[InboxItem] = [ResumeRequest(), UserMessage(text="Go on.")]
     if waiting := actions_to_confirm(drive.state):
-        ways = [Approval(actions=tuple(one.seq for one in waiting)), *ways]
+        ways = [Approval(actions=tuple(item.seq for item in waiting)), *ways]
     drive.inbox = data.draw(st.permutations(ways))
     while drive.inbox:
         assert isinstance(drive.step()[0], Record)
@@ -88,7 +88,7 @@ def test_an_answered_confirmation_lets_the_conversation_go_on(data: st.DataObjec
     waiting = actions_to_confirm(drive.state)
     if not waiting or drive.state.status == "paused":
         return
-    drive.inbox = [Approval(actions=tuple(one.seq for one in waiting)), ResumeRequest()]
+    drive.inbox = [Approval(actions=tuple(item.seq for item in waiting)), ResumeRequest()]
     drive.step()
     assert drive.state.status == "running"
     assert decide(drive.state, (), drive.seconds_left, drive.notes)

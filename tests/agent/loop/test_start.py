@@ -66,7 +66,7 @@ def test_the_status_says_which_actions_wait_for_a_person() -> None:
         PendingCall(seq=5, tool_name="write", tool_call_id="call_1", risk="HIGH", asks=True),
     )
     allowed = status_of(apply_events(state, state_update("confirmed", [5])))
-    assert [one.asks for one in allowed.pending] == [False, False]
+    assert [item.asks for item in allowed.pending] == [False, False]
 
 
 def test_the_input_of_a_continued_workflow_survives_serialization() -> None:

@@ -152,7 +152,7 @@ def test_any_result_removes_the_pending_action(answer: Any) -> None:
     state = apply_events(
         opened_state(), user(), *actions("look", "write"), answer(id_of(5), "write")
     )
-    assert [one.seq for one in state.pending] == [4]
+    assert [item.seq for item in state.pending] == [4]
     assert state.status == "running"
 
 

@@ -70,13 +70,13 @@ def test_anything_can_be_closed(status: Status) -> None:
     assert next_status(status, "close") == "closed"
 
 
-@pytest.mark.parametrize("status", [one for one in STATUSES if one != "closed"])
+@pytest.mark.parametrize("status", [item for item in STATUSES if item != "closed"])
 def test_every_status_but_closed_can_be_left(status: Status) -> None:
     left = {next_status(status, happening) for happening in HAPPENINGS if happening != "close"}
     assert left - {status, "closed"}
 
 
-@pytest.mark.parametrize("status", [one for one in STATUSES if one not in ("closed", "paused")])
+@pytest.mark.parametrize("status", [item for item in STATUSES if item not in ("closed", "paused")])
 def test_a_message_sets_the_agent_to_work(status: Status) -> None:
     assert next_status(status, "message") == "running"
 

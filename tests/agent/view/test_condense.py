@@ -117,7 +117,7 @@ def test_tokens_count_too() -> None:
     assert planned(material, SummaryCondenser(max_tokens=total)) is None
     plan = plan_condensation(material.view, SummaryCondenser(max_tokens=total - 1), material.tokens)
     assert plan is not None
-    left = total - sum(material.tokens[one.id] for one in material.select_forgotten(plan))
+    left = total - sum(material.tokens[item.id] for item in material.select_forgotten(plan))
     last = material.tokens[material.view.events[plan.end - 1].id]
     assert left <= (total - 1) // 2 < left + last
 
@@ -321,7 +321,9 @@ def carried_out(material: CondensationInput, plan: CondensationPlan) -> Condensa
     after = CondensationInput([*material.entries, *entries([made], material.entries[-1].seq + 1)])
     ids = [event.id for event in after.view.events]
     kept = [event.id for event in shown if event not in gone]
-    assert [one for one in ids if not one.startswith(after.entries[-1].event.id)] == kept
+    assert [
+        identifier for identifier in ids if not identifier.startswith(after.entries[-1].event.id)
+    ] == kept
     assert len(ids) < len(shown) or summed(after) < summed(material)
     check_readable(after)
     return after

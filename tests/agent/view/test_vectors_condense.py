@@ -52,7 +52,7 @@ def check_condensed(
     shown = [event.id for event in material.view.events]
     material.view.add(made.model_copy(update={"id": "made"}))
     gone, at = set(expected["forget"]), expected["offset"]
-    left = [one for one in shown if one not in gone]
+    left = [item for item in shown if item not in gone]
     assert [event.id for event in material.view.events] == [*left[:at], "made-summary", *left[at:]]
 
 

@@ -47,7 +47,7 @@ def test_the_messages_agree_with_the_vectors_in_order(case: dict[str, Any]) -> N
         for message in transcript.messages()
         if message.get("tool_calls")
     ]
-    theirs: list[Brief] = [tuple(one) for one in case["expect"]["messages"]]
+    theirs: list[Brief] = [tuple(item) for item in case["expect"]["messages"]]
     assert merged(ours) == merged(ordered(theirs, calls, case["events"]))
 
 
@@ -58,7 +58,7 @@ def test_all_vectors_are_present_and_most_messages_agree_unordered() -> None:
         transcript = Transcript()
         add_events(transcript.view, translate(case["events"]))
         ours = merged([brief(message) for message in transcript.messages()])
-        same += ours == merged([tuple(one) for one in case["expect"]["messages"]])
+        same += ours == merged([tuple(item) for item in case["expect"]["messages"]])
     assert same == 110
 
 
@@ -76,11 +76,11 @@ def brief(message: ChatMessage) -> Brief:
 def merged(messages: Sequence[Brief]) -> list[Brief]:
     """Messages of the user that follow each other as one."""
     found: list[Brief] = []
-    for one in messages:
-        if found and one[0] == found[-1][0] == "user":
-            found[-1] = ("user", 0, None, found[-1][3] + one[3])
+    for message in messages:
+        if found and message[0] == found[-1][0] == "user":
+            found[-1] = ("user", 0, None, found[-1][3] + message[3])
         else:
-            found.append(one)
+            found.append(message)
     return found
 
 
@@ -88,19 +88,19 @@ def ordered(
     theirs: Sequence[Brief], calls: Sequence[Sequence[str]], events: Sequence[dict[str, Any]]
 ) -> list[Brief]:
     """Their messages with the system prompt first, batches whole, their results behind them."""
-    results = {one[2]: one for one in theirs if one[0] == "tool"}
+    results = {their[2]: their for their in theirs if their[0] == "tool"}
     waiting = iter(calls)
     found: list[Brief] = []
     if any(event["t"] == "sys" for event in events):
         found.append(("system", 0, None, "sys"))
     due = 0
-    for one in theirs:
-        if one[1]:
+    for their in theirs:
+        if their[1]:
             if not due:
                 asked = next(waiting)
                 due = len(asked)
-                found += [("assistant", due, None, one[3]), *(results[call] for call in asked)]
-            due -= one[1]
-        elif one[0] not in ("system", "tool"):
-            found.append(one)
+                found += [("assistant", due, None, their[3]), *(results[call] for call in asked)]
+            due -= their[1]
+        elif their[0] not in ("system", "tool"):
+            found.append(their)
     return found

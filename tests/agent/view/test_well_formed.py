@@ -71,8 +71,8 @@ def test_every_message_is_there_once_and_in_order(log: list[Entry]) -> None:
             said = "message" if event.source == "user" else "nudge"
             heard.append(f"{said} {entry.seq}")
     messages = transcript.messages()
-    words = [one["content"].split("\n")[0] for one in messages if one["role"] == "user"]
-    assert [one for one in words if not one.startswith("recalled")] == heard
+    words = [message["content"].split("\n")[0] for message in messages if message["role"] == "user"]
+    assert [word for word in words if not word.startswith("recalled")] == heard
 
 
 @given(condensed_logs, st.data())
@@ -97,7 +97,9 @@ def test_a_batch_is_shown_when_every_call_has_its_result_and_else_not_at_all(
     transcript = Transcript()
     add_events(transcript.view, (entry.event for entry in log))
     shown = {event.id for event in transcript.view.events}
-    calls = [len(one["tool_calls"]) for one in transcript.messages() if one.get("tool_calls")]
+    calls = [
+        len(message["tool_calls"]) for message in transcript.messages() if message.get("tool_calls")
+    ]
     expected = [batch for batch in batches(log) if whole(batch, log)]
     looping = [batch for batch in expected if batch[0].id not in shown]
     assert calls == [len(batch) for batch in expected if batch not in looping]
