@@ -187,14 +187,14 @@ def _load_planner(condenser: CustomCondenser) -> Planner:
 
     def plan(view: View, tokens: TokensById, reason: CondenseReason) -> CondensationPlan | None:
         try:
-            found: CondensationPlan | None = function(view, tokens, reason, **condenser.options)
+            plan: CondensationPlan | None = function(view, tokens, reason, **condenser.options)
         except Exception as error:
             # Another's code may raise anything; the person gets one sentence.
             sentence = f"{condenser.function!r} raised {type(error).__name__}: {error}"
             raise BadPlan(sentence) from error
-        if not isinstance(found, CondensationPlan | None):
-            raise BadPlan(f"{condenser.function!r} returned a {type(found).__name__}")
-        return found
+        if not isinstance(plan, CondensationPlan | None):
+            raise BadPlan(f"{condenser.function!r} returned a {type(plan).__name__}")
+        return plan
 
     return plan
 

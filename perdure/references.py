@@ -59,17 +59,17 @@ def is_reference(text: str) -> bool:
 @cache
 def find_entry_points(group: str) -> Mapping[str, str]:
     """Return the `module:attribute` of each entry point that installed packages have in a group."""
-    found = metadata.entry_points(group=group)
-    return {point.name: point.value.partition("[")[0].strip() for point in found}
+    entries = metadata.entry_points(group=group)
+    return {point.name: point.value.partition("[")[0].strip() for point in entries}
 
 
 def load_entry_point(group: str, name: str) -> Any:
     """Import what packages have under `name`. Raises BadReference, also if there is none."""
-    found = find_entry_points(group)
-    if name not in found:
-        available = ", ".join(found) or "none"
+    entries = find_entry_points(group)
+    if name not in entries:
+        available = ", ".join(entries) or "none"
         raise BadReference(f"no package has {name!r} among its {group!r}: there is {available}")
-    return import_reference(found[name])
+    return import_reference(entries[name])
 
 
 def load_named(group: str, name: str) -> Any:

@@ -248,6 +248,8 @@ async def read_current_results(
     async for result in folder.read_results():
         if result.id not in ids:
             continue
-        attempts = tuple(one for one in result.attempts if one.epoch < record.spec.epochs)
+        attempts = tuple(
+            attempt for attempt in result.attempts if attempt.epoch < record.spec.epochs
+        )
         if attempts:
             yield result.model_copy(update={"attempts": attempts})

@@ -43,8 +43,8 @@ def build_agent(options: AgentOptions, model: ModelSpec) -> Agent:
         "tags": options.tags and tuple(options.tags),
         "secrets": options.secrets and _check_secret_names(options.secrets),
     }
-    given = {name: field for name, field in fields.items() if field}
-    return Agent.model_validate({"model": model, **given})
+    changes = {name: field for name, field in fields.items() if field}
+    return Agent.model_validate({"model": model, **changes})
 
 
 def check_agent_options(options: AgentOptions) -> None:

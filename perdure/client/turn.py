@@ -92,8 +92,8 @@ class Turn:
         check = self._check_now_and_then()
         while True:
             if (entry := await self.log.find(seq)) is not None:
-                if said := _text(entry):
-                    yield said.removeprefix(sent) if said.startswith(sent) else f"\n{said}"
+                if text := _text(entry):
+                    yield text.removeprefix(sent) if text.startswith(sent) else f"\n{text}"
                     yield "\n"
                     sent = ""
                 seq += 1

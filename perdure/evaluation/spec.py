@@ -282,18 +282,18 @@ def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 
-def _unknown_keys(given: Any, parsed: Any) -> Iterator[str]:
+def _unknown_keys(raw: Any, parsed: Any) -> Iterator[str]:
     """Yield the keys that tolerant models ignore; in a batch spec they are typing mistakes."""
-    match parsed, given:
+    match parsed, raw:
         case BaseModel(), Mapping():
             fields = {name: getattr(parsed, name) for name in type(parsed).model_fields}
             if isinstance(parsed, BatchSpec):
                 fields["model"] = next(iter(parsed.models), None)
-            for key, value in given.items():
+            for key, value in raw.items():
                 if key not in fields:
                     yield str(key)
                 else:
                     yield from (f"{key}.{inner}" for inner in _unknown_keys(value, fields[key]))
         case tuple(), list() | tuple():
-            for index, (value, item) in enumerate(zip(given, parsed, strict=False)):
+            for index, (value, item) in enumerate(zip(raw, parsed, strict=False)):
                 yield from (f"{index}.{inner}" for inner in _unknown_keys(value, item))

@@ -24,7 +24,7 @@ def list_format_names() -> list[str]:
 def find_format(name: str) -> Format:
     """Find a format by name, entry point or `module:attribute`. Raises BadReference."""
     ours = (format for format in FORMATS if format.name == name)
-    found = next(ours, None) or load_named(FORMAT_GROUP, name)
-    if not isinstance(found, Format):
-        raise BadReference(f"{name!r} leads to a {type(found).__name__}, and it must be a Format")
-    return found
+    builtin = next(ours, None) or load_named(FORMAT_GROUP, name)
+    if not isinstance(builtin, Format):
+        raise BadReference(f"{name!r} leads to a {type(builtin).__name__}, and it must be a Format")
+    return builtin

@@ -54,7 +54,7 @@ async def list_purge_targets(
 async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
     """Delete conversations in the order of `list_purge_targets`. Raises Conflict, StoreError."""
     objects: dict[str, int] = {}
-    histories, kept = 0, None
+    histories, obstacle = 0, None
     for conversation in map(client.conversation, conversation_ids):
         try:
             objects[conversation.id] = await delete_objects(conversation.log)
@@ -63,8 +63,8 @@ async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
         try:
             histories += await _delete_histories(client.temporal, conversation)
         except RPCError as error:
-            kept = error.message
-    return PurgeResult(objects, histories, kept)
+            obstacle = error.message
+    return PurgeResult(objects, histories, obstacle)
 
 
 def _to_conflict(error: StillForked) -> Conflict:

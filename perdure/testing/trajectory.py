@@ -135,8 +135,8 @@ def find(value: Any, *keys: str) -> Any:
 
 def find_list(value: Any, *keys: str) -> list[Any]:
     """Return the list under the keys; an empty one where there is none."""
-    found = find(value, *keys)
-    return found if isinstance(found, list) else []
+    item = find(value, *keys)
+    return item if isinstance(item, list) else []
 
 
 def _text_part(text: Any) -> Json:

@@ -40,8 +40,8 @@ look there, name it as `path`.
     more = len(files) - MAX_NAMED_FILES
     notes = [f"[{more:,} more match: use a narrower pattern or `path`]"] if more > 0 else []
     rows = [printable(file) for file in files[:MAX_NAMED_FILES]]
-    found = rows or [f"No file matches `{pattern}` in `{path}`."]
-    return "\n".join([*found, *notes, *report.notes()])
+    lines = rows or [f"No file matches `{pattern}` in `{path}`."]
+    return "\n".join([*lines, *notes, *report.notes()])
 
 
 GLOB = tool_from(glob)

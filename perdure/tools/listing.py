@@ -64,11 +64,11 @@ def tree(directory: SafePath) -> str:
 
 def _entries(directory: SafePath, prefix: str, levels: int) -> Iterator[str]:
     try:
-        found = _named(directory)
+        entries = _named(directory)
     except OSError:  # closed to us, or gone, or something else by now
         yield f"{prefix}(unreadable)"
         return
-    for name, is_folder, target in found:
+    for name, is_folder, target in entries:
         path = prefix + printable(name)
         arrow = "" if target is None else f" -> {printable(target)}"
         yield f"{path}/" if is_folder else f"{path}{arrow}"

@@ -156,8 +156,8 @@ def skills_for_message(
     """Match the skills whose keywords are in a message and that are not activated yet."""
     matches = []
     for skill in skills:
-        found = (key for key in skill.keywords if _keyword_pattern(key).search(text))
-        if skill.name not in activated and (key := next(found, None)):
+        present = (key for key in skill.keywords if _keyword_pattern(key).search(text))
+        if skill.name not in activated and (key := next(present, None)):
             matches.append(Match(skill, key))
     return matches
 

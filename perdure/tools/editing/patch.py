@@ -152,10 +152,10 @@ def _parse_hunk_line(number: int, line: str) -> tuple[Sign, str]:
 
 
 def _strip_blank_end(lines: list[NumberedLine]) -> list[NumberedLine]:
-    kept = [*lines]
-    while kept and not kept[-1][1]:
-        kept.pop()
-    return kept
+    remaining = [*lines]
+    while remaining and not remaining[-1][1]:
+        remaining.pop()
+    return remaining
 
 
 def _pop_while(lines: deque[NumberedLine], matches: Callable[[str], bool]) -> list[NumberedLine]:

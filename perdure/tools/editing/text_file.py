@@ -173,8 +173,8 @@ def _find_unique_match(text: Text, old: str, new: str, name: str) -> int:
     if old == new:
         raise ToolFailed("`old_str` and `new_str` are the same: nothing would change.")
     # Overlapping occurrences too, as they are ambiguous.
-    found = re.finditer(f"(?={re.escape(old)})", text.body)
-    matches = [match.start() for match in islice(found, _MAX_MATCHES)]
+    hits = re.finditer(f"(?={re.escape(old)})", text.body)
+    matches = [match.start() for match in islice(hits, _MAX_MATCHES)]
     if not matches:
         raise ToolFailed(f"`old_str` does not occur in `{name}`. {_suggest_fix(text, old)}")
     if len(matches) > 1:

@@ -174,10 +174,10 @@ def _check_servers(servers: Sequence[McpServer]) -> None:
             raise McpUnavailable(
                 f"MCP server {server.name!r} needs either a `command` to start or a `url` to ask."
             )
-    for one, other in itertools.permutations(servers, 2):
-        if name_prefix(one.name).startswith(name_prefix(other.name)):
+    for first, second in itertools.permutations(servers, 2):
+        if name_prefix(first.name).startswith(name_prefix(second.name)):
             raise McpUnavailable(
-                f"MCP servers {one.name!r} and {other.name!r} would have tools of the same name: "
+                f"MCP servers {first.name!r} and {second.name!r} would have tools of the same name: "
                 "rename one of them."
             )
 

@@ -232,8 +232,8 @@ def _rows(table: str) -> Iterator[tuple[str, frozenset[str], str]]:
     for name, text in _ABBREVIATIONS.items():
         table = table.replace(name, text)
     for line in table.strip("\n").splitlines():
-        if found := re.match(r"  (.+?)(:| =)(?: (.*))?$", line):
-            names, kind, pattern = found.groups(default="")
+        if match := re.match(r"  (.+?)(:| =)(?: (.*))?$", line):
+            names, kind, pattern = match.groups(default="")
             if kind == " =":
                 pattern = rf"^(?: \S+){{0,3}} (?:{pattern.replace(' ', '|')})(?: |$)"
             yield heading, frozenset(names.split()), pattern
@@ -256,7 +256,7 @@ def find_all(patterns: Patterns, name: str, line: str) -> Iterator[str]:
     """Yield what the groups of the patterns for a command find in its arguments."""
     for names, pattern in patterns:
         if name in names:
-            yield from (found.replace("\xa0", " ") for found in pattern.findall(line))
+            yield from (text.replace("\xa0", " ") for text in pattern.findall(line))
 
 
 RISKS = [

@@ -195,9 +195,9 @@ async def _kill_unsupervised(session_id: str, code: int) -> ShellExit:
 
 
 def _find_processes(session_id: str) -> tuple[int, ...]:
-    variable, found = f"{SESSION_VARIABLE}={session_id}".encode(), []
+    variable, pids = f"{SESSION_VARIABLE}={session_id}".encode(), []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's process, or gone
             if variable in (process / "environ").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return tuple(found)
+                pids.append(int(process.name))
+    return tuple(pids)
