@@ -177,8 +177,8 @@ def _check_servers(servers: Sequence[McpServer]) -> None:
     for first, second in itertools.permutations(servers, 2):
         if name_prefix(first.name).startswith(name_prefix(second.name)):
             raise McpUnavailable(
-                f"MCP servers {first.name!r} and {second.name!r} would have tools of the same name: "
-                "rename one of them."
+                f"MCP servers {first.name!r} and {second.name!r} would have tools of the same "
+                "name: rename one of them."
             )
 
 

@@ -1,4 +1,4 @@
-"""What is known of commands, by their names.
+"""The risks of commands, by their names.
 
 A line `NAMES: PATTERN` holds for a command of one of these names where the pattern is found in its
 arguments: they are one line, each with a space before it, in which `\\xa0` (which `\\s` matches)
