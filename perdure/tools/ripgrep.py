@@ -96,10 +96,7 @@ def relative_to_root(start: SafePath) -> str:
 
 
 def glob_option(pattern: str, start: SafePath) -> str:
-    """Return the option for files below `start` that match: at any depth if there is no `/`.
-
-    Raises ToolFailed.
-    """
+    """Return the option for matching files below `start`, at any depth if there is no `/`."""
     if ".." in pattern.split("/"):
         message = f"The pattern {pattern!r} must not hold `..`: say where to look by `path`."
         raise ToolFailed(message)
@@ -124,8 +121,7 @@ async def run(
 ) -> None:
     """Hand each record of ripgrep's output to `handle`, until that says that it has enough.
 
-    However this ends, ripgrep has ended before. Raises Refused, and ToolFailed where it could not
-    be started.
+    However this ends, ripgrep has ended before. Raises Refused, and ToolFailed without a start.
     """
     path = f"./{relative_to_root(start)}".removesuffix("" if start.is_dir() else "/")
     launch = await asyncio.to_thread(_launch, context, [*_OPTIONS, *options, "--", path])

@@ -52,11 +52,9 @@ async def run(
 ) -> TerminalObservation:
     """Run a command in the conversation's shell, or continue the one that runs there.
 
-    An exit code other than 0 is an ordinary result, and so is a command that still runs. If the
-    caller is cancelled, the command is killed with all that it started, and the shell stays.
-
-    The sandbox decides which files and network the command sees. The command never gets the
-    worker's environment.
+    Any exit code is an ordinary result, and so is a command that still runs. If the caller is
+    cancelled, the command is killed with all that it started, and the shell stays. The sandbox
+    decides which files and network it sees; it never gets the worker's environment.
     """
     fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.workspace)}
     async with sessions.slot(context.conversation_id) as slot:

@@ -62,8 +62,7 @@ class SessionPool:
     ) -> Result:
         """Run `operation` in the target's session; retry once in a new one if that is lost.
 
-        An operation that may have reached the server is retried only if it is `repeatable`. Raises
-        McpFailure.
+        Once it may have reached the server, only a `repeatable` one is retried. Raises McpFailure.
         """
         try:
             return await operation(await self._open_session(target))

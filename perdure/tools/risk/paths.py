@@ -5,15 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perdure.tools.risk.finding import (
-    HOLES,
-    UNKNOWN,
-    Finding,
-    drop_holes,
-    high,
-    legible,
-    medium,
-)
+from perdure.tools.risk.finding import HOLES, UNKNOWN, Finding, drop_holes, high, legible, medium
 
 MAX_PATH_CHARACTERS = 4096
 

@@ -107,7 +107,8 @@ class ShellSession:
         self._last_number += 1
         loop = asyncio.get_running_loop()
         self.last_output_time = loop.time()
-        self.command = ShellCommand(self._last_number, loop.time(), _current_tick())
+        tick = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND)
+        self.command = ShellCommand(self._last_number, loop.time(), tick)
         for name, value in variables.items():
             self.shell.send(f"{self._secret} lend {name}")
             self.shell.send(value)
@@ -214,7 +215,3 @@ class ShellSession:
 
 async def _wait_for_first(futures: set[asyncio.Future[Any]], seconds: float) -> None:
     await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-
-
-def _current_tick() -> int:
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND)

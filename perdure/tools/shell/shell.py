@@ -45,8 +45,7 @@ class Shell:
     """An interactive bash with all of its descendants.
 
     It lives until it exits, is closed, or this program dies in any way. `exit_task` completes once
-    no process is left and all output has been read; it raises ToolFailed if the shell could not be
-    started.
+    all processes are gone and all output is read; it raises ToolFailed if there was no start.
     """
 
     def __init__(
