@@ -219,10 +219,8 @@ async def _to_observation(name: str, result: Any, context: Context) -> AnyObserv
 
 
 def _to_text(name: str, result: Any) -> str:
-    if result is None:
-        return ""
-    if isinstance(result, str):
-        return result
+    if result is None or isinstance(result, str):
+        return result or ""
     try:
         return to_json(result).decode()
     except PydanticSerializationError as error:

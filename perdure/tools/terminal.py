@@ -9,13 +9,7 @@ from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import CmdOutputMetadata, TerminalObservation
 from perdure.secrets.registry import SecretUnavailable
 from perdure.tools.arguments import json_schema
-from perdure.tools.shell import words
-from perdure.tools.shell.arguments import (
-    MAX_INPUT_LINE_BYTES,
-    TerminalArguments,
-    encode_keys,
-    parse,
-)
+from perdure.tools.shell import arguments, words
 from perdure.tools.shell.session import CommandResult, ShellCommand, ShellSession
 from perdure.tools.shell.sessions import ShellSessions, acquire_session
 from perdure.tools.shell.waiting import SilenceTimeouts, report_progress, wait_for_command
@@ -107,11 +101,10 @@ def _begin_call(
 
 
 def _encode_keys(action: TerminalAction, context: Context) -> bytes:
-    keys = encode_keys(context.secrets.resolve_input(action.command))
-    if max(map(len, keys.split(b"\n"))) > MAX_INPUT_LINE_BYTES:
-        raise SecretUnavailable(
-            f"{action.command} is too long to be typed: name it in a command instead."
-        )
+    keys = arguments.encode_keys(context.secrets.resolve_input(action.command))
+    if max(map(len, keys.split(b"\n"))) > arguments.MAX_INPUT_LINE_BYTES:
+        message = f"{action.command} is too long to be typed: name it in a command instead."
+        raise SecretUnavailable(message)
     return keys
 
 
@@ -183,10 +176,10 @@ def terminal_tool(sessions: ShellSessions, timeouts: SilenceTimeouts = SilenceTi
         definition=ToolDefinition(
             name="terminal",
             description=DESCRIPTION,
-            parameters=json_schema(TerminalArguments),
+            parameters=json_schema(arguments.TerminalArguments),
             annotations=ToolAnnotations(title="Terminal"),
         ),
-        parse=parse,
+        parse=arguments.parse,
         run=partial(run, sessions, timeouts),
     )
 

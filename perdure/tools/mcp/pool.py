@@ -108,9 +108,8 @@ class SessionPool:
             if not folder.is_dir():
                 raise SessionNotStarted(f"its `cwd` {str(folder)!r} is not a directory")
             environment = {**inherited_environment(), **_read_variables(server.env)}
-            transport = stdio_transport(
-                [str(server.command), *server.args], folder, environment, stderr
-            )
+            command = [str(server.command), *server.args]
+            transport = stdio_transport(command, folder, environment, stderr)
         session = McpSession(transport, server.start_timeout, self._idle, stderr)
         self._tasks.add(session.task)
         session.task.add_done_callback(self._tasks.discard)

@@ -59,9 +59,8 @@ async def stdio_transport(
         encoding_error_handler="replace",
     )
     reading, writing = os.pipe()
-    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: stderr, os.fdopen(reading, "rb", buffering=0)
-    )
+    loop, file = asyncio.get_running_loop(), os.fdopen(reading, "rb", buffering=0)
+    pipe, _ = await loop.connect_read_pipe(lambda: stderr, file)
     try:
         with os.fdopen(writing, "w") as errors:
             async with stdio_client(process, errors) as streams:

@@ -14,7 +14,6 @@ from typing import Any
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masker import Masker
 from perdure.tools.output import Output
-from perdure.tools.shell.console import Console
 from perdure.tools.shell.prompt_markers import CommandEnded, CommandStarted, MarkerParser
 from perdure.tools.shell.shell import Shell, ShellExit
 
@@ -73,8 +72,7 @@ class ShellSession:
         network: bool = True,
     ) -> None:
         self._secret = uuid.uuid4().hex
-        self._masker = masker
-        self._parser = MarkerParser(self._secret)
+        self._masker, self._parser = masker, MarkerParser(self._secret)
         self._last_number = 0
         self._interruption: asyncio.Task[None] | None = None
         self.command: ShellCommand | None = None
@@ -85,7 +83,7 @@ class ShellSession:
         self.network = network
         shell_environment = {**environment, "PROMPT_COMMAND": SESSION_SCRIPT}
         self.shell = Shell(directory, shell_environment, self._receive, sandbox, network)
-        self.output = Output()
+        self.console, self.output = self.shell.console, Output()
         self.shell.exit_task.add_done_callback(self._on_shell_exit)
         self.shell.send(self._secret)
 
@@ -96,10 +94,6 @@ class ShellSession:
     @property
     def busy(self) -> bool:
         return self.command is not None and not self.command.result.done()
-
-    @property
-    def console(self) -> Console:
-        return self.shell.console
 
     def start(self, command: str, variables: Mapping[str, str] = NO_VARIABLES) -> ShellCommand:
         """Start a command with `variables` for it alone; the shell must not be busy."""
