@@ -96,9 +96,8 @@ class SessionPool:
 
     def _start(self, target: SessionTarget) -> "McpSession":
         # Imported here to keep an idle worker small; `_open_session` has loaded them by now.
-        from perdure.tools.mcp.http import http_transport
         from perdure.tools.mcp.session import McpSession
-        from perdure.tools.mcp.stdio import StderrTail, stdio_transport
+        from perdure.tools.mcp.transports import StderrTail, http_transport, stdio_transport
 
         server, stderr = target.server, StderrTail()
         if server.url:

@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from perdure.tools.mcp import failures
-from perdure.tools.mcp.http import UNDELIVERED_CODE
+from perdure.tools.mcp.transports import UNDELIVERED_CODE
 
 MAX_PAGES = 100
 """Pages of a list of tools that are read at most."""
