@@ -198,10 +198,6 @@ class _WatchedStream(ObjectReceiveStream[Any]):
         self._stream = stream
         self._on_end = on_end
 
-    @property
-    def last_context(self) -> contextvars.Context | None:
-        return getattr(self._stream, "last_context", None)
-
     async def receive(self) -> Any:
         try:
             return await self._stream.receive()
