@@ -127,11 +127,11 @@ async def run(
     launch = await asyncio.to_thread(_launch, context, [*_OPTIONS, *options, "--", path])
     has_output = False
     with launch.cleanup:
-        process = await _start(launch, start.root)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        errors = asyncio.create_task(_read_errors(process.stderr))
+        # A task: who is cancelled while ripgrep starts has to end it all the same.
+        starting = asyncio.create_task(_start(launch, start.root))
         try:
+            process, errors = await asyncio.shield(starting)
+            assert process.stdout is not None
             async with asyncio.timeout(TIMEOUT):
                 async for record in _records(process.stdout, separator, report):
                     has_output = True
@@ -140,6 +140,7 @@ async def run(
         except TimeoutError:
             report.timed_out = True
         finally:
+            process, errors = await starting
             # Not `process.kill`, which takes an ended process from under asyncio's watcher, and
             # would spare the child of a bubblewrap that is only starting.
             with suppress(ProcessLookupError):
@@ -166,8 +167,11 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         raise ToolFailed(f"The search could not be started: {error}") from error
 
 
-async def _start(launch: Launch, folder: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+async def _start(
+    launch: Launch, folder: Path
+) -> tuple[asyncio.subprocess.Process, asyncio.Task[str]]:
+    """Start ripgrep, and a task that reads its standard error."""
+    process = await asyncio.create_subprocess_exec(
         *launch.argv,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -178,6 +182,8 @@ async def _start(launch: Launch, folder: Path) -> asyncio.subprocess.Process:
         start_new_session=True,
         limit=MAX_RECORD_BYTES,
     )
+    assert process.stderr is not None
+    return process, asyncio.create_task(_read_errors(process.stderr))
 
 
 async def _records(
