@@ -149,9 +149,13 @@ async def run(
             complaint = await errors
     report.errors += complaint
     if complaint and not has_output and "(os error" not in complaint:
-        if not complaint.startswith("rg: "):
-            raise ToolFailed(f"The search could not be started: {complaint.strip()}")
-        raise Refused(complaint.strip().rpartition("\n")[2].removeprefix("rg: "))
+        raise _explain(complaint.strip())
+
+
+def _explain(complaint: str) -> ToolFailed:
+    if not complaint.startswith("rg: "):
+        return ToolFailed(f"The search could not be started: {complaint}")
+    return Refused(complaint.rpartition("\n")[2].removeprefix("rg: "))
 
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:
