@@ -67,8 +67,7 @@ class Bubblewrap:
         path = build_search_path(environment, readable)
         home_variables = {"HOME": str(HOME), "USER": _USER, "LOGNAME": _USER, "PATH": path}
         inherited = {name: value for name, value in environment.items() if name != "TMPDIR"}
-        with ExitStack() as failing:
-            cleanup = failing.enter_context(ExitStack())
+        with ExitStack() as cleanup:
             files = _account_files()
             accounts = {name: _open_in_memory(files[name], cleanup) for name in files}
             cgroups = self.cgroups.create(self.limits, cleanup)
@@ -105,10 +104,7 @@ def _plan(
 
 
 def _bwrap_options(
-    access: Access,
-    readable: Sequence[Path],
-    accounts: Mapping[str, int],
-    limits: ResourceLimits,
+    access: Access, readable: Sequence[Path], accounts: Mapping[str, int], limits: ResourceLimits
 ) -> Iterator[str]:
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup")
     yield from () if access.network else ("--unshare-net",)

@@ -47,16 +47,12 @@ class Cgroups:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        files = [name for parent in self.parents for name in parent.limit_files]
-        if any(name.startswith("memory.") for name in files):
-            return ()
-        return ("short bursts beyond the limit of memory, which is only watched",)
+        limited = {name.partition(".")[0] for parent in self.parents for name in parent.limit_files}
+        gap = "short bursts beyond the limit of memory, which is only watched"
+        return () if "memory" in limited else (gap,)
 
     def create(self, limits: ResourceLimits, cleanup: ExitStack) -> tuple[int, ...]:
-        """Create a group under each parent; return the descriptors to enter them by.
-
-        Raises OSError.
-        """
+        """Create a group under each parent; return descriptors to enter them by. Raises OSError."""
         return tuple(parent.create(limits, cleanup) for parent in self.parents)
 
 
@@ -98,10 +94,7 @@ def _find_parents() -> Iterator[ParentCgroup]:
 
 
 def _find_v2_parent(mount: Path, path: str) -> Iterator[ParentCgroup]:
-    """Find the nearest group above our own that delegates a controller to its children.
-
-    A group that holds processes itself cannot delegate.
-    """
+    """Find the nearest group above ours that delegates: no group with processes can."""
     own_folder = _cgroup_folder(mount, path)
     for folder in (own_folder, *own_folder.parents):
         control = folder / "cgroup.subtree_control"

@@ -48,8 +48,7 @@ class Choice:
 def choose_sandbox(name: str, folder: Path, readable: Sequence[Path] = ()) -> Choice:
     """Choose the sandbox `name` (or the strongest, for `auto`) by running a probe in `folder`.
 
-    `folder` is where the workspaces will be; `readable` are further paths that commands may
-    read. Raises SandboxUnusable.
+    `folder` will hold the workspaces; commands may read `readable` too. Raises SandboxUnusable.
     """
     if name not in (AUTO, *SANDBOX_NAMES):
         raise SandboxUnusable(

@@ -7,7 +7,7 @@ import stat
 import struct
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader
@@ -45,10 +45,8 @@ class SafePath:
             descriptor = open_beneath(self.root, self.path, os.O_PATH | os.O_NOFOLLOW)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        try:
+        with _closing(descriptor):
             return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
 
     def exists(self) -> bool:
         return self.stat() is not None
@@ -79,20 +77,15 @@ class SafePath:
     def scan(self) -> Iterator[tuple[int, Iterator["os.DirEntry[str]"]]]:
         """Open the folder: a descriptor and its entries, both valid inside the `with` block."""
         folder = open_beneath(self.root, self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            with os.scandir(folder) as entries:
-                yield folder, entries
-        finally:
-            os.close(folder)
+        with _closing(folder), os.scandir(folder) as entries:
+            yield folder, entries
 
     def make_folder(self) -> None:
         with self._open_parent() as folder:
             os.mkdir(self.path.name, dir_fd=folder)
             descriptor = os.open(self.path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
-            try:
+            with _closing(descriptor):
                 self._chown(descriptor)
-            finally:
-                os.close(descriptor)
 
     def remove_folder(self) -> None:
         with self._open_parent() as folder:
@@ -130,18 +123,21 @@ class SafePath:
         with self._open_parent() as folder:
             os.replace(staged.path.name, self.path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
-    @contextmanager
-    def _open_parent(self) -> Iterator[int]:
-        folder = open_beneath(self.root, self.path.parent, os.O_PATH | os.O_DIRECTORY)
-        try:
-            yield folder
-        finally:
-            os.close(folder)
+    def _open_parent(self) -> AbstractContextManager[int]:
+        return _closing(open_beneath(self.root, self.path.parent, os.O_PATH | os.O_DIRECTORY))
 
     def _chown(self, descriptor: int) -> None:
         owner = self.root.stat()
         if os.geteuid() == 0 and owner.st_uid != 0:
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def open_beneath(root: Path, path: Path, flags: int) -> int:
@@ -152,13 +148,10 @@ def open_beneath(root: Path, path: Path, flags: int) -> int:
     """
     flags |= os.O_CLOEXEC
     root_descriptor = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        name = os.fsencode(path.relative_to(root))
+    with _closing(root_descriptor):
         if _has_openat2():
-            return _openat2(root_descriptor, name, flags)
+            return _openat2(root_descriptor, os.fsencode(path.relative_to(root)), flags)
         return _open_name_by_name(root_descriptor, path.relative_to(root).parts, flags)
-    finally:
-        os.close(root_descriptor)
 
 
 def _openat2(root_descriptor: int, name: bytes, flags: int) -> int:
@@ -177,25 +170,17 @@ def _open_name_by_name(root_descriptor: int, names: tuple[str, ...], flags: int)
     """Open the path as `_openat2` does, one component at a time."""
     folder = os.dup(root_descriptor)
     for name in names[:-1]:
-        try:
-            next_folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-        finally:
-            os.close(folder)
-        folder = next_folder
-    try:
+        with _closing(folder):
+            folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    with _closing(folder):
         return os.open(names[-1] if names else ".", flags | os.O_NOFOLLOW, dir_fd=folder)
-    finally:
-        os.close(folder)
 
 
 @cache
 def _has_openat2() -> bool:
     """Try openat2, which Linux 5.6 introduced and some containers forbid."""
     top = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with _closing(top), suppress(OSError):
         os.close(_openat2(top, b".", os.O_PATH | os.O_CLOEXEC))
-    except OSError:
-        return False
-    finally:
-        os.close(top)
-    return True
+        return True
+    return False

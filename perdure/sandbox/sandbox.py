@@ -97,10 +97,7 @@ class Sandbox(Protocol):
         """The limits of a program with all that it starts; None where there are none."""
 
     def prepare(self, workspace: Path) -> None:
-        """Make the workspace writable for programs; may take long.
-
-        Raises SandboxUnusable, OSError.
-        """
+        """Make the workspace writable for programs. Raises SandboxUnusable, OSError."""
 
     def launch(self, argv: Sequence[str], access: Access, environment: Mapping[str, str]) -> Launch:
         """Return the command that runs `argv` with `access`. Raises SandboxUnusable, OSError."""

@@ -40,22 +40,16 @@ def find_extra_paths(environment: Mapping[str, str]) -> list[Path]:
     variable_paths = [Path(environment[name]) for name in _PATH_VARIABLES if environment.get(name)]
     links = [Path(path).resolve() for path in _LINKED_FILES]
     paths = [Path(sys.base_prefix).resolve(), *links, *variable_paths, *map(Path, EXTRA_PATHS)]
-    return [path for path in paths if path.exists() and not _is_under_root(path)]
-
-
-def _is_under_root(path: Path) -> bool:
-    return any(path.is_relative_to(root) for root in SYSTEM_ROOTS)
+    existing = filter(Path.exists, paths)
+    return [path for path in existing if not any(map(path.is_relative_to, SYSTEM_ROOTS))]
 
 
 def build_search_path(environment: Mapping[str, str], readable: list[Path]) -> str:
     """Build PATH from its folders that a sandbox shows, with this Python's at the end."""
     reachable = [*map(Path, SYSTEM_ROOTS), *readable]
-    python_folder = PYTHON.parent
-    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), str(python_folder)]
-    visible = dict.fromkeys(
-        folder for folder in folders if any(Path(folder).is_relative_to(root) for root in reachable)
-    )
-    return os.pathsep.join(visible)
+    folders = [*environment.get("PATH", os.defpath).split(os.pathsep), str(PYTHON.parent)]
+    visible = [folder for folder in folders if any(map(Path(folder).is_relative_to, reachable))]
+    return os.pathsep.join(dict.fromkeys(visible))
 
 
 def chown_workspace(workspace: Path, uid: int = TOOLS_UID) -> None:

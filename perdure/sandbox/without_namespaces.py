@@ -11,13 +11,7 @@ from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LaunchPlan, landlock_version
-from perdure.sandbox.sandbox import (
-    DEFAULT_LIMITS,
-    Access,
-    Launch,
-    ResourceLimits,
-    SandboxUnusable,
-)
+from perdure.sandbox.sandbox import DEFAULT_LIMITS, Access, Launch, ResourceLimits, SandboxUnusable
 from perdure.sandbox.system import (
     DEVICES,
     build_search_path,
@@ -60,8 +54,7 @@ class NamespacelessSandbox:
         readable = [*find_extra_paths(environment), *self.readable, *access.readable]
         if self.uid is not None:
             _check_reachable(access.workspace, self.uid)
-        with ExitStack() as failing:
-            cleanup = failing.enter_context(ExitStack())
+        with ExitStack() as cleanup:
             temporary = self._make_temporary_folder(cleanup)
             cgroups = self.cgroups.create(self.limits, cleanup)
             if access.terminal is not None and self.uid is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -56,14 +56,6 @@ end. Hunks stand in the order of the file.
     return await asyncio.to_thread(_apply, changes, context.workspace)
 
 
-@dataclass(frozen=True)
-class ChangePlan:
-    """The edits of one change in the patch, and its summary for the model."""
-
-    edits: tuple[Edit, ...]
-    summary: str
-
-
 def _apply(changes: Sequence[Change], workspace: Path) -> str:
     plans, errors = [], []
     for change in changes:
@@ -73,7 +65,7 @@ def _apply(changes: Sequence[Change], workspace: Path) -> str:
             errors.append(str(error))
         except OSError as error:
             errors.append(f"`{printable(change.path)}`: {error.strerror or error}.")
-    edits = [edit for plan in plans for edit in plan.edits]
+    edits = [edit for planned, _ in plans for edit in planned]
     errors.extend(_find_duplicates(edits))
     if errors:
         raise ToolFailed("\n".join(["Nothing was changed.", *errors]))
@@ -81,24 +73,25 @@ def _apply(changes: Sequence[Change], workspace: Path) -> str:
         apply_edits(edits)
     except ToolFailed as failure:
         raise ToolFailed(f"Nothing was changed.\n{failure}") from failure
-    return "\n".join(["Done:", *(plan.summary for plan in plans)])
+    return "\n".join(["Done:", *(summary for _, summary in plans)])
 
 
-def _plan_change(change: Change, workspace: Path) -> ChangePlan:
+def _plan_change(change: Change, workspace: Path) -> tuple[list[Edit], str]:
+    """Return the edits of a change, and its summary for the model."""
     path = resolve_in_workspace(workspace, change.path)
     match change:
         case Add():
             _check_free(path, change.path)
             edit = Edit(path, change.path, None, Text(change.body).encode(change.path))
-            return ChangePlan((edit,), f"A {change.path}")
+            return [edit], f"A {change.path}"
         case Delete():
             before = _load_for_removal(workspace, change.path, path)
-            return ChangePlan((Edit(path, change.path, before, None),), f"D {change.path}")
+            return [Edit(path, change.path, before, None)], f"D {change.path}"
         case Update():
             return _plan_update(change, workspace, path)
 
 
-def _plan_update(change: Update, workspace: Path, path: SafePath) -> ChangePlan:
+def _plan_update(change: Update, workspace: Path, path: SafePath) -> tuple[list[Edit], str]:
     before = _load_existing(path, change.path)
     text = decode_text(before, change.path)
     result = apply_hunks(text.body, change.hunks, change.path)
@@ -107,13 +100,12 @@ def _plan_update(change: Update, workspace: Path, path: SafePath) -> ChangePlan:
     note = f" (hunk {hunks}: found with other whitespace or signs, so check it)" if hunks else ""
     edit = Edit(path, change.path, before, after)
     if change.move_to is None:
-        return ChangePlan((edit,), f"M {change.path}{note}")
+        return [edit], f"M {change.path}{note}"
     _load_for_removal(workspace, change.path, path)
     target = resolve_in_workspace(workspace, change.move_to)
     _check_free(target, change.move_to)
     creation = Edit(target, change.move_to, None, after, mode=path.mode())
-    deletion = replace(edit, after=None)
-    return ChangePlan((creation, deletion), f"R {change.path} -> {change.move_to}{note}")
+    return [creation, replace(edit, after=None)], f"R {change.path} -> {change.move_to}{note}"
 
 
 def _check_free(path: SafePath, name: str) -> None:

@@ -11,23 +11,7 @@ from perdure.events.content import Content, TextContent, ToolAnnotations, ToolDe
 from perdure.events.observations import FileEditorObservation
 from perdure.sandbox.safe_path import SafePath
 from perdure.tools.arguments import Arguments, json_schema, validate_arguments
-from perdure.tools.editing.edits import (
-    Edit,
-    apply_edits,
-    encode_content,
-    find_last_edit,
-    load_content,
-)
-from perdure.tools.editing.text_file import (
-    Rewrite,
-    Text,
-    compare_texts,
-    decode_text,
-    insert_lines,
-    load_file,
-    load_text,
-    replace_text,
-)
+from perdure.tools.editing import edits, text_file
 from perdure.tools.listing import around, numbered, read_image_type, render_image, tree
 from perdure.tools.tool import Context, Tool, ToolFailed
 from perdure.tools.workspace import file_resource, printable, relative_name, resolve_in_workspace
@@ -123,7 +107,7 @@ def _view(action: FileEditorAction, path: SafePath) -> Sequence[Content]:
         return (TextContent(text=tree(path)),)
     if path.is_file() and (kind := read_image_type(path)):
         return render_image(path, action.path, kind)
-    lines = load_text(path, action.path).lines
+    lines = text_file.decode_text(text_file.load_file(path, action.path), action.path).lines
     first, last = _line_range(action, len(lines))
     return (TextContent(text=numbered(lines, first, last) or "(the file is empty)"),)
 
@@ -139,71 +123,75 @@ def _line_range(action: FileEditorAction, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _plan_edit(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
+def _plan_edit(action: FileEditorAction, path: SafePath) -> tuple[edits.Edit, str]:
     """Return the edit that the action asks for, and its summary for the model."""
     if action.command == "create":
         return _plan_creation(action, path)
-    before = load_file(path, action.path)
-    text, new = decode_text(before, action.path), action.new_str or ""
+    before = text_file.load_file(path, action.path)
+    text, new = text_file.decode_text(before, action.path), action.new_str or ""
     if action.command == "str_replace":
-        rewrite = replace_text(text, action.old_str or "", new, action.path)
+        rewrite = text_file.replace_text(text, action.old_str or "", new, action.path)
     else:
-        rewrite = insert_lines(text, action.insert_line or 0, new, action.path)
-    edit = Edit(path, action.path, before, rewrite.text.encode(action.path))
+        rewrite = text_file.insert_lines(text, action.insert_line or 0, new, action.path)
+    edit = edits.Edit(path, action.path, before, rewrite.text.encode(action.path))
     return edit, f"Edited `{action.path}`; {_describe_rewrite(rewrite)}"
 
 
-def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[Edit, str]:
+def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[edits.Edit, str]:
     assert action.file_text is not None
     if path.exists():
         raise ToolFailed(
             f"`{action.path}` exists and `create` never overwrites: edit it with `str_replace` or "
             "`insert`, or choose another path."
         )
-    text = Text(action.file_text)
+    text = text_file.Text(action.file_text)
     summary = f"Created `{action.path}` with {len(text.lines)} lines."
-    return Edit(path, action.path, None, text.encode(action.path)), summary
+    return edits.Edit(path, action.path, None, text.encode(action.path)), summary
 
 
-def _describe_rewrite(rewrite: Rewrite) -> str:
+def _describe_rewrite(rewrite: text_file.Rewrite) -> str:
     snippet = around(rewrite.text.lines, rewrite.first, rewrite.last) or "(the file is empty)"
     return f"around the change it now reads:\n{snippet}"
 
 
 async def _plan_undo(
     action: FileEditorAction, context: Context, path: SafePath
-) -> tuple[Edit, str]:
+) -> tuple[edits.Edit, str]:
     """Return the edit that undoes the last one, and its summary for the model."""
     name, root = printable(path.path), path.root
-    last = await find_last_edit(
+    last = await edits.find_last_edit(
         context.log, context.seq + 1, lambda file_name: printable(root / file_name) == name
     )
     if last is None:
         raise ToolFailed(f"There is no edit of `{action.path}` by this tool that could be undone.")
-    current = await asyncio.to_thread(load_file, path, action.path)
-    if last.new_content is None or await load_content(context.log, last.new_content) != current:
+    current = await asyncio.to_thread(text_file.load_file, path, action.path)
+    recorded = last.new_content
+    expected = None if recorded is None else await edits.load_content(context.log, recorded)
+    if expected != current:
         raise ToolFailed(
             f"`{action.path}` has changed since its last edit by this tool, so that cannot be "
             "undone: view it, and edit it instead."
         )
     if not last.prev_exist:
         summary = f"Took back the creation of `{action.path}`: it is gone."
-        return Edit(path, action.path, current, None), summary
+        return edits.Edit(path, action.path, current, None), summary
     if last.old_content is None:
         raise ToolFailed(f"What `{action.path}` said before its last edit is not on record.")
-    previous = await load_content(context.log, last.old_content)
-    rewrite = compare_texts(decode_text(current, action.path), decode_text(previous, action.path))
+    previous = await edits.load_content(context.log, last.old_content)
+    before, after = (text_file.decode_text(data, action.path) for data in (current, previous))
+    rewrite = text_file.compare_texts(before, after)
+    edit = edits.Edit(path, action.path, current, previous)
     summary = f"Took back the last edit of `{action.path}` (`{last.command}`)"
-    return Edit(path, action.path, current, previous), f"{summary}; {_describe_rewrite(rewrite)}"
+    return edit, f"{summary}; {_describe_rewrite(rewrite)}"
 
 
 async def _apply_edit(
-    action: FileEditorAction, context: Context, edit: Edit, summary: str
+    action: FileEditorAction, context: Context, edit: edits.Edit, summary: str
 ) -> FileEditorObservation:
     # Stored before the edit: if the store is unavailable, nothing is edited.
-    old = await encode_content(edit.before, context.keep)
-    new = await encode_content(edit.after, context.keep)
-    await asyncio.to_thread(apply_edits, (edit,))
+    old = await edits.encode_content(edit.before, context.keep)
+    new = await edits.encode_content(edit.after, context.keep)
+    await asyncio.to_thread(edits.apply_edits, (edit,))
     observation = _observation(action, relative_name(edit.path), (TextContent(text=summary),))
     changes = {"prev_exist": edit.before is not None, "old_content": old, "new_content": new}
     return observation.model_copy(update=changes)

@@ -9,7 +9,6 @@ is a complete tool: the model sees the name, the docstring and the type hints.
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import (
     Annotated,
     Any,
@@ -42,12 +41,6 @@ TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """The names that OpenAI, Anthropic and Gemini all accept."""
 
 _OPTIONS_ATTRIBUTE = "__tool__"
-
-
-@dataclass(frozen=True)
-class _ToolOptions:
-    name: str | None = None
-    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
 
 
 @overload
@@ -90,7 +83,7 @@ def tool(
     def attach(function: Any) -> Any:
         if not inspect.isroutine(function):
             raise Invalid(f"{function!r} is no function.", "Decorate a `def` with type hints.")
-        setattr(function, _OPTIONS_ATTRIBUTE, _ToolOptions(name, annotations))
+        setattr(function, _OPTIONS_ATTRIBUTE, (name, annotations))
         return function
 
     return attach if function is None else attach(function)
@@ -107,15 +100,15 @@ def tool_from(function: Function) -> Tool:
     A cancelled sync function is abandoned, but its thread runs on: long functions should be async.
     Raises TypeError with a sentence where the signature lacks what a model needs.
     """
-    options: _ToolOptions = getattr(function, _OPTIONS_ATTRIBUTE, _ToolOptions())
-    name = _check_name(function, options)
+    given_name, annotations = getattr(function, _OPTIONS_ATTRIBUTE, (None, ToolAnnotations()))
+    name = _check_name(function, given_name)
     signature, hints = _read_signature(function, name)
     model, parameters = _create_model(name, signature, hints)
     definition = ToolDefinition(
         name=name,
         description=inspect.getdoc(function) or "",
         parameters=parameters,
-        annotations=options.annotations,
+        annotations=annotations,
     )
 
     def parse(arguments: dict[str, Any]) -> MCPToolAction:
@@ -131,10 +124,10 @@ def tool_from(function: Function) -> Tool:
     return Tool(definition, parse, run)
 
 
-def _check_name(function: Function, options: _ToolOptions) -> str:
+def _check_name(function: Function, given_name: str | None) -> str:
     if not inspect.isroutine(function):
         raise TypeError(f"{function!r} is not a function: wrap it in a `def` with type hints.")
-    name = options.name or function.__name__
+    name = given_name or function.__name__
     if not TOOL_NAME.fullmatch(name):
         raise TypeError(
             f"{name!r} is no name for a tool: use `@tool(name=...)` with a letter or `_` and then "
@@ -226,10 +219,8 @@ async def _to_observation(name: str, result: Any, context: Context) -> AnyObserv
 
 
 def _to_text(name: str, result: Any) -> str:
-    if result is None:
-        return ""
-    if isinstance(result, str):
-        return result
+    if result is None or isinstance(result, str):
+        return result or ""
     try:
         return to_json(result).decode()
     except PydanticSerializationError as error:

@@ -66,20 +66,15 @@ class Results:
 
     def _add_line(self, is_match: bool, data: dict[str, Any]) -> None:
         number, is_first = data["line_number"], self.last_line == -1
-        if self.files_only:
-            self._add_row(self.file)
-        else:
-            if self.context_lines and self.rows and number != self.last_line + 1:
-                self._add_row("--")
-            start = data["submatches"][0]["start"] if is_match else None
-            self._add_row(_row(self.file, number, _bytes(data["lines"]), start))
+        start = data["submatches"][0]["start"] if is_match else None
+        row = _row(self.file, number, _bytes(data["lines"]), start)
+        has_gap = self.context_lines and self.rows and number != self.last_line + 1
+        rows = [self.file] if self.files_only else [*(["--"] if has_gap else []), row]
+        self.rows += rows
+        self.size += len("\n".join(rows)) + 1
         self.last_line = number
         self.matches += is_match
         self.files += is_first
-
-    def _add_row(self, row: str) -> None:
-        self.rows.append(row)
-        self.size += len(row) + 1
 
 
 Include: TypeAlias = Annotated[

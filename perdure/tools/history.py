@@ -17,8 +17,7 @@ async def read_newest_first(
 ) -> AsyncGenerator[ObservationT, None]:
     """Yield the observations of type `kind`, from the end of the log to its beginning.
 
-    The log has at least `min_length` slots. Skips a slot that cannot be read, or that only a newer
-    version can read.
+    The log has at least `min_length` slots. Skips a slot that this version cannot read.
     """
     end = await log.end(hint=min_length)
     while end > 0:

@@ -56,7 +56,7 @@ def tree(directory: SafePath) -> str:
     if more := sum(1 for _ in rows):
         shown.append(f"[{more:,} more are left out: view a directory further down]")
     with directory.scan() as (_, entries):
-        hidden = sum(1 for entry in entries if entry.name.startswith("."))
+        hidden = sum(entry.name.startswith(".") for entry in entries)
     if hidden:
         shown.append(f"[{hidden} hidden entries are not shown]")
     return "\n".join(shown) or "(empty)"

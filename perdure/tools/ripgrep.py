@@ -96,10 +96,7 @@ def relative_to_root(start: SafePath) -> str:
 
 
 def glob_option(pattern: str, start: SafePath) -> str:
-    """Return the option for files below `start` that match: at any depth if there is no `/`.
-
-    Raises ToolFailed.
-    """
+    """Return the option for matching files below `start`, at any depth if there is no `/`."""
     if ".." in pattern.split("/"):
         message = f"The pattern {pattern!r} must not hold `..`: say where to look by `path`."
         raise ToolFailed(message)
@@ -124,18 +121,17 @@ async def run(
 ) -> None:
     """Hand each record of ripgrep's output to `handle`, until that says that it has enough.
 
-    However this ends, ripgrep has ended before. Raises Refused, and ToolFailed where it could not
-    be started.
+    However this ends, ripgrep has ended before. Raises Refused, and ToolFailed without a start.
     """
     path = f"./{relative_to_root(start)}".removesuffix("" if start.is_dir() else "/")
     launch = await asyncio.to_thread(_launch, context, [*_OPTIONS, *options, "--", path])
     has_output = False
     with launch.cleanup:
-        process = await _start(launch, start.root)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        errors = asyncio.create_task(_read_errors(process.stderr))
+        # A task: who is cancelled while ripgrep starts has to end it all the same.
+        starting = asyncio.create_task(_start(launch, start.root))
         try:
+            process, errors = await asyncio.shield(starting)
+            assert process.stdout is not None
             async with asyncio.timeout(TIMEOUT):
                 async for record in _records(process.stdout, separator, report):
                     has_output = True
@@ -144,6 +140,7 @@ async def run(
         except TimeoutError:
             report.timed_out = True
         finally:
+            process, errors = await starting
             # Not `process.kill`, which takes an ended process from under asyncio's watcher, and
             # would spare the child of a bubblewrap that is only starting.
             with suppress(ProcessLookupError):
@@ -152,9 +149,13 @@ async def run(
             complaint = await errors
     report.errors += complaint
     if complaint and not has_output and "(os error" not in complaint:
-        if not complaint.startswith("rg: "):
-            raise ToolFailed(f"The search could not be started: {complaint.strip()}")
-        raise Refused(complaint.strip().rpartition("\n")[2].removeprefix("rg: "))
+        raise _explain(complaint.strip())
+
+
+def _explain(complaint: str) -> ToolFailed:
+    if not complaint.startswith("rg: "):
+        return ToolFailed(f"The search could not be started: {complaint}")
+    return Refused(complaint.rpartition("\n")[2].removeprefix("rg: "))
 
 
 def _launch(context: Context, options: Sequence[str]) -> Launch:
@@ -170,8 +171,11 @@ def _launch(context: Context, options: Sequence[str]) -> Launch:
         raise ToolFailed(f"The search could not be started: {error}") from error
 
 
-async def _start(launch: Launch, folder: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+async def _start(
+    launch: Launch, folder: Path
+) -> tuple[asyncio.subprocess.Process, asyncio.Task[str]]:
+    """Start ripgrep, and a task that reads its standard error."""
+    process = await asyncio.create_subprocess_exec(
         *launch.argv,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -182,6 +186,8 @@ async def _start(launch: Launch, folder: Path) -> asyncio.subprocess.Process:
         start_new_session=True,
         limit=MAX_RECORD_BYTES,
     )
+    assert process.stderr is not None
+    return process, asyncio.create_task(_read_errors(process.stderr))
 
 
 async def _records(

@@ -1,5 +1,6 @@
 """Coercion of arguments to a JSON schema, where only one meaning is possible."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -17,8 +18,8 @@ _TYPES: dict[str, type] = {
     "number": float,
     "integer": int,
 }
-_SEPARATORS = (",", ";", "\n")
-"""Separators in a text that may stand for several items: it is not wrapped as a single one."""
+_SEVERAL = re.compile(r"^\s*[\[{]|[,;\n]")
+"""A text that may stand for several items: it is not wrapped as a single one."""
 
 
 def coerce(arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
@@ -94,9 +95,7 @@ def _decode(text: str) -> Any:
 
 
 def _may_be_several(item: Any) -> bool:
-    return isinstance(item, str) and (
-        item.lstrip().startswith(("[", "{")) or any(mark in item for mark in _SEPARATORS)
-    )
+    return isinstance(item, str) and bool(_SEVERAL.search(item))
 
 
 def _alternatives(schema: Any, root: Schema) -> list[Schema]:

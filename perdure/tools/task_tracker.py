@@ -54,10 +54,6 @@ def parse(arguments: dict[str, Any]) -> TaskTrackerAction:
     return TaskTrackerAction(command=values.command, task_list=items)
 
 
-def resources(action: TaskTrackerAction) -> tuple[str, ...]:  # noqa: ARG001
-    return ("task_list",)
-
-
 async def run(action: TaskTrackerAction, context: Context) -> TaskTrackerObservation:
     """Return an observation that carries the whole list: the newest one is the current list."""
     if action.command == "plan":
@@ -99,5 +95,5 @@ TASK_TRACKER = Tool(
     ),
     parse=parse,
     run=run,
-    resources=resources,
+    resources=lambda _: ("task_list",),
 )

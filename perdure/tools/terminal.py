@@ -2,20 +2,18 @@
 
 import asyncio
 import os
+import re
 from functools import partial
+from typing import Any
+
+from pydantic import Field
 
 from perdure.events.actions import TerminalAction
 from perdure.events.content import TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.observations import CmdOutputMetadata, TerminalObservation
 from perdure.secrets.registry import SecretUnavailable
-from perdure.tools.arguments import json_schema
+from perdure.tools.arguments import Arguments, json_schema, validate_arguments
 from perdure.tools.shell import words
-from perdure.tools.shell.arguments import (
-    MAX_INPUT_LINE_BYTES,
-    TerminalArguments,
-    encode_keys,
-    parse,
-)
 from perdure.tools.shell.session import CommandResult, ShellCommand, ShellSession
 from perdure.tools.shell.sessions import ShellSessions, acquire_session
 from perdure.tools.shell.waiting import SilenceTimeouts, report_progress, wait_for_command
@@ -46,17 +44,71 @@ INHERITED_VARIABLES = (
 
 PAGERS = ("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER")
 
+MAX_INPUT_LINE_BYTES = 4_095
+"""A terminal drops the rest of a longer line of input."""
+
+KEY = re.compile(r"C-[A-Za-z\[\\\]^_]")
+
+
+class TerminalArguments(Arguments):
+    command: str = Field(
+        description="The command, or several joined by `&&`, `;` or newlines. With `is_input`: the "
+        "text to type for the command that runs (Enter is added), a key (`C-c`, `C-d`, `C-z`), or "
+        "nothing to wait for more output."
+    )
+    is_input: bool = Field(
+        default=False, description="Whether `command` is input for the command that still runs."
+    )
+    timeout: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds to wait for the command, also while it prints nothing.",
+    )
+    reset: bool = Field(
+        default=False,
+        description="Whether to end the shell with all its processes first and start a new one.",
+    )
+
+
+def parse(arguments: dict[str, Any]) -> TerminalAction:
+    """Parse the action; an empty command and a key are input, even without `is_input`."""
+    values = validate_arguments(TerminalArguments, arguments)
+    if "\0" in values.command:
+        raise ValueError("`command` holds a NUL character: write it as '\\0' for printf.")
+    if values.reset and values.is_input:
+        raise ValueError(
+            "`reset` starts a new shell, in which nothing waits for input: leave `is_input` out."
+        )
+    command = values.command if values.is_input or values.command.strip() else ""
+    is_input = values.is_input or (not values.reset and bool(not command or KEY.fullmatch(command)))
+    if (
+        is_input
+        and (longest := max(map(len, command.encode().split(b"\n")))) > MAX_INPUT_LINE_BYTES
+    ):
+        raise ValueError(
+            f"A line of the input is {longest:,} bytes long, and a terminal takes at most "
+            f"{MAX_INPUT_LINE_BYTES:,}: write the data to a file first."
+        )
+    changes = {"command": command, "is_input": is_input}
+    return TerminalAction.model_validate(values.model_dump() | changes)
+
+
+def encode_keys(text: str) -> bytes:
+    """Encode an input as typed bytes: a control character, or the text and Enter."""
+    if KEY.fullmatch(text):
+        return bytes([ord(text[-1].upper()) & 0x1F])
+    return text.encode() if not text or text.endswith("\n") else f"{text}\n".encode()
+
 
 async def run(
     sessions: ShellSessions, timeouts: SilenceTimeouts, action: TerminalAction, context: Context
 ) -> TerminalObservation:
     """Run a command in the conversation's shell, or continue the one that runs there.
 
-    An exit code other than 0 is an ordinary result, and so is a command that still runs. If the
-    caller is cancelled, the command is killed with all that it started, and the shell stays.
-
-    The sandbox decides which files and network the command sees. The command never gets the
-    worker's environment.
+    Any exit code is an ordinary result, and so is a command that still runs. If the caller is
+    cancelled, the command is killed with all that it started, and the shell stays. The sandbox
+    decides which files and network it sees; it never gets the worker's environment.
     """
     fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.workspace)}
     async with sessions.slot(context.conversation_id) as slot:
@@ -111,9 +163,8 @@ def _begin_call(
 def _encode_keys(action: TerminalAction, context: Context) -> bytes:
     keys = encode_keys(context.secrets.resolve_input(action.command))
     if max(map(len, keys.split(b"\n"))) > MAX_INPUT_LINE_BYTES:
-        raise SecretUnavailable(
-            f"{action.command} is too long to be typed: name it in a command instead."
-        )
+        message = f"{action.command} is too long to be typed: name it in a command instead."
+        raise SecretUnavailable(message)
     return keys
 
 

@@ -43,10 +43,6 @@ class Context:
     network: bool = True
 
 
-def unknown_resources(action: Any) -> None:
-    """Return None: the action may read or change anything."""
-
-
 @dataclass(frozen=True)
 class Tool:
     """A capability of an agent."""
@@ -56,7 +52,7 @@ class Tool:
     """Turns the model's decoded arguments into an action. Raises ValueError for the model."""
     run: Callable[[Any, Context], Awaitable[AnyObservation]]
     """Executes an action; an exception is a failure of this call, which the model sees."""
-    resources: Callable[[Any], tuple[str, ...] | None] = unknown_resources
+    resources: Callable[[Any], tuple[str, ...] | None] = lambda _: None
     """Names the resources that an action reads or changes, such as `file:src/main.py`: actions
     with different resources may run side by side. None stands for unknown."""
 

@@ -9,10 +9,7 @@ from perdure.tools.tool import ToolFailed
 
 
 def resolve_in_workspace(workspace: Path, name: str) -> SafePath:
-    """Resolve `name`, with its symlinks, to a path in `workspace`.
-
-    `name` is relative to the workspace, or absolute and in it. Raises ToolFailed.
-    """
+    """Resolve `name`, relative or absolute, to a path in `workspace`. Raises ToolFailed."""
     try:
         root = workspace.resolve(strict=True)
         path = (root / name).resolve()

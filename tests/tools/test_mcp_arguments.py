@@ -2,14 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
-from perdure.tools.mcp.definitions import fit_arguments, make_parser
+from perdure.tools.mcp.definitions import fit_arguments
+from perdure.tools.mcp.servers import McpSessions
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -118,4 +121,5 @@ def test_a_pattern_that_never_ends_is_not_begun() -> None:
 
 def test_a_definition_is_enough_to_read_a_call() -> None:
     definition = ToolDefinition(name="s__t", description="", parameters=SCHEMA)
-    assert make_parser(definition)({"user": "x", "bags": "2"}).data == {"user": "x", "bags": 2}
+    tool = McpSessions().make_tool("one", (), Path("/nowhere"), definition)
+    assert tool.parse({"user": "x", "bags": "2"}) == MCPToolAction(data={"user": "x", "bags": 2})

@@ -3,8 +3,7 @@
 import pytest
 
 from perdure.events.actions import TerminalAction
-from perdure.tools.shell.arguments import encode_keys, parse
-from perdure.tools.terminal import TERMINAL
+from perdure.tools.terminal import TERMINAL, encode_keys, parse
 
 
 def test_the_model_is_offered_what_an_action_holds() -> None:

@@ -33,15 +33,6 @@ class Edit:
     mode: int | None = None
     """The permissions of a new file; None means the usual ones."""
 
-    def check_unchanged(self) -> None:
-        """Raise ToolFailed where the file's content is not `before`."""
-        content = load_file(self.path, self.name) if self.path.exists() else None
-        if content != self.before:
-            raise ToolFailed(
-                f"`{printable(self.name)}` was changed by something else at the same time, so "
-                "nothing was written: view it and try again."
-            )
-
 
 def apply_edits(edits: Sequence[Edit]) -> None:
     """Apply all edits, each of a different file; if one fails, roll back the others.
@@ -52,7 +43,12 @@ def apply_edits(edits: Sequence[Edit]) -> None:
     with ExitStack() as failing, ExitStack() as cleaning:
         staged = [_stage(edit, cleaning, failing) for edit in edits]
         for edit in edits:
-            edit.check_unchanged()
+            content = load_file(edit.path, edit.name) if edit.path.exists() else None
+            if content != edit.before:
+                raise ToolFailed(
+                    f"`{printable(edit.name)}` was changed by something else at the same time, so "
+                    "nothing was written: view it and try again."
+                )
         for edit, staged_path in zip(edits, staged, strict=True):
             with _report_os_errors(edit):
                 mode = edit.path.mode()

@@ -112,10 +112,7 @@ def _locate_hunk(lines: Sequence[str], hunk: Hunk, start: int, label: str) -> tu
 
 
 def _find_lines(lines: Sequence[str], pattern: Sequence[str], start: int) -> tuple[int, int] | None:
-    """Find the first position of the lines from `start` on, by the strictest normalizer.
-
-    Each distinct line becomes one character, so that the search is a linear substring search.
-    """
+    """Find the lines from `start` on, by the strictest normalizer: a line becomes a character."""
     for number, normalize in enumerate(_NORMALIZERS):
         normalized = [normalize(line) for line in pattern]
         characters = {line: chr(nth) for nth, line in enumerate(dict.fromkeys(normalized), 1)}

@@ -90,16 +90,8 @@ def load_file(path: SafePath, name: str) -> bytes:
     return data
 
 
-def load_text(path: SafePath, name: str) -> Text:
-    """Load the text of the file that the model calls `name`. Raises ToolFailed, OSError."""
-    return decode_text(load_file(path, name), name)
-
-
 def decode_text(data: bytes, name: str) -> Text:
-    """Decode UTF-8, UTF-16 with a byte order mark, or else Windows-1252 or Latin-1.
-
-    Raises ToolFailed for a binary file.
-    """
+    """Decode UTF-8, UTF-16 with its mark, or else Windows-1252 or Latin-1. Raises ToolFailed."""
     bom, encoding = next((pair for pair in _BOMS if data.startswith(pair[0])), (b"", "utf-8"))
     try:
         raw = data[len(bom) :].decode(encoding)

@@ -5,11 +5,9 @@ It needs the recorded definition only, so that a call can be parsed while the se
 
 import hashlib
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from perdure.agent.spec import McpServer
-from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolAnnotations, ToolDefinition
 from perdure.tools.function import TOOL_NAME
 from perdure.tools.shape import coerce
@@ -68,19 +66,10 @@ def _annotations(tool: "Tool", trusted: bool) -> ToolAnnotations:
     )
 
 
-def make_parser(definition: ToolDefinition) -> Callable[[dict[str, Any]], MCPToolAction]:
-    """Make the parser of a model's decoded arguments for the tool of `definition`.
-
-    The parser raises ValueError with a sentence for the model where the arguments do not fit.
-    """
-    return lambda arguments: MCPToolAction(data=fit_arguments(definition.parameters, arguments))
-
-
 def fit_arguments(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """Validate the arguments, coercing them to `schema` where only one meaning is possible.
 
-    If the schema cannot be evaluated, the server has to validate. Raises ValueError with a sentence
-    for the model.
+    A schema that cannot be evaluated is for the server. Raises ValueError with a sentence.
     """
     # Imported late: jsonschema takes as long to import as half of the worker's own modules.
     from perdure.tools.mcp.schema import find_errors

@@ -62,8 +62,7 @@ class SessionPool:
     ) -> Result:
         """Run `operation` in the target's session; retry once in a new one if that is lost.
 
-        An operation that may have reached the server is retried only if it is `repeatable`. Raises
-        McpFailure.
+        Once it may have reached the server, only a `repeatable` one is retried. Raises McpFailure.
         """
         try:
             return await operation(await self._open_session(target))
@@ -97,9 +96,8 @@ class SessionPool:
 
     def _start(self, target: SessionTarget) -> "McpSession":
         # Imported here to keep an idle worker small; `_open_session` has loaded them by now.
-        from perdure.tools.mcp.http import http_transport
         from perdure.tools.mcp.session import McpSession
-        from perdure.tools.mcp.stdio import StderrTail, stdio_transport
+        from perdure.tools.mcp.transports import StderrTail, http_transport, stdio_transport
 
         server, stderr = target.server, StderrTail()
         if server.url:
@@ -109,9 +107,8 @@ class SessionPool:
             if not folder.is_dir():
                 raise SessionNotStarted(f"its `cwd` {str(folder)!r} is not a directory")
             environment = {**inherited_environment(), **_read_variables(server.env)}
-            transport = stdio_transport(
-                [str(server.command), *server.args], folder, environment, stderr
-            )
+            command = [str(server.command), *server.args]
+            transport = stdio_transport(command, folder, environment, stderr)
         session = McpSession(transport, server.start_timeout, self._idle, stderr)
         self._tasks.add(session.task)
         session.task.add_done_callback(self._tasks.discard)

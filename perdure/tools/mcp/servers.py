@@ -11,7 +11,7 @@ from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
 from perdure.events.observations import MCPToolObservation
 from perdure.tools.catalog import CatalogError, ToolNotFound
-from perdure.tools.mcp.definitions import make_definition, make_parser, name_prefix
+from perdure.tools.mcp.definitions import fit_arguments, make_definition, name_prefix
 from perdure.tools.mcp.failures import McpFailure, ProtocolViolation, SessionLost
 from perdure.tools.mcp.pool import SessionPool, SessionTarget
 from perdure.tools.tool import Context, Tool, ToolFailed
@@ -67,7 +67,10 @@ class McpSessions(SessionPool):
             target = SessionTarget(conversation_id, workspace, server)
             return await self._run(target, definition, action, context)
 
-        return Tool(definition, make_parser(definition), run)
+        def parse(arguments: dict[str, Any]) -> MCPToolAction:
+            return MCPToolAction(data=fit_arguments(definition.parameters, arguments))
+
+        return Tool(definition, parse, run)
 
     async def find_changes(
         self,
@@ -78,8 +81,7 @@ class McpSessions(SessionPool):
     ) -> list[ToolDefinition] | None:
         """Return the servers' current definitions if they differ from `recorded`, else None.
 
-        A server without an open session is not contacted and counts as unchanged. Raises
-        CatalogError.
+        A server without an open session counts as unchanged. Raises CatalogError.
         """
         current: list[ToolDefinition] = []
         for server in servers:
@@ -156,9 +158,8 @@ class McpSessions(SessionPool):
 
 def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:
     included = [tool for tool in tools if tool.name in server.include or not server.include]
-    return {
-        offer.name: (tool, offer) for tool in included for offer in [make_definition(server, tool)]
-    }
+    offers = [(tool, make_definition(server, tool)) for tool in included]
+    return {definition.name: (tool, definition) for tool, definition in offers}
 
 
 def _find_server(servers: Sequence[McpServer], name: str) -> McpServer:

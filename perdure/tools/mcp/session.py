@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from perdure.tools.mcp import failures
-from perdure.tools.mcp.http import UNDELIVERED_CODE
+from perdure.tools.mcp.transports import UNDELIVERED_CODE
 
 MAX_PAGES = 100
 """Pages of a list of tools that are read at most."""
@@ -32,8 +32,8 @@ Result = TypeVar("Result")
 class McpSession:
     """A session in a task of its own, as the MCP client requires.
 
-    It closes after `idle` seconds without a request, and when the server is gone. `stderr` gives
-    the server's last words.
+    It closes after `idle` seconds without a request, and when the server, whose last words `stderr`
+    gives, is gone.
     """
 
     def __init__(
@@ -92,10 +92,7 @@ class McpSession:
     async def call(
         self, name: str, arguments: dict[str, Any], report: Callable[[str], None]
     ) -> mcp_types.CallToolResult:
-        """Call the tool, passing its progress to `report`. Raises McpFailure.
-
-        Cancelling this cancels the call on the server.
-        """
+        """Call the tool; cancelling this cancels it on the server. Raises McpFailure."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             amount = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
@@ -200,10 +197,6 @@ class _WatchedStream(ObjectReceiveStream[Any]):
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
         self._stream = stream
         self._on_end = on_end
-
-    @property
-    def last_context(self) -> contextvars.Context | None:
-        return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Any:
         try:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import PurePath
-from typing import Any, get_args
+from typing import get_args
 
 from perdure.agent.calls.risk import Analyze, model_risk
 from perdure.events.actions import FileEditorAction, MCPToolAction, TerminalAction
@@ -46,10 +46,9 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
         case "rules":
             return lambda event: assess_by_rules(event, workspace, event.tool_name in read_only)
     try:
-        analyze = import_reference(name) if is_reference(name) else None
-        if analyze is None:
+        if not is_reference(name):
             raise ValueError("name it `model`, `rules` or `module:attribute`")
-        if not callable(analyze):
+        if not callable(analyze := import_reference(name)):
             raise TypeError(f"it is a {type(analyze).__name__}, not a function")
         return partial(_checked, name, analyze)
     except (Exception, SystemExit) as error:
@@ -84,8 +83,9 @@ def judge(event: ActionEvent, workspace: PurePath, read_only: bool) -> Finding:
             return worst(_judge_editor(action, paths))
         case MCPToolAction(data={"patch": str(patch)}) if event.tool_name == APPLY_PATCH.name:
             return worst(_judge_patch(patch, paths))
-        case MCPToolAction() as action if not read_only:
-            finding = worst(_judge_tool(action.data, root))
+        case MCPToolAction(data=data) if not read_only:
+            scripts = [data[name] for name in _COMMAND_ARGUMENTS if isinstance(data.get(name), str)]
+            finding = worst(worst(judge_script(escape_marks(text), root)) for text in scripts)
             return finding if finding.risk != "LOW" else _UNKNOWN_TOOL
         case _:
             return HARMLESS
@@ -121,10 +121,3 @@ def _judge_patch(patch: str, paths: Paths) -> Iterator[Finding]:
             yield from paths.write(change.move_to)
         if isinstance(change, Delete):
             yield from paths.delete(change.path, recursive=False)
-
-
-def _judge_tool(data: dict[str, Any], root: str) -> Iterator[Finding]:
-    """Judge what a stranger's tool is to run, where its arguments have the usual names."""
-    for name in _COMMAND_ARGUMENTS:
-        if isinstance(value := data.get(name), str):
-            yield from judge_script(escape_marks(value), root)

@@ -36,12 +36,9 @@ _NOT_READING = re.compile(
 )
 _PATH_IN_ARGUMENT = re.compile(r"(?:--?[A-Za-z0-9-]+=|[a-z]+=|@|-[A-Za-z](?=[/~.]))?(\S{0,4096})")
 _LITERAL = re.compile(
-    r"\"\"\"(.*?)\"\"\"|'''(.*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`",
-    re.DOTALL,
+    r"(?s)\"\"\"(.*?)\"\"\"|'''(.*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`]*)`"
 )
-_RUNS = re.compile(
-    r"system|popen|exec|spawn|check_|getoutput|call|run|passthru|eval|`", re.IGNORECASE
-)
+_RUNS = re.compile(r"(?i)system|popen|exec|spawn|check_|getoutput|call|run|passthru|eval|`")
 _CHANGES = re.compile(
     r"rmtree|unlink|remove|\brm|delete|write|append|rename|replace|copy|move|truncate|chmod|chown"
     r"|symlink|mkdir|makedirs|touch|put_contents|open\s*\([^)]*,\s*(mode\s*=\s*)?[\"'][^\"']*[wax+>]"

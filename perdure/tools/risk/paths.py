@@ -5,21 +5,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perdure.tools.risk.finding import (
-    HOLES,
-    UNKNOWN,
-    Finding,
-    drop_holes,
-    high,
-    legible,
-    medium,
-)
+from perdure.tools.risk.finding import HOLES, UNKNOWN, Finding, drop_holes, high, legible, medium
 
 MAX_PATH_CHARACTERS = 4096
 
-_STREAM = re.compile(
-    r"/dev/(null|zero|full|random|urandom|tty|std(in|out|err)|fd/.*)|/proc/self/fd/.*"
-)
+_STREAM = re.compile(r"/dev/(null|zero|full|u?random|tty|std(in|out|err)|fd/.*)|/proc/self/fd/.*")
 _TEMPORARY = re.compile(r"/(var/)?tmp(/.+)?|/dev/shm/.+|/private/tmp/.+|/var/folders/.+")
 _SECRET = re.compile(
     r"/\.(ssh|aws|gnupg|azure|password-store|docker/config\.json|kube/config)(/|$)"

@@ -103,7 +103,7 @@ class Shell:
         return "".join([self.walk(node, stdin) for node in nodes])
 
     def sequence(self, node: Node, stdin: str | None, redirects: Sequence[Node]) -> str:
-        """Follow `a | b`, `a && b` or `! a`, which the grammar nests as deep as it is long.
+        """Follow `a | b`, `a && b` or `! a`, nested as deep as it is long.
 
         The redirections of the last part hang on the whole.
         """

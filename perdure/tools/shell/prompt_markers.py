@@ -27,10 +27,7 @@ class CommandEnded:
 
 
 class MarkerParser:
-    """An incremental parser that separates markers from output.
-
-    A marker begins with a secret that no command prints by chance.
-    """
+    """An incremental parser that separates output from markers, which begin with a secret."""
 
     def __init__(self, secret: str) -> None:
         self._start = b"\x1e" + secret.encode() + b" "
@@ -45,7 +42,8 @@ class MarkerParser:
         for match in self._pattern.finditer(data):
             if match.start() > at:
                 yield data[at : match.start()]
-            yield _parse_marker(match)
+            kind = CommandStarted if match[2] == b"begun" else CommandEnded
+            yield kind(int(match[1]), int(match[3]), match[4].decode(errors="replace"))
             at = match.end()
         incomplete = self._find_incomplete(data, at)
         self._pending = data[incomplete:]
@@ -59,8 +57,3 @@ class MarkerParser:
             return start
         start = data.rfind(b"\x1e", max(at, len(data) - len(self._start)))
         return start if start >= 0 and self._start.startswith(data[start:]) else len(data)
-
-
-def _parse_marker(match: re.Match[bytes]) -> CommandStarted | CommandEnded:
-    kind = CommandStarted if match[2] == b"begun" else CommandEnded
-    return kind(int(match[1]), int(match[3]), match[4].decode(errors="replace"))

@@ -14,7 +14,6 @@ from typing import Any
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masker import Masker
 from perdure.tools.output import Output
-from perdure.tools.shell.console import Console
 from perdure.tools.shell.prompt_markers import CommandEnded, CommandStarted, MarkerParser
 from perdure.tools.shell.shell import Shell, ShellExit
 
@@ -73,8 +72,7 @@ class ShellSession:
         network: bool = True,
     ) -> None:
         self._secret = uuid.uuid4().hex
-        self._masker = masker
-        self._parser = MarkerParser(self._secret)
+        self._masker, self._parser = masker, MarkerParser(self._secret)
         self._last_number = 0
         self._interruption: asyncio.Task[None] | None = None
         self.command: ShellCommand | None = None
@@ -85,7 +83,7 @@ class ShellSession:
         self.network = network
         shell_environment = {**environment, "PROMPT_COMMAND": SESSION_SCRIPT}
         self.shell = Shell(directory, shell_environment, self._receive, sandbox, network)
-        self.output = Output()
+        self.console, self.output = self.shell.console, Output()
         self.shell.exit_task.add_done_callback(self._on_shell_exit)
         self.shell.send(self._secret)
 
@@ -97,17 +95,14 @@ class ShellSession:
     def busy(self) -> bool:
         return self.command is not None and not self.command.result.done()
 
-    @property
-    def console(self) -> Console:
-        return self.shell.console
-
     def start(self, command: str, variables: Mapping[str, str] = NO_VARIABLES) -> ShellCommand:
         """Start a command with `variables` for it alone; the shell must not be busy."""
         self.console.reset()
         self._last_number += 1
         loop = asyncio.get_running_loop()
         self.last_output_time = loop.time()
-        self.command = ShellCommand(self._last_number, loop.time(), _current_tick())
+        tick = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND)
+        self.command = ShellCommand(self._last_number, loop.time(), tick)
         for name, value in variables.items():
             self.shell.send(f"{self._secret} lend {name}")
             self.shell.send(value)
@@ -214,7 +209,3 @@ class ShellSession:
 
 async def _wait_for_first(futures: set[asyncio.Future[Any]], seconds: float) -> None:
     await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-
-
-def _current_tick() -> int:
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND)

@@ -1,7 +1,7 @@
 """The shells of the conversations on this worker."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -30,11 +30,7 @@ class SessionSlot:
     session: ShellSession | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
-    idle_timer: asyncio.TimerHandle | None = None
-
-    def stop_idle_timer(self) -> None:
-        if self.idle_timer is not None:
-            self.idle_timer.cancel()
+    stop_idle_timer: Callable[[], None] = lambda: None
 
 
 class ShellSessions:
@@ -61,7 +57,8 @@ class ShellSessions:
             slot.users -= 1
             if not slot.users:
                 loop = asyncio.get_running_loop()
-                slot.idle_timer = loop.call_later(self._idle, self._evict, conversation_id)
+                idle_timer = loop.call_later(self._idle, self._evict, conversation_id)
+                slot.stop_idle_timer = idle_timer.cancel
 
     async def close_session(self, *conversation_ids: str) -> None:
         """Close the shells of conversations, and wait until all their processes are gone."""

@@ -45,8 +45,7 @@ class Shell:
     """An interactive bash with all of its descendants.
 
     It lives until it exits, is closed, or this program dies in any way. `exit_task` completes once
-    no process is left and all output has been read; it raises ToolFailed if the shell could not be
-    started.
+    all processes are gone and all output is read; it raises ToolFailed if there was no start.
     """
 
     def __init__(
@@ -65,9 +64,8 @@ class Shell:
         try:
             access = Access(directory, network, (SUPERVISOR,), self.console.descriptor, (commands,))
             marked_environment = {**environment, SESSION_VARIABLE: self._session_id}
-            self._launch = _launch_supervised(
-                sandbox, access, marked_environment, self.console.name, commands
-            )
+            device = self.console.name
+            self._launch = _launch_supervised(sandbox, access, marked_environment, device, commands)
             self._process = _start(self._launch, directory)
         except (OSError, SandboxUnusable) as error:
             self.console.abandon()
@@ -101,9 +99,8 @@ class Shell:
         assert self._process.stdin is not None
         if not self._process.stdin.closed:
             self._process.stdin.close()
-            self._kill_timer = asyncio.get_running_loop().call_later(
-                SUPERVISOR_TIMEOUT, self._process.kill
-            )
+            loop = asyncio.get_running_loop()
+            self._kill_timer = loop.call_later(SUPERVISOR_TIMEOUT, self._process.kill)
 
     async def _await_exit(self) -> ShellExit:
         try:

@@ -181,10 +181,7 @@ class Children:
         return True
 
     def kill_all(self) -> set[int]:
-        """Kill until no descendant is left; return the ids of the killed processes.
-
-        Orphans become children of this process, so no child means no descendant.
-        """
+        """Kill until no descendant is left, and thus no child; return the ids of those killed."""
         killed: set[int] = set()
         deadline = time.monotonic() + KILL_TIMEOUT
         while self.reap() and time.monotonic() < deadline:
