@@ -45,7 +45,9 @@ class Caller:
     async def call(self, name: str, **arguments: Any) -> MCPToolObservation:
         """Make a call as a worker does that knows only the log."""
         full = f"{self.server.name}__{name}"
-        recorded = next(one for one in await self.definitions() if one.name == full)
+        recorded = next(
+            definition for definition in await self.definitions() if definition.name == full
+        )
         return await self.call_recorded(recorded, **arguments)
 
     async def call_recorded(self, recorded: ToolDefinition, **arguments: Any) -> MCPToolObservation:

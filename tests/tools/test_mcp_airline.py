@@ -40,8 +40,8 @@ async def test_reservations_are_read_and_changed_also_when_the_server_is_killed(
 ) -> None:
     definitions = await caller.definitions()
     assert len(definitions) == 16
-    assert "airline__book_reservation" in {one.name for one in definitions}
-    assert not any(one.annotations.repeatable for one in definitions)
+    assert "airline__book_reservation" in {definition.name for definition in definitions}
+    assert not any(definition.annotations.repeatable for definition in definitions)
 
     booked = await answer(caller, "get_reservation_details", reservation_id=RESERVATION)
     assert (booked["origin"], booked["status"]) == ("DFW", None)

@@ -66,7 +66,11 @@ async def test_a_server_is_called_through_its_restarts(
 ) -> None:
     async with calling(place, port) as caller:
         async with serving(make(legacy).streamable_http_app(), port):
-            add = next(one for one in await caller.definitions() if one.name == "test__add")
+            add = next(
+                definition
+                for definition in await caller.definitions()
+                if definition.name == "test__add"
+            )
             assert await caller.call_for_text("add", a="2") == "3"
             assert await caller.call_for_text("wait", seconds=0) == "waited"
             assert caller.place.progress == ["waiting (1/4)"]
@@ -85,7 +89,9 @@ async def test_tools_that_come_and_go_are_noticed(
         known = await caller.definitions()
         await caller.call("change")
         async with asyncio.timeout(10):
-            while "test__newcomer" not in {one.name for one in await caller.definitions()}:
+            while "test__newcomer" not in {
+                definition.name for definition in await caller.definitions()
+            }:
                 await asyncio.sleep(0.02)
         now = await caller.sessions.find_changes("one", (caller.server,), place.workspace, known)
         assert now == await caller.definitions()
@@ -144,7 +150,7 @@ async def test_every_page_is_read_and_an_answer_against_its_schema_is_no_answer(
 ) -> None:
     server: Server[Any] = Server("paged", on_list_tools=listed, on_call_tool=answered)
     async with serving(server.streamable_http_app(), port), calling(place, port) as caller:
-        names = [one.name for one in await caller.definitions()]
+        names = [definition.name for definition in await caller.definitions()]
         assert names == ["test__tool0", "test__tool1", "test__tool2"]
         with pytest.raises(OutcomeUnknown, match="its answer breaks the protocol: Invalid struct"):
             await caller.call("tool1")

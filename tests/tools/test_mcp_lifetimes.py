@@ -39,7 +39,9 @@ async def test_a_call_that_a_server_died_of_is_not_made_again(
     with pytest.raises(OutcomeUnknown, match="session was lost before it answered"):
         await caller.call("look_and_die", text="once")
     assert caller.calls == ["once"]
-    dotted = next(one for one in await caller.definitions() if "note_and_die" in one.name)
+    dotted = next(
+        definition for definition in await caller.definitions() if "note_and_die" in definition.name
+    )
     assert not (await caller.call_recorded(dotted, text="alive")).is_error
     assert caller.calls == ["once", "alive"]
 
@@ -60,7 +62,7 @@ async def test_a_server_that_died_meanwhile_is_started_again(
     [server] = servers(token)
     os.kill(server, signal.SIGKILL)
     await wait_until(lambda: sessions.open_count == 0)
-    calculate = next(one for one in recorded if one.name == "airline__calculate")
+    calculate = next(item for item in recorded if item.name == "airline__calculate")
     assert not (await caller.call_recorded(calculate, expression="1+1")).is_error
 
 
@@ -102,7 +104,7 @@ async def test_an_unusable_server_is_reported_in_a_sentence(
 
 async def test_only_what_is_included_is_offered(place: ToolBench, sessions: McpSessions) -> None:
     caller = Caller(sessions, place, airline_server(include=("calculate",)))
-    assert [one.name for one in await caller.definitions()] == ["airline__calculate"]
+    assert [definition.name for definition in await caller.definitions()] == ["airline__calculate"]
 
 
 async def test_each_conversation_has_a_server_of_its_own_while_it_needs_it(

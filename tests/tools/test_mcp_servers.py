@@ -41,7 +41,7 @@ def caller(place: ToolBench, running: SimpleNamespace) -> Caller:
 
 
 async def test_a_server_tells_what_it_offers(caller: Caller) -> None:
-    tools = {one.name: one for one in await caller.definitions()}
+    tools = {definition.name: definition for definition in await caller.definitions()}
     add = tools["test__add"]
     assert add.description == "Add two whole numbers."
     assert add.parameters["properties"]["a"] == {"title": "A", "type": "integer"}
@@ -125,7 +125,9 @@ async def test_bad_arguments_are_refused_before_the_server_is_asked(caller: Call
 
 
 async def test_a_tool_of_an_unknown_server_is_reported_in_a_sentence(caller: Caller) -> None:
-    note = next(one for one in await caller.definitions() if one.name == "test__note")
+    note = next(
+        definition for definition in await caller.definitions() if definition.name == "test__note"
+    )
     gone = note.model_copy(update={"name": "test__gone"})
     with pytest.raises(ToolFailed, match=r"does not offer test__gone any more\. It has test__note"):
         await caller.call_recorded(gone, text="x")
@@ -151,13 +153,13 @@ async def test_tools_that_come_and_go_are_noticed(place: ToolBench) -> None:
     caller = Caller(sessions, place, stdio_server())
     servers = (caller.server,)
     known = await caller.definitions()
-    fail = next(one for one in known if one.name == "test__fail")
+    fail = next(item for item in known if item.name == "test__fail")
     assert await sessions.find_changes("one", servers, place.workspace, known) is None
     await caller.call("change")
     async with asyncio.timeout(10):
         while (now := await sessions.find_changes("one", servers, place.workspace, known)) is None:
             await asyncio.sleep(0.02)
-    assert {one.name for one in now} ^ {one.name for one in known} == {
+    assert {item.name for item in now} ^ {item.name for item in known} == {
         "test__fail",
         "test__newcomer",
     }

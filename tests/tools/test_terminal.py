@@ -137,7 +137,9 @@ async def test_a_command_gets_none_of_the_workers_secrets(talk: Terminal) -> Non
     lines = (await talk.run_ok("env -0 | tr '\\n\\0' ' \\n'")).splitlines()
     found = dict(line.split("=", 1) for line in lines)
     assert found.pop("LC_PERDURE") == "passed-on"
-    assert not [one for one in found.values() if "value-of-the-worker" in one or "<secret:" in one]
+    assert not [
+        item for item in found.values() if "value-of-the-worker" in item or "<secret:" in item
+    ]
     shells_own = {"PWD", "SHLVL", "_", "PERDURE_SESSION", *PAGERS}
     assert {name for name in found if not name.startswith("LC_")} <= {
         *INHERITED_VARIABLES,
