@@ -99,3 +99,9 @@ def test_a_tool_that_is_no_function_is_refused() -> None:
     with pytest.raises(Invalid, match="'weather' is no function"):
         perdure.tool("weather")  # type: ignore[call-overload]
     assert perdure.tool(weather) is perdure.tool(read_only=True)(weather) is weather
+
+
+def test_settings_of_an_unknown_name_are_refused_in_a_sentence() -> None:
+    with pytest.raises(perdure.PerdureError, match="There is no setting 'stoer'") as refused:
+        perdure.Settings(stoer="file:///tmp")  # type: ignore[call-arg]
+    assert "\n" not in str(refused.value)

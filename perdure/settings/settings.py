@@ -5,10 +5,16 @@ Variables with a standard name are not settings: TEMPORAL_*, AWS_*, the model pr
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -31,12 +37,12 @@ ModelName: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 CallsPerMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
 
 
-class SettingsError(PerdureError, ValueError):
+class SettingsError(PerdureError):
     """An unusable setting; the message names it, and where it is set."""
 
 
 class Settings(BaseSettings):
-    """The settings of a client or a worker."""
+    """The settings of a client or a worker. Raises SettingsError."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX,
@@ -84,6 +90,14 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain_errors(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(values)
+        except ValidationError as error:
+            raise SettingsError("; ".join(map(_describe_error, error.errors()))) from error
+
 
 def load_settings(**flags: Any) -> Settings:
     """Load the settings; flags that are None are ignored. Raises SettingsError."""
@@ -94,8 +108,6 @@ def load_settings(**flags: Any) -> Settings:
         raise SettingsError(f"There is no setting {strays[0]}: the settings are {_join(known)}.")
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
-    except ValidationError as error:
-        raise SettingsError("; ".join(map(_describe_error, error.errors()))) from error
     except SourceError as error:
         raise SettingsError(f"A variable {ENV_PREFIX}* is no JSON: {error}.") from error
     except (ValueError, RecursionError) as error:  # a file that is no TOML
@@ -110,5 +122,6 @@ def _describe_error(error: Any) -> str:
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         known = _join(set(Settings.model_fields))
-        return f"There is no setting {name!r} (in {SETTINGS_FILES}): the settings are {known}"
+        where = f"an argument, or in {SETTINGS_FILES}"
+        return f"There is no setting {name!r} ({where}): the settings are {known}"
     return f"The setting {name!r} is not right: {error['msg']}"
