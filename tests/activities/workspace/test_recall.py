@@ -118,3 +118,9 @@ async def test_instructions_that_are_touched_or_in_a_named_folder_are_not_recall
 async def test_an_unreachable_file_recalls_nothing(workspace: Path, file: str) -> None:
     put(workspace / ".cursor/rules/md.mdc", "---\nglobs: *.md\n---\nText")
     assert await recall_for_files([f"file:{file}"], SPEC, workspace, ()) is None
+
+
+@pytest.mark.parametrize("file", ["/etc/rules.py", "../x.py", ".."])
+async def test_a_file_outside_of_the_workspace_recalls_nothing(workspace: Path, file: str) -> None:
+    put(workspace / ".cursor/rules/py.mdc", "---\nglobs: *\n---\nText")
+    assert await recall_for_files([f"file:{file}"], SPEC, workspace, ()) is None

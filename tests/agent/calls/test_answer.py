@@ -320,3 +320,10 @@ def test_events_of_any_response_can_be_stored_and_read_again(
     for entry in stored:
         again = type(entry.event).model_validate_json(entry.event.model_dump_json())
         assert again == entry.event
+
+
+def test_a_long_name_of_an_unknown_tool_is_quoted_in_part() -> None:
+    [_, error] = parse_response(completion(call("f" * 1000, "call_1", GOOD)), TOOLS)
+    assert isinstance(error, AgentErrorEvent)
+    assert "ff…'. Tools: look, write." in error.error
+    assert len(error.error) < 500
