@@ -1,4 +1,4 @@
-"""What a log needs of a place to keep objects."""
+"""The interface of a store, as a log needs it."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

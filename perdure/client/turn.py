@@ -1,4 +1,4 @@
-"""One turn of a conversation: its entries, its text while it grows, and its result."""
+"""A turn of a conversation: its entries, its text while it grows, and its result."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

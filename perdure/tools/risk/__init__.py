@@ -1,1 +1,1 @@
-"""How dangerous an action is, told from its text alone."""
+"""The risk of an action, judged by its text alone."""
