@@ -110,7 +110,7 @@ async def _run_slash_command(chat: Chat, text: str) -> None:
 
 
 async def _help(_: Chat, __: str) -> None:
-    """This list."""
+    """List the commands."""
     for name, command in COMMANDS.items():
         show(f"  {name:<12} {command.__doc__}")
     show(f"  {QUIT_COMMANDS[0]:<12} Leave; the conversation stays, and can be resumed.")
