@@ -119,21 +119,25 @@ def text(*parts: str) -> tuple[TextContent, ...]:
 
 
 def user(words: str = "Go on.", message_id: str | None = None) -> MessageEvent:
-    said = Message(role="user", content=text(words))
-    return MessageEvent(timestamp=TIMESTAMP, source="user", llm_message=said, message_id=message_id)
+    message = Message(role="user", content=text(words))
+    return MessageEvent(
+        timestamp=TIMESTAMP, source="user", llm_message=message, message_id=message_id
+    )
 
 
 def agent(words: str = "Done.", response: str = "response-words") -> MessageEvent:
-    said = Message(role="assistant", content=text(words))
+    message = Message(role="assistant", content=text(words))
     return MessageEvent(
-        timestamp=TIMESTAMP, source="agent", llm_message=said, llm_response_id=response
+        timestamp=TIMESTAMP, source="agent", llm_message=message, llm_response_id=response
     )
 
 
 def partial_message(words: str = "I was ab") -> MessageEvent:
     """Make the message of a response that was stopped."""
-    said = Message(role="assistant", content=text(words))
-    return MessageEvent(timestamp=TIMESTAMP, source="agent", llm_message=said, sender="interrupted")
+    message = Message(role="assistant", content=text(words))
+    return MessageEvent(
+        timestamp=TIMESTAMP, source="agent", llm_message=message, sender="interrupted"
+    )
 
 
 def tool(name: str, repeatable: bool) -> ToolDefinition:
@@ -274,8 +278,8 @@ def unknown_event(kind: str = "DreamEvent", **fields: Any) -> UnknownEvent:
 def completion(
     *calls: MessageToolCall, words: str = "", response: str = "response-1", **fields: Any
 ) -> Completion:
-    said = Message(role="assistant", content=text(words), tool_calls=calls or None)
-    return Completion(id=response, model="m", message=said, received=TIMESTAMP, **fields)
+    message = Message(role="assistant", content=text(words), tool_calls=calls or None)
+    return Completion(id=response, model="m", message=message, received=TIMESTAMP, **fields)
 
 
 EVENT_OF_EACH_KIND: list[AnyEvent] = [

@@ -26,8 +26,8 @@ THINKING = (ThinkingBlock(thinking="Hm."),)
 
 def load_cases(name: str) -> list[dict[str, Any]]:
     path = Path(__file__).parent / "vectors" / f"{name}.json"
-    found: list[dict[str, Any]] = json.loads(path.read_text())
-    return found
+    cases: list[dict[str, Any]] = json.loads(path.read_text())
+    return cases
 
 
 def translate(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
@@ -44,31 +44,33 @@ def translate(compacts: Iterable[dict[str, Any]]) -> list[AnyEvent]:
     return events
 
 
-def _event(one: dict[str, Any], read: dict[str, str]) -> Any:
-    match one["t"]:
+def _event(fields: dict[str, Any], read: dict[str, str]) -> Any:
+    match fields["t"]:
         case "sys":
             return prompt()
         case "msg":
-            role: Literal["assistant", "user"] = "assistant" if one["source"] == "agent" else "user"
-            said = Message(role=role, content=text(one["text"]))
-            return MessageEvent(timestamp=TIMESTAMP, source=one["source"], llm_message=said)
+            role: Literal["assistant", "user"] = (
+                "assistant" if fields["source"] == "agent" else "user"
+            )
+            message = Message(role=role, content=text(fields["text"]))
+            return MessageEvent(timestamp=TIMESTAMP, source=fields["source"], llm_message=message)
         case "act":
-            made = action("look", one["call"], one["resp"], valid=not one["nonexec"])
-            thought = text(one["thought"]) if one["thought"] else ()
-            blocks = THINKING if one["thinking"] else ()
+            made = action("look", fields["call"], fields["resp"], valid=not fields["nonexec"])
+            thought = text(fields["thought"]) if fields["thought"] else ()
+            blocks = THINKING if fields["thinking"] else ()
             return made.model_copy(update={"thought": thought, "thinking_blocks": blocks})
         case "obs":
-            return observation(one["action_id"], "look", one["text"], one["call"])
+            return observation(fields["action_id"], "look", fields["text"], fields["call"])
         case "err":
-            return error(read.get(one["call"]), "look", one["call"], one["error"])
+            return error(read.get(fields["call"]), "look", fields["call"], fields["error"])
         case "rej":
-            return rejection(one["action_id"], "look", one["call"])
+            return rejection(fields["action_id"], "look", fields["call"])
         case "cond":
             return Condensation(
                 timestamp=TIMESTAMP,
-                forgotten_event_ids=tuple(one["forget"]),
-                summary=one["summary"],
-                summary_offset=one["offset"],
+                forgotten_event_ids=tuple(fields["forget"]),
+                summary=fields["summary"],
+                summary_offset=fields["offset"],
             )
         case "creq":
             return CondensationRequest(timestamp=TIMESTAMP)

@@ -25,8 +25,8 @@ def batch(dataset: Path | str, fields: dict[str, Any] | None = None, **more: Any
 
 
 def samples(dataset: Path | str, fields: dict[str, Any] | None = None, **more: Any) -> list[Sample]:
-    with read_dataset(batch(dataset, fields, **more)) as found:
-        return list(found)
+    with read_dataset(batch(dataset, fields, **more)) as reader:
+        return list(reader)
 
 
 def ids(dataset: Path | str, **more: Any) -> list[str]:

@@ -29,8 +29,8 @@ def test_an_absolute_dataset_path_is_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_imported_from_a_module() -> None:
-    found = read_batch("tests.datasets.given:SPEC")
-    assert found.dataset.function == "tests.datasets.given:rows"
+    spec = read_batch("tests.datasets.given:SPEC")
+    assert spec.dataset.function == "tests.datasets.given:rows"
 
 
 @pytest.mark.parametrize(

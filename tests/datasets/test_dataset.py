@@ -71,9 +71,9 @@ def test_columns_are_mapped_to_fields(tmp_path: Path) -> None:
     row = {"task": 7, "prompt": "a", "gold": ["b"], "level": 1, "kind": "x", "id": "not this"}
     path = write_jsonl(tmp_path / "d.jsonl", row)
     fields = {"id": "task", "input": "prompt", "target": "gold", "metadata": ["level", "kind"]}
-    (one,) = samples(path, fields)
-    assert (one.id, one.question, one.target) == ("7", "a", ("b",))
-    assert one.metadata == {"level": 1, "kind": "x"}
+    (sample,) = samples(path, fields)
+    assert (sample.id, sample.question, sample.target) == ("7", "a", ("b",))
+    assert sample.metadata == {"level": 1, "kind": "x"}
 
 
 @pytest.mark.parametrize("field", ["id", "input", "target", "files", "setup", "metadata"])
@@ -90,8 +90,8 @@ def test_files_beside_the_dataset_are_read(tmp_path: Path) -> None:
     (tmp_path / "in" / "text").write_text("é")
     (tmp_path / "in" / "bytes").write_bytes(b"\xff")
     files = {"a": {"source": "in/text"}, "b": {"source": "in/bytes"}, "c": "inline"}
-    (one,) = samples(write_jsonl(tmp_path / "d.jsonl", {"input": "a", "files": files}))
-    assert one.files == {"a": "é", "b": EncodedFile(base64="/w=="), "c": "inline"}
+    (sample,) = samples(write_jsonl(tmp_path / "d.jsonl", {"input": "a", "files": files}))
+    assert sample.files == {"a": "é", "b": EncodedFile(base64="/w=="), "c": "inline"}
 
 
 def test_unreadable_files_are_named_before_the_batch_starts(tmp_path: Path) -> None:
@@ -160,6 +160,6 @@ def test_a_hundred_thousand_rows_are_not_in_memory(tmp_path: Path) -> None:
     used = {}
     for path in (few, many):
         command = [sys.executable, "-c", MEASURED, str(path)]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-        used[int(told[0])] = int(told[1])
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        used[int(output[0])] = int(output[1])
     assert used[100_000] - used[5] < 40_000_000  # of 100 MB

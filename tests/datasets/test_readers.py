@@ -26,8 +26,8 @@ def test_jsonl_is_read(tmp_path: Path) -> None:
 
 def test_jsonl_may_have_a_bom_empty_lines_and_no_last_newline(tmp_path: Path) -> None:
     content = b'\xef\xbb\xbf\n{"input": "a"}\r\n\n{"input": "\\u00e9"}'
-    found = samples(write(tmp_path / "d.jsonl", content))
-    assert [item.question for item in found] == ["a", "é"]
+    dataset = samples(write(tmp_path / "d.jsonl", content))
+    assert [item.question for item in dataset] == ["a", "é"]
 
 
 def test_csv_is_read(tmp_path: Path) -> None:
@@ -45,15 +45,17 @@ def test_a_cell_may_have_lines_quotes_and_json(tmp_path: Path) -> None:
         "\r\n"
         "2,d,make,,\r\n"
     )
-    one, two = samples(write(tmp_path / "d.csv", content), {"input": "question", "setup": "setup"})
-    assert one.question == 'a "b",\r\nc'
-    assert (one.files, one.metadata, one.setup) == ({"f": "x"}, {"level": 2}, None)
-    assert (two.id, two.setup, two.files) == ("2", "make", {})
+    first, second = samples(
+        write(tmp_path / "d.csv", content), {"input": "question", "setup": "setup"}
+    )
+    assert first.question == 'a "b",\r\nc'
+    assert (first.files, first.metadata, first.setup) == ({"f": "x"}, {"level": 2}, None)
+    assert (second.id, second.setup, second.files) == ("2", "make", {})
 
 
 def test_a_long_cell_is_read(tmp_path: Path) -> None:
-    (one,) = samples(write(tmp_path / "d.csv", "input\n" + "x" * 300_000))
-    assert len(one.question) == 300_000
+    (sample,) = samples(write(tmp_path / "d.csv", "input\n" + "x" * 300_000))
+    assert len(sample.question) == 300_000
 
 
 def test_parquet_is_read(tmp_path: Path) -> None:
@@ -72,19 +74,19 @@ def test_parquet_values_become_json(tmp_path: Path) -> None:
     }
     path = tmp_path / "d.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
-    (one,) = samples(path, {"metadata": ["day", "price", "tags"], "target": "price"})
-    assert one.files == {"b": EncodedFile(base64="/w=="), "c": "d"}
-    assert one.metadata == {"day": "2026-03-01", "price": "1.50", "tags": ["x", None]}
-    assert one.target == ("1.50",)
+    (sample,) = samples(path, {"metadata": ["day", "price", "tags"], "target": "price"})
+    assert sample.files == {"b": EncodedFile(base64="/w=="), "c": "d"}
+    assert sample.metadata == {"day": "2026-03-01", "price": "1.50", "tags": ["x", None]}
+    assert sample.target == ("1.50",)
 
 
 def test_a_python_function_yields_rows_and_samples() -> None:
     home = "tests.datasets.given"
     assert [sample.id for sample in samples(f"{home}:rows")] == ["1", "2"]
     assert [sample.question for sample in samples(f"{home}:ROWS")] == ["a", "b"]
-    (one,) = samples(f"{home}:SAMPLES")
-    assert isinstance(one, Sample)
-    assert one.files == {"here": Path(__file__).with_name("making.py").read_text()}
+    (sample,) = samples(f"{home}:SAMPLES")
+    assert isinstance(sample, Sample)
+    assert sample.files == {"here": Path(__file__).with_name("making.py").read_text()}
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ def results() -> list[SampleResult]:
     ]
 
 
-def build_table(*found: SampleResult) -> ResultsTable:
+def build_table(*sample_results: SampleResult) -> ResultsTable:
     made = ResultsTable(io.BytesIO())
-    for result in found:
+    for result in sample_results:
         made.add(result, result.attempts)
     return made
 
@@ -68,9 +68,10 @@ def as_parquet(made: ResultsTable) -> Any:
 def rows(request: pytest.FixtureRequest) -> list[TableRow]:
     """Return the rows as both have them: empty values left out, all else as text."""
     made = build_table(*results())
-    found = as_csv(made) if request.param == "csv" else as_parquet(made).read().to_pylist()
+    records = as_csv(made) if request.param == "csv" else as_parquet(made).read().to_pylist()
     return [
-        {name: _text(item) for name, item in row.items() if item not in (None, "")} for row in found
+        {name: _text(item) for name, item in row.items() if item not in (None, "")}
+        for row in records
     ]
 
 
@@ -79,8 +80,8 @@ def _text(value: Any) -> str:
 
 
 def test_every_attempt_is_a_row_of_its_own(rows: list[TableRow]) -> None:
-    told = [(row["sample"], row["epoch"], row["attempt"], row["is_final"]) for row in rows]
-    assert told == [
+    attempts = [(row["sample"], row["epoch"], row["attempt"], row["is_final"]) for row in rows]
+    assert attempts == [
         ("=1+1", "0", "0", "false"),
         ("=1+1", "0", "1", "true"),
         ("=1+1", "1", "0", "true"),
@@ -147,10 +148,10 @@ def test_groups_of_rows_are_small_however_many_rows_there_are(
 
 def test_values_beyond_the_last_column_go_into_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results_table, "MAX_FREE_COLUMNS", 2)
-    given = [
+    sample_results = [
         SampleResult(id=f"s{n}", metadata={f"k{n}": n}, attempts=(attempt(1),)) for n in range(3)
     ]
-    read = as_csv(build_table(*given))
+    read = as_csv(build_table(*sample_results))
     assert [row["others"] for row in read] == ["", '{"metadata.k1": 1}', '{"metadata.k2": 2}']
     assert len(read[0]) == len(LEADING_COLUMNS) + len(TRAILING_COLUMNS) + 3
 

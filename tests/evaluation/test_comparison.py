@@ -76,54 +76,60 @@ def test_many_differences_use_the_normal_distribution() -> None:
 
 
 def test_identical_runs_have_no_difference() -> None:
-    found = compare(run([1, 0, 0.5]), run([1, 0, 0.5]))
-    assert (found.difference, found.p_value, found.significant) == (0, 1.0, False)
-    assert (found.better, found.worse) == ((), ())
+    comparison = compare(run([1, 0, 0.5]), run([1, 0, 0.5]))
+    assert (comparison.difference, comparison.p_value, comparison.significant) == (0, 1.0, False)
+    assert (comparison.better, comparison.worse) == ((), ())
 
 
 def test_changed_samples_are_sorted_by_the_size_of_the_change() -> None:
-    found = compare(run([1, 0, 0.5, 0.2]), run([1, 1, 0.4, 0.9]))
-    assert [item.id for item in found.better] == ["s0001", "s0003"]
-    assert [(item.id, item.before, item.after) for item in found.worse] == [("s0002", 0.5, 0.4)]
-    assert (found.pairs, found.test) == (4, "sign-flip")
-    assert found.difference == pytest.approx(0.4)
-    assert found.before == pytest.approx(0.425)
-    assert found.after == pytest.approx(0.825)
-    assert found.interval is not None
-    assert found.interval.low < 0.4 < found.interval.high
+    comparison = compare(run([1, 0, 0.5, 0.2]), run([1, 1, 0.4, 0.9]))
+    assert [item.id for item in comparison.better] == ["s0001", "s0003"]
+    assert [(item.id, item.before, item.after) for item in comparison.worse] == [
+        ("s0002", 0.5, 0.4)
+    ]
+    assert (comparison.pairs, comparison.test) == (4, "sign-flip")
+    assert comparison.difference == pytest.approx(0.4)
+    assert comparison.before == pytest.approx(0.425)
+    assert comparison.after == pytest.approx(0.825)
+    assert comparison.interval is not None
+    assert comparison.interval.low < 0.4 < comparison.interval.high
 
 
 def test_pairing_removes_the_difficulty_of_the_samples() -> None:
     before = [float(number % 10) for number in range(30)]
-    found = compare(
+    comparison = compare(
         run(before), run([item + 0.1 + 0.01 * (at % 2) for at, item in enumerate(before)])
     )
-    assert found.significant
-    assert found.standard_error == pytest.approx(0.000929, abs=1e-5)
+    assert comparison.significant
+    assert comparison.standard_error == pytest.approx(0.000929, abs=1e-5)
 
 
 def test_binary_scores_are_compared_by_mcnemars_test() -> None:
-    found = compare(run([0.0] * 9 + [1.0]), run([1.0] * 9 + [0.0]))
-    assert found.test == "mcnemar"
-    assert found.p_value == pytest.approx(22 / 1024)
+    comparison = compare(run([0.0] * 9 + [1.0]), run([1.0] * 9 + [0.0]))
+    assert comparison.test == "mcnemar"
+    assert comparison.p_value == pytest.approx(22 / 1024)
 
 
 def test_only_samples_of_both_runs_are_compared() -> None:
-    found = compare({"a": 1.0, "b": 1.0}, {"b": 0.0, "c": 1.0})
-    assert (found.pairs, found.only_before, found.only_after) == (1, ("a",), ("c",))
-    assert (found.difference, found.standard_error, found.interval) == (-1.0, None, None)
+    comparison = compare({"a": 1.0, "b": 1.0}, {"b": 0.0, "c": 1.0})
+    assert (comparison.pairs, comparison.only_before, comparison.only_after) == (1, ("a",), ("c",))
+    assert (comparison.difference, comparison.standard_error, comparison.interval) == (
+        -1.0,
+        None,
+        None,
+    )
 
 
 def test_runs_with_no_sample_in_common_cannot_be_compared() -> None:
-    found = compare({"a": 1.0}, {"b": 1.0})
-    assert (found.pairs, found.p_value, found.test) == (0, None, "none")
-    assert not found.significant
+    comparison = compare({"a": 1.0}, {"b": 1.0})
+    assert (comparison.pairs, comparison.p_value, comparison.test) == (0, None, "none")
+    assert not comparison.significant
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
 def test_swapping_the_runs_negates_the_difference(pairs: list[tuple[float, float]]) -> None:
-    one, other = run([a for a, _ in pairs]), run([b for _, b in pairs])
-    there, back = compare(one, other), compare(other, one)
+    first, second = run([a for a, _ in pairs]), run([b for _, b in pairs])
+    there, back = compare(first, second), compare(second, first)
     assert there.p_value == back.p_value
     assert there.difference == -(back.difference or 0.0)
     assert len(there.better) == len(back.worse)

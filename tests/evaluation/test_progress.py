@@ -56,16 +56,16 @@ def test_attempts_that_no_longer_count_leave_no_trace(scored: list[AttemptSummar
 def test_the_progress_of_shards_adds_up_to_that_of_the_batch(
     parts: list[list[AttemptSummary]],
 ) -> None:
-    told = []
+    shards = []
     for scored in parts:
         part = Progress(name="b/0", expected=len(scored) + 1, status="finished")
         for item in scored:
             part = count_attempt(add_spending(part, item), item)
-        told.append(part)
-    whole = merge_progress("b", told)
+        shards.append(part)
+    whole = merge_progress("b", shards)
     assert whole.expected == sum(len(scored) + 1 for scored in parts)
     assert whole.missing == len(parts)
-    assert whole.spent.cost == sum(part.spent.cost for part in told)
+    assert whole.spent.cost == sum(part.spent.cost for part in shards)
     alone = Progress(name="b")
     for item in (item for scored in parts for item in scored):
         alone = count_attempt(alone, item)

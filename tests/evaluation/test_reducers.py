@@ -45,15 +45,15 @@ def test_pass_at_k_is_the_share_of_draws_with_a_correct_epoch(values: list[float
         return
     draws = [[value >= 1 for value in draw] for draw in combinations(values, k)]
     for name, holds in (("pass@", any), ("pass^", all)):
-        found = find_reducer(f"{name}{k}")(values)
-        assert found is not None
-        assert isclose(found, sum(map(holds, draws)) / len(draws))
+        share = find_reducer(f"{name}{k}")(values)
+        assert share is not None
+        assert isclose(share, sum(map(holds, draws)) / len(draws))
 
 
 def test_pass_at_k_does_not_overflow() -> None:
-    found = find_reducer("pass@500")([1.0] + [0.0] * 999)
-    assert found is not None
-    assert isclose(found, 0.5)
+    share = find_reducer("pass@500")([1.0] + [0.0] * 999)
+    assert share is not None
+    assert isclose(share, 0.5)
 
 
 def test_a_reducer_knows_how_many_epochs_it_needs() -> None:

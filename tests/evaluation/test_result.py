@@ -40,7 +40,7 @@ def test_an_attempt_at_a_limit_is_scored_and_an_outage_is_not() -> None:
     kinds = {
         code: failure_of_code(code) for code in ("overloaded", "auth", "content", "never heard of")
     }
-    assert {code: found.kind for code, found in kinds.items() if found} == {
+    assert {code: failure.kind for code, failure in kinds.items() if failure} == {
         "overloaded": "infrastructure",
         "auth": "configuration",
         "content": "agent",

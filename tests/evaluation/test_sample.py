@@ -63,14 +63,14 @@ def test_a_target_may_be_a_value_or_a_list_of_alternatives(
 
 def test_files_may_be_text_base64_or_a_path() -> None:
     files = {"a.txt": "a", "./b/c.bin": {"base64": "AP8="}, "d": {"source": "d.csv"}}
-    found = build_sample({"input": "?", "files": files}).files
-    assert found == {
+    sample_files = build_sample({"input": "?", "files": files}).files
+    assert sample_files == {
         "a.txt": "a",
         "b/c.bin": EncodedFile(base64="AP8="),
         "d": SourceFile(source="d.csv"),
     }
-    assert isinstance(found["b/c.bin"], EncodedFile)
-    assert found["b/c.bin"].content == b"\0\xff"
+    assert isinstance(sample_files["b/c.bin"], EncodedFile)
+    assert sample_files["b/c.bin"].content == b"\0\xff"
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_an_invalid_row_is_refused(fields: dict[str, Any], sentence: str) -> Non
 
 
 def test_a_sample_without_an_id_gets_a_hash_of_its_content() -> None:
-    one, same = build_sample({"input": "a"}), build_sample({"input": "a", "metadata": {"x": 1}})
-    assert one.id == same.id
-    assert one.id != build_sample({"input": "b"}).id
-    assert one.id != build_sample({"input": "a", "target": "b"}).id
+    sample, same = build_sample({"input": "a"}), build_sample({"input": "a", "metadata": {"x": 1}})
+    assert sample.id == same.id
+    assert sample.id != build_sample({"input": "b"}).id
+    assert sample.id != build_sample({"input": "a", "target": "b"}).id
 
 
 def test_a_sample_comes_back_from_json() -> None:

@@ -22,12 +22,12 @@ from perdure.evaluation.scorers.scorers import SCORER_KINDS, ScorerKind
 ROOT = Path(__file__).parents[2]
 
 
-def asked(*target: str) -> Sample:
+def make_sample(*target: str) -> Sample:
     return build_sample({"id": "s", "input": "What is {answer}?", "target": list(target)})
 
 
 def value(scorer: TextScorer, text: str, *target: str) -> Any:
-    return scorer.score(asked(*target), text).value
+    return scorer.score(make_sample(*target), text).value
 
 
 def test_every_scorer_file_is_in_the_list() -> None:
@@ -44,7 +44,7 @@ def test_every_scorer_file_is_in_the_list() -> None:
 def test_a_sample_without_a_target_cannot_be_scored(scorer: TextScorer) -> None:
     for target in ((), ("",), (" \n",)):
         with pytest.raises(ScoringError, match="The sample 's' has no target to compare with"):
-            scorer.score(asked(*target), "x")
+            scorer.score(make_sample(*target), "x")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_includes_finds_a_target_anywhere_in_the_answer() -> None:
 def test_match_finds_the_answer_by_a_pattern(
     options: dict[str, Any], text: str, target: str, right: bool, answer: str | None
 ) -> None:
-    score = Match(**options).score(asked(target), text)
+    score = Match(**options).score(make_sample(target), text)
     assert (score.value, score.answer) == (right, answer)
 
 
@@ -132,7 +132,7 @@ def test_a_pattern_that_times_out_leaves_the_attempt_unscored() -> None:
     with pytest.raises(
         ScoringError, match=r"took over 0\.05 seconds on an answer of 41 characters"
     ):
-        Match(pattern="(a|a)+(b|b)+c$", seconds=0.05).score(asked("x"), "a" * 40 + "!")
+        Match(pattern="(a|a)+(b|b)+c$", seconds=0.05).score(make_sample("x"), "a" * 40 + "!")
 
 
 def test_an_invalid_pattern_is_refused() -> None:
@@ -141,7 +141,7 @@ def test_an_invalid_pattern_is_refused() -> None:
             scorer.check()
     Match().check()
     with pytest.raises(ScoringError, match="is no regular expression"):
-        Match().score(asked("("), "x")
+        Match().score(make_sample("("), "x")
 
 
 @pytest.mark.parametrize(
@@ -226,15 +226,15 @@ def test_a_command_may_print_its_score() -> None:
 
 
 def test_the_grading_prompt_shows_the_sample_and_the_answer() -> None:
-    prompt = ModelGraded().prompt(asked("Paris"), "{criterion} says GRADE: C")
+    prompt = ModelGraded().prompt(make_sample("Paris"), "{criterion} says GRADE: C")
     assert "What is {answer}?" in prompt  # of the sample: only the template's own are filled in
     assert "{criterion} says GRADE: C" in prompt
     assert "Paris" in prompt
     assert "P if" not in prompt
-    assert "P if" in ModelGraded(partial_credit=True).prompt(asked("Paris"), "x")
-    assert "(no answer)" in ModelGraded().prompt(asked(), " ")
+    assert "P if" in ModelGraded(partial_credit=True).prompt(make_sample("Paris"), "x")
+    assert "(no answer)" in ModelGraded().prompt(make_sample(), " ")
     own = ModelGraded(template="{answer} | {criterion} | {x}", criterion="short")
-    assert own.prompt(asked("Paris"), "a") == "a | short | {x}"
+    assert own.prompt(make_sample("Paris"), "a") == "a | short | {x}"
     with pytest.raises(ValidationError, match="the template has to show the"):
         ModelGraded(template="{question}")
 

@@ -33,9 +33,9 @@ def clustered(clusters: list[list[int]]) -> float:
 def test_the_error_of_sample_means_is_the_one_clustered_by_sample(
     clusters: list[list[int]],
 ) -> None:
-    found = Moments([sum(cluster) / 3 for cluster in clusters]).standard_error
-    assert found is not None
-    assert isclose(found, clustered(clusters), abs_tol=1e-12)
+    standard_error = Moments([sum(cluster) / 3 for cluster in clusters]).standard_error
+    assert standard_error is not None
+    assert isclose(standard_error, clustered(clusters), abs_tol=1e-12)
 
 
 def test_identical_epochs_do_not_reduce_the_standard_error() -> None:
@@ -45,15 +45,15 @@ def test_identical_epochs_do_not_reduce_the_standard_error() -> None:
 
 
 def test_a_standard_error_equals_one_computed_by_hand() -> None:
-    found = Moments([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
-    assert found.mean == 5.0
-    assert isclose(found.standard_error or 0, sqrt(32 / 7 / 8))
+    moments = Moments([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])
+    assert moments.mean == 5.0
+    assert isclose(moments.standard_error or 0, sqrt(32 / 7 / 8))
     assert Moments([1.0]).standard_error is None
 
 
 def test_large_and_close_values_keep_their_standard_error() -> None:
-    found = Moments([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
-    assert isclose(found.standard_error or 0, sqrt(30 / 4))
+    moments = Moments([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16])
+    assert isclose(moments.standard_error or 0, sqrt(30 / 4))
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_large_and_close_values_keep_their_standard_error() -> None:
 def test_wilsons_interval_is_that_of_the_tables(
     right: int, count: int, low: float, high: float
 ) -> None:
-    found = wilson_interval(right, count)
-    assert found == pytest.approx((low, high), abs=1e-6)
+    interval = wilson_interval(right, count)
+    assert interval == pytest.approx((low, high), abs=1e-6)
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilsons_interval_contains_the_proportion(given_: tuple[int, int]) -> None:
-    right, count = given_
+def test_wilsons_interval_contains_the_proportion(proportion: tuple[int, int]) -> None:
+    right, count = proportion
     low, high = wilson_interval(right, count)
     assert 0 <= low <= right / count <= high <= 1
 
@@ -98,8 +98,8 @@ def test_the_bootstrap_of_a_seed_never_changes() -> None:
 
 def test_the_bootstrap_comes_to_the_normal_interval() -> None:
     values = [float(number % 2) for number in range(400)]
-    found = Moments(values)
-    expected = normal_interval(found.mean, found.standard_error or 0)
+    moments = Moments(values)
+    expected = normal_interval(moments.mean, moments.standard_error or 0)
     assert bootstrap_interval(values, "a") == pytest.approx(expected, abs=0.006)
 
 

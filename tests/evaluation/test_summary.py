@@ -28,11 +28,11 @@ def test_a_shrunken_dataset_raises_the_expected_count() -> None:
 
 
 def test_a_failure_is_never_a_score_of_0() -> None:
-    found = summarize([result("a", 1), result("b", None)], expected=2)
-    score = found.score("exact")
+    summary = summarize([result("a", 1), result("b", None)], expected=2)
+    score = summary.score("exact")
     assert score is not None
     assert (score.samples, score.mean) == (1, 1.0)
-    assert found.failures == {"infrastructure": 1}
+    assert summary.failures == {"infrastructure": 1}
 
 
 def test_samples_weigh_the_same_with_any_number_of_epochs() -> None:
@@ -62,12 +62,12 @@ def test_every_attempt_is_paid_for_and_only_the_newest_is_scored() -> None:
     retried = SampleResult(
         id="a", attempts=(attempt(None, tool_errors=1), attempt(1, 0, 1, tool_calls=4, stuck=True))
     )
-    found = summarize([retried], 1)
-    assert (found.attempts, found.turns, found.seconds) == (2, 6, 4.0)
-    assert (found.tool_calls, found.tool_errors, found.stuck) == (4, 1, 1)
-    assert (found.usage.prompt_tokens, found.usage.completion_tokens) == (20, 10)
-    assert found.usage.cost == 1.0
-    assert (found.counts.failed, found.failures) == (0, {})
+    summary = summarize([retried], 1)
+    assert (summary.attempts, summary.turns, summary.seconds) == (2, 6, 4.0)
+    assert (summary.tool_calls, summary.tool_errors, summary.stuck) == (4, 1, 1)
+    assert (summary.usage.prompt_tokens, summary.usage.completion_tokens) == (20, 10)
+    assert summary.usage.cost == 1.0
+    assert (summary.counts.failed, summary.failures) == (0, {})
 
 
 def test_limits_are_counted_by_their_code() -> None:
@@ -98,9 +98,9 @@ def test_a_metadata_key_with_too_many_values_makes_no_breakdown() -> None:
     results = [
         result(str(number), 1, number=number, kind="sum") for number in range(MAX_GROUPS + 1)
     ]
-    found = summarize(results, 0)
-    assert found.ungrouped == ("number",)
-    assert list(found.measures[0].groups) == ["kind"]
+    summary = summarize(results, 0)
+    assert summary.ungrouped == ("number",)
+    assert list(summary.measures[0].groups) == ["kind"]
 
 
 def test_numeric_metrics_and_labels_are_separated() -> None:
@@ -122,25 +122,25 @@ def test_labels_beyond_the_limit_are_counted_together() -> None:
 
 def test_the_order_of_the_results_does_not_matter() -> None:
     results = [result(str(number), number % 2, level=number % 3) for number in range(30)]
-    found = summarize(results, 30)
+    summary = summarize(results, 30)
     random.Random(1).shuffle(results)
     other = summarize(results, 30)
-    assert found.counts == other.counts
-    one, two = found.score("exact"), other.score("exact")
-    assert one is not None
-    assert two is not None
-    assert isclose(one.mean, two.mean)
-    assert isclose(one.standard_error or 0, two.standard_error or 1)
+    assert summary.counts == other.counts
+    score, other_score = summary.score("exact"), other.score("exact")
+    assert score is not None
+    assert other_score is not None
+    assert isclose(score.mean, other_score.mean)
+    assert isclose(score.standard_error or 0, other_score.standard_error or 1)
 
 
 def test_a_summary_comes_back_from_json() -> None:
-    found = summarize([result("a", 1, level=1), result("b", None)], 3)
-    assert Summary.model_validate_json(found.model_dump_json()) == found
+    summary = summarize([result("a", 1, level=1), result("b", None)], 3)
+    assert Summary.model_validate_json(summary.model_dump_json()) == summary
 
 
 def test_a_batch_without_results_has_a_summary() -> None:
-    found = summarize([], expected=4)
-    assert (found.counts.missing, found.measures, found.score("exact")) == (4, (), None)
+    summary = summarize([], expected=4)
+    assert (summary.counts.missing, summary.measures, summary.score("exact")) == (4, (), None)
 
 
 def test_memory_does_not_grow_with_the_results() -> None:

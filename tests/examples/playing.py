@@ -41,8 +41,8 @@ class BenchmarkConversation:
     async def play_all(self) -> "BenchmarkConversation":
         """Play all turns and give itself back."""
         await self.open()
-        for turn, said in enumerate(self.sample.turns):
-            await self.send_message(said, f"{self.sample.id}-{turn}")
+        for turn, text in enumerate(self.sample.turns):
+            await self.send_message(text, f"{self.sample.id}-{turn}")
             await self.respond()
         return self
 

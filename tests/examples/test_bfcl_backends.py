@@ -118,9 +118,9 @@ async def test_a_worker_forgets_the_conversation_unused_for_longest(store: FileS
 
 def test_a_call_that_does_not_fit_is_told_as_upstream_tells_it() -> None:
     backends = Backends(samples()["multi_turn_base_0"])
-    told = backends.apply("sort", "an id", {"name": "report.pdf"})
-    assert told.startswith("Error during execution: ")
-    assert "unexpected keyword argument 'name'" in told
+    complaint = backends.apply("sort", "an id", {"name": "report.pdf"})
+    assert complaint.startswith("Error during execution: ")
+    assert "unexpected keyword argument 'name'" in complaint
 
 
 async def test_a_conversation_without_a_scenario_is_refused_in_a_sentence(

@@ -38,9 +38,9 @@ class TamperedObjects:
         return [event.key for event in parse_objects(self.objects) if event.kind == kind][-1]
 
     def fields(self, key: str) -> dict[str, Any]:
-        found = json.loads(self.objects[key])
-        assert isinstance(found, dict)
-        return found
+        event = json.loads(self.objects[key])
+        assert isinstance(event, dict)
+        return event
 
     def change(self, key: str, **fields: Any) -> None:
         self.objects[key] = json.dumps(self.fields(key) | fields).encode()

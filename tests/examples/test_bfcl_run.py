@@ -17,10 +17,10 @@ async def test_conversations_pass_while_workers_are_killed_again_and_again(
     tmp_path: Path,
 ) -> None:
     chosen = [samples()[f"multi_turn_base_{number}"] for number in (0, 109)]
-    told: list[Verdict] = []
+    verdicts: list[Verdict] = []
     plan = Plan(chosen, concurrency=2, workers=2, kill_every=0.1)
-    report = await run(plan, tmp_path, told.append)
-    assert {verdict.sample.id: verdict.failures for verdict in told} == {
+    report = await run(plan, tmp_path, verdicts.append)
+    assert {verdict.sample.id: verdict.failures for verdict in verdicts} == {
         "multi_turn_base_0": [],
         "multi_turn_base_109": [],
     }

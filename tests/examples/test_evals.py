@@ -27,8 +27,8 @@ GRADED = "evals.elsuite.modelgraded.classify:ModelBasedClassify"
 
 
 def row(question: str, ideal: object, system: str | None = "Be brief.") -> dict[str, Any]:
-    told = [{"role": "system", "content": system}] if system else []
-    return {"input": [*told, {"role": "user", "content": question}], "ideal": ideal}
+    instructions = [{"role": "system", "content": system}] if system else []
+    return {"input": [*instructions, {"role": "user", "content": question}], "ideal": ideal}
 
 
 CAPITALS = [row(f"What is the capital of country {n}?", f"City {n}.") for n in range(60)]
@@ -125,18 +125,18 @@ def test_the_share_of_known_rows_is_about_the_intended_one() -> None:
 
 @pytest.mark.usefixtures("wheel")
 async def test_the_model_answers_the_question_it_is_asked_and_counts_it() -> None:
-    one = choose_rows(1).rows[0]
-    async with serve({one.question: one.script}, chat.question_of_request) as asked:
-        told = await _asked(asked.url, one.fields["input"])
-        again = await _asked(asked.url, one.fields["input"])
-        other = await _asked(asked.url, [{"role": "user", "content": "Who are you?"}])
-    assert told["choices"][0]["message"]["content"] == one.answer
-    assert again["choices"] == told["choices"]
+    sample_row = choose_rows(1).rows[0]
+    async with serve({sample_row.question: sample_row.script}, chat.question_of_request) as model:
+        answer = await _ask(model.url, sample_row.fields["input"])
+        again = await _ask(model.url, sample_row.fields["input"])
+        other = await _ask(model.url, [{"role": "user", "content": "Who are you?"}])
+    assert answer["choices"][0]["message"]["content"] == sample_row.answer
+    assert again["choices"] == answer["choices"]
     assert other["error"]["code"] == "script_not_found"
-    assert (asked.answers, asked.calls, asked.again) == (1, 2, 1)
+    assert (model.answers, model.calls, model.again) == (1, 2, 1)
 
 
-async def _asked(url: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+async def _ask(url: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     async with httpx.AsyncClient() as client:
         body = {"model": "scripted", "messages": messages}
         answer: dict[str, Any] = (await client.post(f"{url}/chat/completions", json=body)).json()
@@ -147,7 +147,7 @@ DUE = {"one": 1.0, "two": 0.0}
 
 
 def run(
-    values: Mapping[str, float], tmp_path: Path, asked: RequestTimes, kills: Sequence[Span]
+    values: Mapping[str, float], tmp_path: Path, request_times: RequestTimes, kills: Sequence[Span]
 ) -> Run:
     """A batch that came to these scores, without the batch."""
     mean = RunningMean(count=len(values), total=sum(values.values()))
@@ -156,7 +156,7 @@ def run(
         batch=chat.batch(tmp_path / "rows.jsonl", 1, "http://127.0.0.1:1/v1").model_copy(
             update={"scorers": (Exact(),)}
         ),
-        asked=asked,
+        asked=request_times,
         progress=Progress(name="x", scored=len(values), expected=2, scores={"exact": mean}),
         results=[_result(name, value) for name, value in values.items()],
         seconds=1.0,
@@ -175,25 +175,27 @@ def test_scores_that_are_as_due_have_no_failures(tmp_path: Path) -> None:
 
 
 def test_two_scores_that_are_swapped_are_found_though_their_mean_is_right(tmp_path: Path) -> None:
-    found = "\n".join(
+    complaints = "\n".join(
         checks.check_scores(run({"one": 0.0, "two": 1.0}, tmp_path, RequestTimes(), []), DUE)
     )
-    assert "one has 0.0 from exact, and 1.0 is due." in found
-    assert "two has 1.0 from exact, and 0.0 is due." in found
+    assert "one has 0.0 from exact, and 1.0 is due." in complaints
+    assert "two has 1.0 from exact, and 0.0 is due." in complaints
 
 
 def test_a_missing_sample_is_found(tmp_path: Path) -> None:
-    found = "\n".join(checks.check_scores(run({"one": 1.0}, tmp_path, RequestTimes(), []), DUE))
-    assert "There are 1 results of 1 samples, not 2." in found
-    assert "2 samples should be scored" in found
+    complaints = "\n".join(
+        checks.check_scores(run({"one": 1.0}, tmp_path, RequestTimes(), []), DUE)
+    )
+    assert "There are 1 results of 1 samples, not 2." in complaints
+    assert "2 samples should be scored" in complaints
 
 
 def test_a_call_made_twice_is_found_unless_a_worker_was_killed_in_between(tmp_path: Path) -> None:
-    asked = RequestTimes(times={("one", 0): [1.0, 3.0], ("two", 0): [2.0]})
-    assert list(checks.check_calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 2)) == []
-    (found,) = checks.check_calls(run(DUE, tmp_path, asked, [(4.0, 5.0)]), 2)
-    assert "Answer 0 of one was asked for again 2.0 s later" in found
-    (missing,) = checks.check_calls(run(DUE, tmp_path, asked, [(1.5, 2.0)]), 3)
+    request_times = RequestTimes(times={("one", 0): [1.0, 3.0], ("two", 0): [2.0]})
+    assert list(checks.check_calls(run(DUE, tmp_path, request_times, [(1.5, 2.0)]), 2)) == []
+    (complaint,) = checks.check_calls(run(DUE, tmp_path, request_times, [(4.0, 5.0)]), 2)
+    assert "Answer 0 of one was asked for again 2.0 s later" in complaint
+    (missing,) = checks.check_calls(run(DUE, tmp_path, request_times, [(1.5, 2.0)]), 3)
     assert missing == "The model gave 2 answers, and 3 are due."
 
 
@@ -204,9 +206,9 @@ async def test_a_log_that_is_not_there_is_found(tmp_path: Path) -> None:
     held.results = [held.results[0].model_copy(update={"attempts": (attempt,)})]
     store = FileStore(tmp_path)
     held.client.store = store
-    found = await checks.check_logs(held)
+    complaints = await checks.check_logs(held)
     await store.close()
-    assert "one: There is no event object at all." in found
+    assert "one: There is no event object at all." in complaints
 
 
 @pytest.mark.long

@@ -35,7 +35,7 @@ async def play(tmp_path: Path) -> BenchmarkConversation:
 
 
 @pytest_asyncio.fixture
-async def said(play: BenchmarkConversation) -> list[dict[str, Any]]:
+async def transcript(play: BenchmarkConversation) -> list[dict[str, Any]]:
     """The conversation in the results format."""
     return list(messages(await play.log.read(0, play.seq)))
 
@@ -44,66 +44,68 @@ def row(name: str) -> Sample:
     return build_sample(next(item for item in multi_turn.rows() if item["id"] == name))
 
 
-def scored(said: list[dict[str, Any]]) -> dict[str, Any]:
-    return multi_turn.score_sample(row(ONE.id), Outcome(text="", messages=tuple(said)))
+def score(transcript: list[dict[str, Any]]) -> dict[str, Any]:
+    return multi_turn.score_sample(row(ONE.id), Outcome(text="", messages=tuple(transcript)))
 
 
 def test_every_sample_of_the_benchmark_is_a_row_that_says_its_turns_one_by_one() -> None:
     with read_dataset(multi_turn.batch([], 1, URL)) as dataset:
-        found = {item.id: item for item in dataset}
-    assert list(found) == list(samples())
+        rows = {item.id: item for item in dataset}
+    assert list(rows) == list(samples())
     for name, item in samples().items():
-        assert (found[name].question, *found[name].turns) == item.turns
+        assert (rows[name].question, *rows[name].turns) == item.turns
 
 
 def test_a_request_is_known_by_its_scenario() -> None:
-    (told, _) = next(multi_turn.rows())["input"]
-    assert multi_turn.sample_of_request([told, {"role": "user", "content": "Hello."}]) == ONE.id
-    assert multi_turn.sample_of_request([{"role": "user", "content": told["content"]}]) == ""
+    (scenario, _) = next(multi_turn.rows())["input"]
+    assert multi_turn.sample_of_request([scenario, {"role": "user", "content": "Hello."}]) == ONE.id
+    assert multi_turn.sample_of_request([{"role": "user", "content": scenario["content"]}]) == ""
 
 
 async def test_messages_have_the_turns_that_the_log_has(
-    play: BenchmarkConversation, said: list[dict[str, Any]]
+    play: BenchmarkConversation, transcript: list[dict[str, Any]]
 ) -> None:
     logged = turns_of(parse_objects(await play.objects()))
-    found = turns_of_messages(said)
-    assert [turn.text for turn in found] == list(ONE.turns)
-    assert [turn.calls for turn in found] == [turn.calls for turn in logged]
-    assert [len(turn.steps) for turn in found] == [len(turn.steps) for turn in logged]
-    assert all(turn.ended for turn in found)
+    turns = turns_of_messages(transcript)
+    assert [turn.text for turn in turns] == list(ONE.turns)
+    assert [turn.calls for turn in turns] == [turn.calls for turn in logged]
+    assert [len(turn.steps) for turn in turns] == [len(turn.steps) for turn in logged]
+    assert all(turn.ended for turn in turns)
 
 
 async def test_the_benchmarks_own_solution_is_right(
-    play: BenchmarkConversation, said: list[dict[str, Any]]
+    play: BenchmarkConversation, transcript: list[dict[str, Any]]
 ) -> None:
-    assert scored(said) == {"value": True, "explanation": None}
+    assert score(transcript) == {"value": True, "explanation": None}
     assert judge(ONE, await play.objects()) == []
 
 
-async def test_a_call_that_was_not_made_is_wrong(said: list[dict[str, Any]]) -> None:
-    first = next(item for item in said if item["role"] == "assistant" and item["tool_calls"])
+async def test_a_call_that_was_not_made_is_wrong(transcript: list[dict[str, Any]]) -> None:
+    first = next(item for item in transcript if item["role"] == "assistant" and item["tool_calls"])
     first["tool_calls"] = first["tool_calls"][1:] or None
-    assert scored(said)["value"] is False
+    assert score(transcript)["value"] is False
 
 
-async def test_a_result_that_upstream_does_not_get_is_wrong(said: list[dict[str, Any]]) -> None:
-    next(item for item in said if item["role"] == "tool")["content"] = "all is well"
-    found = scored(said)
-    assert found["value"] is False
-    assert "returned 'all is well'; upstream gets" in found["explanation"]
+async def test_a_result_that_upstream_does_not_get_is_wrong(
+    transcript: list[dict[str, Any]],
+) -> None:
+    next(item for item in transcript if item["role"] == "tool")["content"] = "all is well"
+    verdict = score(transcript)
+    assert verdict["value"] is False
+    assert "returned 'all is well'; upstream gets" in verdict["explanation"]
 
 
 async def test_arguments_that_cannot_be_read_are_wrong_and_no_error(
-    said: list[dict[str, Any]],
+    transcript: list[dict[str, Any]],
 ) -> None:
-    first = next(item for item in said if item["role"] == "assistant" and item["tool_calls"])
+    first = next(item for item in transcript if item["role"] == "assistant" and item["tool_calls"])
     first["tool_calls"][0]["function"]["arguments"] = "{cut o"
-    assert scored(said)["value"] is False
+    assert score(transcript)["value"] is False
 
 
-async def test_a_conversation_that_ended_early_is_wrong(said: list[dict[str, Any]]) -> None:
-    turns = [at for at, item in enumerate(said) if item["role"] == "user"]
-    assert "3 messages of the user, the sample 4" in scored(said[: turns[3]])["explanation"]
+async def test_a_conversation_that_ended_early_is_wrong(transcript: list[dict[str, Any]]) -> None:
+    turns = [at for at, item in enumerate(transcript) if item["role"] == "user"]
+    assert "3 messages of the user, the sample 4" in score(transcript[: turns[3]])["explanation"]
 
 
 @pytest.mark.long

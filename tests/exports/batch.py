@@ -73,8 +73,8 @@ def conversation(name: str) -> list[Entry]:
         return sample_entries()
     if name == "c":
         return []
-    told: list[AnyEvent] = [opened_event(), spec_event(), prompt(), user("What is 1 + 1?")]
-    return entries_of([*((event, None) for event in told), (agent("2"), CHAT)])
+    events: list[AnyEvent] = [opened_event(), spec_event(), prompt(), user("What is 1 + 1?")]
+    return entries_of([*((event, None) for event in events), (agent("2"), CHAT)])
 
 
 def batch_log() -> bytes:
@@ -83,9 +83,9 @@ def batch_log() -> bytes:
     pieces: list[bytes] = []
     for result in results():
         for final in result.final_attempts:
-            told = replace(about, conversation_id=final.conversation_id)
+            metadata = replace(about, conversation_id=final.conversation_id)
             trial = sample_metadata(result, final, SPEC)
-            pieces += made.write_sample(told, trial, conversation(result.id))
+            pieces += made.write_sample(metadata, trial, conversation(result.id))
     return b"".join(_all(pieces, made.write_end(batch_header(SPEC, batch_summary(), NAMES, "0.1"))))
 
 

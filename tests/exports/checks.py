@@ -104,9 +104,9 @@ def trajectory_faults(trajectory: dict[str, Any]) -> list[str]:
     calls = [call["tool_call_id"] for step in steps for call in step.get("tool_calls", ())]
     faults += [f"{item} is called {count} times" for item, count in _repeated(calls)]
     for step in steps:
-        asked = [call["tool_call_id"] for call in step.get("tool_calls", ())]
+        call_ids = [call["tool_call_id"] for call in step.get("tool_calls", ())]
         results = step.get("observation", {"results": []})["results"]
-        if [result["source_call_id"] for result in results] != asked:
+        if [result["source_call_id"] for result in results] != call_ids:
             faults.append(f"the results of step {step['step_id']} are not those of its calls")
     final = trajectory["final_metrics"]
     for total, part in SUMS.items():

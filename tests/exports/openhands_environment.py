@@ -33,9 +33,11 @@ def ready() -> bool:
 def _new_enough() -> str | None:
     """Return the first Python found that can run openhands-sdk."""
     for command, environment in _candidates():
-        told = "import json, sys; print(json.dumps([sys.executable, sys.version_info[:2]]))"
-        asked = [command, "-c", told]
-        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+        code = "import json, sys; print(json.dumps([sys.executable, sys.version_info[:2]]))"
+        arguments = [command, "-c", code]
+        done = subprocess.run(
+            arguments, env=environment, capture_output=True, text=True, check=False
+        )
         if done.returncode == 0:
             executable, version = json.loads(done.stdout)
             if tuple(version) >= OLDEST:
@@ -48,13 +50,13 @@ def _candidates() -> Iterator[tuple[str, Mapping[str, str]]]:
 
     A Python of pyenv runs only once a version of it has been chosen.
     """
-    found = [path for name in NAMES if (path := shutil.which(name))]
-    yield from ((path, os.environ) for path in found)
+    pythons = [path for name in NAMES if (path := shutil.which(name))]
+    yield from ((path, os.environ) for path in pythons)
     if pyenv := shutil.which("pyenv"):
-        asked = [pyenv, "versions", "--bare"]
-        listed = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+        command = [pyenv, "versions", "--bare"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
         for version in listed:
-            yield from ((path, os.environ | {"PYENV_VERSION": version}) for path in found)
+            yield from ((path, os.environ | {"PYENV_VERSION": version}) for path in pythons)
 
 
 def main() -> int:

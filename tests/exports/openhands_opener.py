@@ -21,7 +21,7 @@ if __name__ == "__main__":
         visualizer=None,
     )
     state = conversation.state
-    found = {
+    facts = {
         "ids": [event.id for event in state.events],
         "shown": [event.id for event in state.view.events],
         "status": state.execution_status.value,
@@ -29,4 +29,4 @@ if __name__ == "__main__":
         "tools": [tool.name for tool in state.agent.tools],
         "model": state.agent.llm.model,
     }
-    Path(taken).write_text(json.dumps(found))
+    Path(taken).write_text(json.dumps(facts))

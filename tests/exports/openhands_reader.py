@@ -26,12 +26,14 @@ def reading(log: list[dict[str, Any]]) -> dict[str, Any]:
             events.append(Event.model_validate(fields))
         except (ValidationError, ValueError) as error:
             wrong.append(f"{fields.get('kind')}: {error}")
-    shown = View.from_events(events).events
+    visible_events = View.from_events(events).events
     return {
         "wrong": wrong,
         "events": [event.model_dump(mode="json") for event in events],
-        "view": [event.id for event in shown],
-        "messages": [_brief(message) for message in LLMConvertibleEvent.events_to_messages(shown)],
+        "view": [event.id for event in visible_events],
+        "messages": [
+            _brief(message) for message in LLMConvertibleEvent.events_to_messages(visible_events)
+        ],
     }
 
 

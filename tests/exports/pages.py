@@ -55,22 +55,20 @@ class Page(HTMLParser):
         return [ET.fromstring("<svg" + piece.split("</svg>")[0] + "</svg>") for piece in pieces]
 
     def plot(self, title: str) -> ET.Element:
-        [found] = [
-            item for item in self.plots if item.get("aria-label", "").startswith(f"{title}:")
-        ]
-        return found
+        [plot] = [item for item in self.plots if item.get("aria-label", "").startswith(f"{title}:")]
+        return plot
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
         self.attributes += [(tag, name, value or "") for name, value in attrs]
-        found = dict(attrs)
+        attributes = dict(attrs)
         if tag == "section":
-            self._section = found["id"] or ""
+            self._section = attributes["id"] or ""
         elif tag == "table":
             self.tables.setdefault(self._section, []).append(Table())
         elif tag == "tr":
             self._table.rows.append([])
-            self._table.kinds.append(found.get("class") or "")
+            self._table.kinds.append(attributes.get("class") or "")
         elif tag == "th":
             self._table.heads.append("")
         elif tag == "td":

@@ -60,9 +60,9 @@ def sample_entries() -> list[Entry]:
 
 
 def entries_of(happened: Iterable[tuple[AnyEvent, Usage | None]]) -> list[Entry]:
-    told = list(happened)
-    events = with_ids(event for event, _ in told)
-    bills = (usage for _, usage in told)
+    pairs = list(happened)
+    events = with_ids(event for event, _ in pairs)
+    bills = (usage for _, usage in pairs)
     return [
         make_entry(seq, event, ORIGIN, usage)
         for seq, (event, usage) in enumerate(zip(events, bills, strict=True))
@@ -131,9 +131,9 @@ def with_thinking(event: ActionEvent) -> ActionEvent:
 
 
 def with_images(event: MessageEvent, *urls: str) -> MessageEvent:
-    said = event.llm_message
-    content = (*said.content, ImageContent(image_urls=urls))
-    return event.model_copy(update={"llm_message": said.model_copy(update={"content": content})})
+    message = event.llm_message
+    content = (*message.content, ImageContent(image_urls=urls))
+    return event.model_copy(update={"llm_message": message.model_copy(update={"content": content})})
 
 
 def with_image(event: ObservationEvent, url: str) -> ObservationEvent:

@@ -16,8 +16,8 @@ def trajectory(log: list[Entry]) -> Any:
     return document(ATIF, ABOUT, log)
 
 
-def step(told: Any, seq: int) -> Any:
-    return next(item for item in told["steps"] if item["extra"]["seq"] == seq)
+def step(atif: Any, seq: int) -> Any:
+    return next(item for item in atif["steps"] if item["extra"]["seq"] == seq)
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
@@ -27,9 +27,9 @@ def test_every_result_has_its_call_and_the_totals_add_up(log: list[Entry]) -> No
 
 
 def test_the_checker_of_trajectories_finds_faults() -> None:
-    told = trajectory(sample_entries())
-    assert trajectory_faults(told) == []
-    spoiled = json.loads(json.dumps(told))
+    atif = trajectory(sample_entries())
+    assert trajectory_faults(atif) == []
+    spoiled = json.loads(json.dumps(atif))
     spoiled["final_metrics"]["total_cost_usd"] += 1
     spoiled["steps"][2]["observation"]["results"].pop()
     assert len(trajectory_faults(spoiled)) == 3
@@ -42,20 +42,20 @@ def test_usage_beside_the_steps_is_summed_by_purpose() -> None:
 
 
 def test_a_condensation_stands_where_it_took_place_with_its_summary() -> None:
-    told = trajectory(sample_entries())
-    condensed = step(told, 14)
+    atif = trajectory(sample_entries())
+    condensed = step(atif, 14)
     assert condensed["source"] == "system"
     assert "It looked around." in condensed["message"]
     assert len(condensed["extra"]["forgotten_event_ids"]) == 2
-    assert step(told, 5)["tool_calls"][0]["tool_call_id"] == "call_1"
+    assert step(atif, 5)["tool_calls"][0]["tool_call_id"] == "call_1"
 
 
 def test_the_outcome_of_a_call_is_beside_its_result() -> None:
-    told = trajectory(sample_entries())
-    outcomes = [result.get("extra") for result in step(told, 5)["observation"]["results"]]
+    atif = trajectory(sample_entries())
+    outcomes = [result.get("extra") for result in step(atif, 5)["observation"]["results"]]
     assert outcomes == [None, {"rejected": True}, {"error": "unknown_tool"}]
-    assert step(told, 30)["observation"]["results"][0]["extra"] == {"recorded": False}
-    calls = step(told, 5)["tool_calls"]
+    assert step(atif, 30)["observation"]["results"][0]["extra"] == {"recorded": False}
+    calls = step(atif, 5)["tool_calls"]
     assert calls[1]["extra"] == {"risk": "HIGH"}
     assert (calls[2]["arguments"], calls[2]["extra"]) == ({}, {"raw_arguments": "{broken"})
 
@@ -73,15 +73,15 @@ def test_steps_of_the_parent_conversation_are_marked() -> None:
 
 
 def test_images_are_parts_of_a_message() -> None:
-    said = step(trajectory(sample_entries()), 3)["message"]
-    pictures = [item["source"] for item in said if item["type"] == "image"]
+    content = step(trajectory(sample_entries()), 3)["message"]
+    pictures = [item["source"] for item in content if item["type"] == "image"]
     assert [picture["path"] for picture in pictures] == [PIXEL, EXTERNAL_IMAGE]
     assert [picture["media_type"] for picture in pictures] == ["image/png", "image/jpeg"]
 
 
 def test_unknown_events_are_exported_as_they_are() -> None:
-    told = step(trajectory(sample_entries()), 19)
-    assert (told["source"], told["extra"]["raw"]["exit"]) == ("system", 1)
+    raw_step = step(trajectory(sample_entries()), 19)
+    assert (raw_step["source"], raw_step["extra"]["raw"]["exit"]) == ("system", 1)
 
 
 def test_events_that_are_missing_are_named() -> None:

@@ -37,31 +37,31 @@ def test_a_log_without_events_is_exported(made: Format) -> None:
 
 @each
 def test_messages_and_results_are_exported_though_a_condensation_forgot_them(made: Format) -> None:
-    told = readable_text(export_files(made, ABOUT, sample_entries()))
-    for said in (
+    text = readable_text(export_files(made, ABOUT, sample_entries()))
+    for phrase in (
         "Look at this.",
         "Use hatch.",
         f"seen {SECRET}",
         "not on a Friday",
         "All <done> ❤",
     ):
-        assert said in told, said
+        assert phrase in text, phrase
 
 
 @each
 def test_an_image_is_embedded_or_named(made: Format) -> None:
-    told = readable_text(export_files(made, ABOUT, sample_entries()))
-    assert PIXEL in told or "[image: image/png]" in told
+    text = readable_text(export_files(made, ABOUT, sample_entries()))
+    assert PIXEL in text or "[image: image/png]" in text
 
 
 @each
 def test_a_log_with_missing_events_is_exported(made: Format) -> None:
     whole = sample_entries()
     for gone in range(len(whole)):
-        told = readable_text(
+        text = readable_text(
             export_files(made, ABOUT, [item for item in whole if item.seq != gone])
         )
-        assert gone == 28 or "All <done> ❤" in told
+        assert gone == 28 or "All <done> ❤" in text
 
 
 @each
@@ -72,9 +72,9 @@ def test_every_message_of_any_log_is_exported(made: Format, log: list[Entry]) ->
     if made.name == "openai":  # nothing is learned from what nobody answered
         while spoken and spoken[-1].source != "agent":
             spoken.pop()
-    told = readable_text(export_files(made, ABOUT, log))
+    text = readable_text(export_files(made, ABOUT, log))
     for item in spoken:
-        assert join_text(item.llm_message.content) in told
+        assert join_text(item.llm_message.content) in text
 
 
 @each

@@ -100,7 +100,7 @@ def test_an_image_that_could_hold_a_script_is_named() -> None:
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.text(alphabet=st.sampled_from("<>&\"'/a=! -\x00\x1b]\u2028\u202e"), max_size=40))
-def test_any_message_is_escaped_text(said: str) -> None:
-    html = page(entries([user(said), agent(said)]))
+def test_any_message_is_escaped_text(words: str) -> None:
+    html = page(entries([user(words), agent(words)]))
     assert Page(html).names <= ALLOWED_TAGS
     assert not re.search("[\x00-\x08\x0e-\x1f]", html)

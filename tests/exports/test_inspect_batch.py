@@ -37,9 +37,9 @@ def test_every_attempt_that_counts_is_a_sample_with_all_its_conversation(
     files: dict[str, Any],
 ) -> None:
     final = [(result.id, each.epoch + 1) for result in results() for each in result.final_attempts]
-    found = [item for name, item in files.items() if name.startswith("samples/")]
-    assert [(item["id"], item["epoch"]) for item in found] == final
-    for item in found:
+    samples = [item for name, item in files.items() if name.startswith("samples/")]
+    assert [(item["id"], item["epoch"]) for item in samples] == final
+    for item in samples:
         alone = {"stats": {"model_usage": item["model_usage"]}}
         assert sample_faults(alone, item) == []
     assert len(sample(files, "a")["messages"]) > 10

@@ -22,8 +22,8 @@ any_log = settings(max_examples=25, suppress_health_check=list(HealthCheck), dea
 
 def messages(made: Any, log: list[Entry]) -> Any:
     body = export_files(made, ABOUT, log).get("", b"")
-    told = json.loads(body) if body else {}
-    return told.get("messages") or told.get("logs") or []
+    fields = json.loads(body) if body else {}
+    return fields.get("messages") or fields.get("logs") or []
 
 
 @any_log
@@ -54,7 +54,7 @@ def test_the_results_format_is_exact() -> None:
             agent("There.", "r-2"),
         ]
     )
-    asked = {
+    call_message = {
         "content": None,
         "refusal": None,
         "role": "assistant",
@@ -71,12 +71,12 @@ def test_the_results_format_is_exact() -> None:
         ],
         "reasoning_content": "Hm.",
     }
-    plain = {key: value for key, value in asked.items() if key != "reasoning_content"}
+    plain = {key: value for key, value in call_message.items() if key != "reasoning_content"}
     expected = {
         "messages": [
             {"role": "system", "content": "Be careful."},
             {"role": "user", "content": "Find it."},
-            asked,
+            call_message,
             {"role": "tool", "tool_call_id": "call_8", "name": "look", "content": "found ❤"},
             plain | {"content": "There.", "tool_calls": None},
         ]
@@ -97,8 +97,8 @@ def test_an_equal_later_prompt_is_left_out() -> None:
         other.model_dump() | {"system_prompt": {"text": "Be quick."}}
     )
     log = entries([user(), first, agent("a", "r-1"), other, agent("b", "r-2"), third, agent("c")])
-    told = messages(RESULTS, log)
-    assert [(item["role"], item["content"]) for item in told] == [
+    conversation = messages(RESULTS, log)
+    assert [(item["role"], item["content"]) for item in conversation] == [
         ("system", "Be careful."),
         ("user", "Go on."),
         ("assistant", "a"),
@@ -112,22 +112,22 @@ def test_an_equal_later_prompt_is_left_out() -> None:
 
 
 def test_mcpbench_has_the_messages_and_the_four_counts() -> None:
-    told = document(MCPBENCH, ABOUT, sample_entries())
-    assert told["stats"] == {
+    record = document(MCPBENCH, ABOUT, sample_entries())
+    assert record["stats"] == {
         "interaction_turns": 3,
         "tool_calls": 7,
         "errors": 2,
         "condensations": 1,
     }
-    assert {log["role"] for log in told["logs"]} == {
+    assert {log["role"] for log in record["logs"]} == {
         "user",
         "environment",
         "assistant",
         "tool",
         "agent",
     }
-    calls = [call for log in told["logs"] for call in log.get("tool_calls", ())]
-    results = [log["tool_call_id"] for log in told["logs"] if log["role"] == "tool"]
+    calls = [call for log in record["logs"] for call in log.get("tool_calls", ())]
+    results = [log["tool_call_id"] for log in record["logs"] if log["role"] == "tool"]
     assert [call["id"] for call in calls] == results
 
 
@@ -138,15 +138,17 @@ def test_a_fine_tuning_example_ends_with_the_agent() -> None:
 
 
 def test_an_interrupted_answer_has_weight_zero() -> None:
-    told = messages(OPENAI, sample_entries())
-    assert [item["content"] for item in told if item.get("weight") == 0] == ["I was about to"]
+    conversation = messages(OPENAI, sample_entries())
+    assert [item["content"] for item in conversation if item.get("weight") == 0] == [
+        "I was about to"
+    ]
 
 
 def test_images_of_results_follow_as_a_users_message() -> None:
-    told = messages(OPENAI, sample_entries())
-    at = next(nth for nth, item in enumerate(told) if IMAGES_NOTE in json.dumps(item))
-    assert (told[at - 1]["role"], told[at]["role"]) == ("tool", "user")
-    assert told[at]["content"][1] == {"type": "image_url", "image_url": {"url": PIXEL}}
+    conversation = messages(OPENAI, sample_entries())
+    at = next(nth for nth, item in enumerate(conversation) if IMAGES_NOTE in json.dumps(item))
+    assert (conversation[at - 1]["role"], conversation[at]["role"]) == ("tool", "user")
+    assert conversation[at]["content"][1] == {"type": "image_url", "image_url": {"url": PIXEL}}
 
 
 def test_an_invalid_function_name_is_changed() -> None:

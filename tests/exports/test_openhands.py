@@ -76,25 +76,29 @@ def test_own_fields_are_not_exported(event: Any, ours: set[str]) -> None:
 
 
 def test_a_recall_is_a_message_right_behind_the_users() -> None:
-    told = openhands_event(with_ids([user("Why?"), RECALL, agent()])[1])
-    assert (told["id"], told["kind"], told["source"]) == (id_of(1), "MessageEvent", "environment")
-    assert told["llm_message"]["role"] == "user"
-    assert [part["text"] for part in told["llm_message"]["content"]] == ["Use hatch."]
-    assert told["activated_skills"] == ["builds"]
+    fields = openhands_event(with_ids([user("Why?"), RECALL, agent()])[1])
+    assert (fields["id"], fields["kind"], fields["source"]) == (
+        id_of(1),
+        "MessageEvent",
+        "environment",
+    )
+    assert fields["llm_message"]["role"] == "user"
+    assert [part["text"] for part in fields["llm_message"]["content"]] == ["Use hatch."]
+    assert fields["activated_skills"] == ["builds"]
 
 
 def test_a_stuck_event_is_an_update() -> None:
-    found = StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=3, last_seq=5, count=3)
-    told = openhands_event(found)
-    assert (told["kind"], told["key"]) == ("ConversationStateUpdateEvent", "stuck")
-    assert told["value"] == {"pattern": "monologue", "first_seq": 3, "last_seq": 5, "count": 3}
+    event = StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=3, last_seq=5, count=3)
+    fields = openhands_event(event)
+    assert (fields["kind"], fields["key"]) == ("ConversationStateUpdateEvent", "stuck")
+    assert fields["value"] == {"pattern": "monologue", "first_seq": 3, "last_seq": 5, "count": 3}
 
 
 def test_a_newer_versions_event_is_an_update_with_all_its_fields() -> None:
     event = unknown_event("HookRan", id=id_of(4), exit=1)
-    told = openhands_event(event)
-    assert (told["id"], told["kind"]) == (id_of(4), "ConversationStateUpdateEvent")
-    assert (told["key"], told["value"]) == ("HookRan", event.raw)
+    fields = openhands_event(event)
+    assert (fields["id"], fields["kind"]) == (id_of(4), "ConversationStateUpdateEvent")
+    assert (fields["key"], fields["value"]) == ("HookRan", event.raw)
 
 
 def test_a_condensation_without_a_model_has_an_empty_response_id() -> None:
@@ -119,18 +123,18 @@ def test_required_openhands_fields_are_there_without_a_value() -> None:
 def test_a_tool_is_an_openhands_tool_or_else_an_mcp_tool(
     name: str, classes: tuple[str, ...]
 ) -> None:
-    said = TextContent(text="Be careful.")
+    instructions = TextContent(text="Be careful.")
     offered = (tool(name, repeatable=True),)
-    event = SystemPromptEvent(timestamp=TIMESTAMP, system_prompt=said, tools=offered)
-    [told] = openhands_event(event)["tools"]
-    assert (told["kind"], told["action_type"], told["observation_type"]) == classes
-    assert told["annotations"]["readOnlyHint"]
+    event = SystemPromptEvent(timestamp=TIMESTAMP, system_prompt=instructions, tools=offered)
+    [sdk_tool] = openhands_event(event)["tools"]
+    assert (sdk_tool["kind"], sdk_tool["action_type"], sdk_tool["observation_type"]) == classes
+    assert sdk_tool["annotations"]["readOnlyHint"]
 
 
 def test_an_mcp_tool_has_its_name_and_parameters() -> None:
-    told = openhands_event(prompt())["tools"][0]["mcp_tool"]
-    assert (told["name"], told["description"]) == ("look", "look")
-    assert told["inputSchema"] == {"type": "object", "properties": {}}
+    definition = openhands_event(prompt())["tools"][0]["mcp_tool"]
+    assert (definition["name"], definition["description"]) == ("look", "look")
+    assert definition["inputSchema"] == {"type": "object", "properties": {}}
 
 
 @pytest.mark.parametrize(
@@ -143,8 +147,8 @@ def test_an_mcp_tool_has_its_name_and_parameters() -> None:
     ],
 )
 def test_a_failure_has_its_openhands_kind(code: str, failure: dict[str, Any]) -> None:
-    told = openhands_event(error_event(code))
-    assert (told["code"], told["classification"]) == (code, failure)
+    fields = openhands_event(error_event(code))
+    assert (fields["code"], fields["classification"]) == (code, failure)
 
 
 def test_an_error_that_the_agent_can_mend_is_classified_as_such() -> None:

@@ -40,9 +40,9 @@ def test_an_export_can_be_repeated(made: Format, place: str, tmp_path: Path) -> 
         path = tmp_path / (name or place)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
-    found = read_recording(tmp_path / place)
-    assert [message.text for message in found.user_messages][1:] == [
+    recording = read_recording(tmp_path / place)
+    assert [message.text for message in recording.user_messages][1:] == [
         "Go <on>\x1b[31m & on.",
         "Thanks. One more.",
     ]
-    assert [len(answer.tool_calls or ()) for answer in found.answers] == [3, 1, 1, 1, 0, 1]
+    assert [len(answer.tool_calls or ()) for answer in recording.answers] == [3, 1, 1, 1, 0, 1]

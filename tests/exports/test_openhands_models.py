@@ -45,13 +45,13 @@ Turn: TypeAlias = tuple[str, list[str], str | None]
 def read_with_openhands(folder: Path, *logs: Sequence[AnyEvent]) -> list[dict[str, Any]]:
     """Read exported logs with openhands' models; no fault and no loss is allowed."""
     exported = [[openhands_event(event) for event in log] for log in logs]
-    given, taken = folder / "exported.json", folder / "read.json"
-    given.write_text(json.dumps(exported))
-    run_with_openhands(folder, READER, str(given), str(taken))
+    source, taken = folder / "exported.json", folder / "read.json"
+    source.write_text(json.dumps(exported))
+    run_with_openhands(folder, READER, str(source), str(taken))
     readings: list[dict[str, Any]] = json.loads(taken.read_text())
     assert [wrong for reading in readings for wrong in reading["wrong"]] == []
-    kept = [reading["events"] for reading in readings]
-    assert list(_lost(exported, kept)) == []
+    model_events = [reading["events"] for reading in readings]
+    assert list(_lost(exported, model_events)) == []
     return readings
 
 
@@ -117,10 +117,10 @@ def test_openhands_opens_an_exported_folder(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(body)
     taken = tmp_path / "opened.json"
     run_with_openhands(tmp_path, OPENER, str(tmp_path), CONVERSATION, str(taken))
-    found = json.loads(taken.read_text())
-    assert found["ids"] == [item.event.id for item in log]
-    assert found["shown"] == [event.id for event in build_view(item.event for item in log).events]
-    assert (found["status"], found["cost"], found["model"]) == ("finished", 2.125, "openai/gpt-x")
+    facts = json.loads(taken.read_text())
+    assert facts["ids"] == [item.event.id for item in log]
+    assert facts["shown"] == [event.id for event in build_view(item.event for item in log).events]
+    assert (facts["status"], facts["cost"], facts["model"]) == ("finished", 2.125, "openai/gpt-x")
 
 
 BUILT_IN = ("terminal", "file_editor", "task_tracker", "think", "finish")
@@ -195,9 +195,11 @@ def _theirs(reading: dict[str, Any]) -> list[Turn]:
         call: nth for nth, call in enumerate(chain(*(message["calls"] for message in messages)))
     }
     turns: list[Turn] = []
-    for role, ones in groupby(messages, key=lambda item: item["role"]):
-        told = [(role, item["calls"], item["answers"]) for item in ones]
-        turns += sorted(told, key=lambda turn: places[turn[2]]) if role == "tool" else told
+    for role, group in groupby(messages, key=lambda item: item["role"]):
+        role_turns = [(role, item["calls"], item["answers"]) for item in group]
+        turns += (
+            sorted(role_turns, key=lambda turn: places[turn[2]]) if role == "tool" else role_turns
+        )
     return turns
 
 
@@ -208,6 +210,6 @@ def _ours(events: Sequence[AnyEvent]) -> list[Turn]:
     turns: list[Turn] = []
     for message in transcript.messages():
         if message["role"] != "user" or not turns or turns[-1][0] != "user":
-            asked = [call["id"] for call in message.get("tool_calls", ())]
-            turns.append((message["role"], asked, message.get("tool_call_id")))
+            call_ids = [call["id"] for call in message.get("tool_calls", ())]
+            turns.append((message["role"], call_ids, message.get("tool_call_id")))
     return turns

@@ -50,8 +50,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         command, cwd=taken.parent, env=alone, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(taken.read_text())
-    return found
+    answers: dict[str, Any] = json.loads(taken.read_text())
+    return answers
 
 
 def test_trajectories_are_valid_atif_and_complete(read: dict[str, Any]) -> None:
@@ -82,13 +82,15 @@ def test_inspect_reads_a_batch_and_computes_our_scores(read: dict[str, Any]) -> 
     assert (whole["status"], whole["expected"]) == ("started", ours.counts.expected)
     assert whole["completed"] == whole["without_error"] == ours.counts.done
     assert (whole["retries"], sorted(whole["limits"])) == (1, ["message", "time"])
-    told = {(scorer, name, by): metrics for scorer, name, by, metrics in whole["told"]}
-    assert len(told) == sum(len(measure.estimates) for measure in ours.measures)
+    log_metrics = {(scorer, name, by): metrics for scorer, name, by, metrics in whole["told"]}
+    assert len(log_metrics) == sum(len(measure.estimates) for measure in ours.measures)
     estimate = ours.score("exact")
     assert estimate is not None
     computed = whole["computed"]["exact"]
     assert (
-        computed["mean"] == pytest.approx(estimate.mean) == told["exact", "exact", "mean"]["mean"]
+        computed["mean"]
+        == pytest.approx(estimate.mean)
+        == log_metrics["exact", "exact", "mean"]["mean"]
     )
     assert computed["stderr"] == pytest.approx(estimate.standard_error)
-    assert told["exact", "exact", "mean"]["stderr"] == estimate.standard_error
+    assert log_metrics["exact", "exact", "mean"]["stderr"] == estimate.standard_error

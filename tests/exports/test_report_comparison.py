@@ -19,19 +19,19 @@ def sides() -> tuple[ScoresBySample, ScoresBySample]:
 
 
 def test_a_comparison_tells_the_difference_and_whether_it_is_more_than_noise() -> None:
-    one = pair(*sides())
-    told = compared_page(one)
+    comparison = pair(*sides())
+    html_page = compared_page(comparison)
     assert (
         "More than noise: the score went up (p = 0.0129, McNemar's exact test)."
-        in told.html.replace("&#39;", "'")
+        in html_page.html.replace("&#39;", "'")
     )
-    section = told.sections["batch-1"]
+    section = html_page.sections["batch-1"]
     assert "+0.333" in section
     assert "better: 12" in section
     assert "the same: 16" in section
     assert "worse: 2" in section
     assert "Scored only in before: 1 (old)." in section
-    groups, better, worse = told.tables["batch-1"]
+    groups, better, worse = html_page.tables["batch-1"]
     assert groups.column("Pairs") == ["15", "15"]
     assert groups.column("Difference") == ["+0.333", "+0.333"]
     assert better.column("Sample") == [f"s{at:02}" for at in range(12)]
@@ -40,14 +40,14 @@ def test_a_comparison_tells_the_difference_and_whether_it_is_more_than_noise() -
 
 def test_several_are_each_compared_with_the_first() -> None:
     before, after = sides()
-    told = compared_page(
+    html_page = compared_page(
         compare_batches("better", before, after, ""), compare_batches("same", before, before, "")
     )
-    [overview] = told.tables["overview"]
+    [overview] = html_page.tables["overview"]
     assert overview.column("Batch") == ["better", "same"]
     assert overview.column("Difference") == ["+0.333", "+0.000"]
-    assert "No sample has another score than before." in told.sections["batch-2"]
-    plot = told.plot("Differences from before")
+    assert "No sample has another score than before." in html_page.sections["batch-2"]
+    plot = html_page.plot("Differences from before")
     widths = [float(item.get("width", "")) for item in plot.iter("rect")]
     assert widths[1] == 0.5
     assert widths[0] > 50
@@ -58,22 +58,23 @@ def test_keys_without_a_breakdown_are_named() -> None:
         result(str(at), at % 2, row=at, **{f"key-{key:02}": 1 for key in range(41)})
         for at in range(60)
     ]
-    found = scores_by_sample(whole, "exact", "mean")
-    one = pair(found, found)
-    assert one.ungrouped == ("key-40", "row")
-    assert len(one.groups) == 40
-    assert "there are too many: key-40, row." in compared_page(one).sections["batch-1"]
+    scores = scores_by_sample(whole, "exact", "mean")
+    comparison = pair(scores, scores)
+    assert comparison.ungrouped == ("key-40", "row")
+    assert len(comparison.groups) == 40
+    assert "there are too many: key-40, row." in compared_page(comparison).sections["batch-1"]
 
 
 def test_where_no_sample_is_in_both_nothing_is_compared() -> None:
-    one = pair(
+    comparison = pair(
         scores_by_sample([result("a", 1)], "exact", "mean"),
         scores_by_sample([result("b", 1)], "exact", "mean"),
     )
-    told = compared_page(one)
-    assert "nothing can be compared" in told.sections["batch-1"]
+    html_page = compared_page(comparison)
+    assert "nothing can be compared" in html_page.sections["batch-1"]
     assert any(
-        "nothing can be compared" in line for line in comparison_lines("before", WHAT, [one], False)
+        "nothing can be compared" in line
+        for line in comparison_lines("before", WHAT, [comparison], False)
     )
 
 
@@ -94,11 +95,11 @@ def test_lines_have_the_first_changes_or_all() -> None:
 
 
 def test_a_document_has_what_the_page_has() -> None:
-    told = comparison_json("before", WHAT, [pair(*sides())])
-    [one] = told["comparisons"]
-    assert (told["before"], one["after"], one["pairs"]) == ("before", "after", 30)
-    assert one["difference"] == pytest.approx(1 / 3)
-    assert one["significant"] is True
-    assert [change["id"] for change in one["worse"]] == ["s12", "s13"]
-    assert one["groups"]["level"]["0"]["pairs"] == 15
-    assert one["groups"]["level"]["0"]["better"] == 6
+    document = comparison_json("before", WHAT, [pair(*sides())])
+    [comparison] = document["comparisons"]
+    assert (document["before"], comparison["after"], comparison["pairs"]) == ("before", "after", 30)
+    assert comparison["difference"] == pytest.approx(1 / 3)
+    assert comparison["significant"] is True
+    assert [change["id"] for change in comparison["worse"]] == ["s12", "s13"]
+    assert comparison["groups"]["level"]["0"]["pairs"] == 15
+    assert comparison["groups"]["level"]["0"]["better"] == 6

@@ -60,10 +60,10 @@ async def test_every_call_is_recorded_under_the_key_of_its_worker() -> None:
     assert (call.request, call.worker) == (RequestId(plain.number, "", 0), "worker-9")
     chunks = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
     assert {chunk["id"] for chunk in chunks} == {call.id}
-    said = (
+    pieces = (
         chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks if chunk["choices"]
     )
-    assert "".join(said) == plain.word
+    assert "".join(pieces) == plain.word
     assert (status, oracle.refused) == (401, {refused.number: 1})
     assert len(oracle.strange) == 1
 

@@ -108,19 +108,21 @@ HARMS: dict[str, tuple[Callable[[], list[StoredEvent]], set[ViolationKind]]] = {
 @pytest.mark.parametrize("name", HARMS)
 def test_damage_to_a_log_is_found(name: str) -> None:
     harm, wrong = HARMS[name]
-    assert {found.kind for found in audit(harm(), ACCOUNT, EFFECTS)} >= wrong
+    assert {violation.kind for violation in audit(harm(), ACCOUNT, EFFECTS)} >= wrong
 
 
 def test_an_effect_that_happened_twice_is_found() -> None:
-    assert [found.kind for found in audit(LOG, ACCOUNT, EFFECTS * 2)] == [ViolationKind.TWICE]
+    assert [violation.kind for violation in audit(LOG, ACCOUNT, EFFECTS * 2)] == [
+        ViolationKind.TWICE
+    ]
 
 
 def test_a_missing_effect_is_found() -> None:
-    assert [found.kind for found in audit(LOG, ACCOUNT, [])] == [ViolationKind.LOST]
+    assert [violation.kind for violation in audit(LOG, ACCOUNT, [])] == [ViolationKind.LOST]
 
 
 def test_a_call_whose_outcome_is_unknown_may_or_may_not_have_had_its_effect() -> None:
-    for told in OUTCOME_UNKNOWN_TEXT:
-        log = changed(3, kind="AgentErrorEvent", classification=told)
+    for classification in OUTCOME_UNKNOWN_TEXT:
+        log = changed(3, kind="AgentErrorEvent", classification=classification)
         for effects in (EFFECTS, []):
             assert list(audit(log, ACCOUNT, effects)) == []

@@ -18,12 +18,12 @@ class Target:
     """A server that records its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str, bytes]] = []
+        self.requests: list[tuple[str, str, bytes]] = []
         self.heard = asyncio.Event()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while (request := await read_request(reader, writer)) is not None:
-            self.asked.append((request.method, request.path, request.body))
+            self.requests.append((request.method, request.path, request.body))
             self.heard.set()
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + BODY)
             await writer.drain()
@@ -32,20 +32,20 @@ class Target:
 
 @asynccontextmanager
 async def network(
-    fault: Fault | None, told: list[proxy.StoredWrite] | None = None
+    fault: Fault | None, writes: list[proxy.StoredWrite] | None = None
 ) -> AsyncIterator[tuple[Target, FaultyProxy]]:
     """A target behind a network in which every request meets the fault."""
     target = Target()
     server = await asyncio.start_server(target.accept, "127.0.0.1", 0)
     address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     weights = {fault: 1.0} if fault else {}
-    hear = told.append if told is not None else lambda _: None
+    hear = writes.append if writes is not None else lambda _: None
     async with FaultyProxy(address, 0, 1.0, weights, hear).listening() as faulty:
         yield target, faulty
     server.close()
 
 
-async def asked(faulty: FaultyProxy, method: str = "GET") -> tuple[int, bytes]:
+async def send_request(faulty: FaultyProxy, method: str = "GET") -> tuple[int, bytes]:
     """Raises what a client sees where the connection ends too soon."""
 
     def ask() -> tuple[int, bytes]:
@@ -63,8 +63,8 @@ async def asked(faulty: FaultyProxy, method: str = "GET") -> tuple[int, bytes]:
 @pytest.mark.parametrize("fault", [None, Fault.DELAYED, Fault.SLOW])
 async def test_a_slow_answer_arrives(fault: Fault | None) -> None:
     async with network(fault) as (target, faulty):
-        assert await asked(faulty) == (200, BODY)
-        assert target.asked == [("GET", "/a", b"")]
+        assert await send_request(faulty) == (200, BODY)
+        assert target.requests == [("GET", "/a", b"")]
         assert dict(faulty.hits) == ({("GET", fault): 1} if fault else {})
 
 
@@ -78,41 +78,41 @@ async def test_a_slow_answer_arrives(fault: Fault | None) -> None:
     ],
 )
 async def test_a_refused_request_does_not_arrive(fault: Fault, status: int) -> None:
-    told: list[proxy.StoredWrite] = []
-    async with network(fault, told) as (target, faulty):
-        assert (await asked(faulty, "PUT"))[0] == status
-        assert target.asked == []
+    writes: list[proxy.StoredWrite] = []
+    async with network(fault, writes) as (target, faulty):
+        assert (await send_request(faulty, "PUT"))[0] == status
+        assert target.requests == []
         assert dict(faulty.hits) == {("PUT", fault): 1}
-    assert told == []
+    assert writes == []
 
 
 async def test_a_lost_request_does_not_arrive() -> None:
     async with network(Fault.LOST) as (target, faulty):
         with pytest.raises(ConnectionError):
-            await asked(faulty, "PUT")
-        assert target.asked == []
+            await send_request(faulty, "PUT")
+        assert target.requests == []
 
 
 async def test_an_unanswered_write_is_done() -> None:
-    told: list[proxy.StoredWrite] = []
-    async with network(Fault.UNANSWERED, told) as (target, faulty):
+    writes: list[proxy.StoredWrite] = []
+    async with network(Fault.UNANSWERED, writes) as (target, faulty):
         with pytest.raises(ConnectionError):
-            await asked(faulty, "PUT")
-        assert target.asked == [("PUT", "/a", b"one")]
-    assert [item.path for item in told] == ["/a"]
+            await send_request(faulty, "PUT")
+        assert target.requests == [("PUT", "/a", b"one")]
+    assert [item.path for item in writes] == ["/a"]
 
 
 async def test_a_late_write_is_done_after_its_time_out() -> None:
     async with network(Fault.LATE) as (target, faulty):
-        assert (await asked(faulty, "PUT"))[0] == 504
-        assert target.asked == []
+        assert (await send_request(faulty, "PUT"))[0] == 504
+        assert target.requests == []
         await target.heard.wait()
-        assert target.asked == [("PUT", "/a", b"one")]
+        assert target.requests == [("PUT", "/a", b"one")]
     assert faulty.late_writes == 1
 
 
 async def test_a_torn_answer_ends_too_soon() -> None:
     async with network(Fault.TORN) as (target, faulty):
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
-            await asked(faulty)
-        assert len(target.asked) == 1
+            await send_request(faulty)
+        assert len(target.requests) == 1

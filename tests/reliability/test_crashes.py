@@ -67,14 +67,14 @@ async def _every_law_can_be_broken(place: Environment, good: FinishedConversatio
     ):
         assert await find_violations(place.store, good, FinishedConversation(wrong, good.entries))
     for entries in (good.entries[:-1], [*good.entries[:-2], *reversed(good.entries[-2:])]):
-        told = FinishedConversation(played, entries).told
-        assert find_differences(good.told, told, [])
+        log = FinishedConversation(played, entries).told
+        assert find_differences(good.told, log, [])
 
 
 def test_logs_differ_by_their_texts_but_not_by_lost_calls() -> None:
-    told = {"MessageEvent 1": {"text": "Pay."}, "answer c": {"kind": "ObservationEvent"}}
-    lost = {**told, "answer c": {"kind": "AgentErrorEvent"}}
-    assert find_differences(told, told, []) == []
-    assert find_differences(told, lost, [])
-    assert find_differences(told, lost, ["answer c"]) == []
-    assert find_differences(told, {**lost, "MessageEvent 1": {"text": "Do."}}, ["answer c"])
+    log = {"MessageEvent 1": {"text": "Pay."}, "answer c": {"kind": "ObservationEvent"}}
+    lost = {**log, "answer c": {"kind": "AgentErrorEvent"}}
+    assert find_differences(log, log, []) == []
+    assert find_differences(log, lost, [])
+    assert find_differences(log, lost, ["answer c"]) == []
+    assert find_differences(log, {**lost, "MessageEvent 1": {"text": "Do."}}, ["answer c"])

@@ -34,8 +34,8 @@ TEXT = (TextContent(text="a"), TextContent(text="b"))
 def message(source: Any, *texts: str, **fields: Any) -> MessageEvent:
     content = tuple(TextContent(text=text) for text in texts)
     role: Any = "assistant" if source == "agent" else "user"
-    said = Message(role=role, content=content)
-    return MessageEvent(timestamp=NOW, source=source, llm_message=said, **fields)
+    llm_message = Message(role=role, content=content)
+    return MessageEvent(timestamp=NOW, source=source, llm_message=llm_message, **fields)
 
 
 def act(call_id: str, response: str, arguments: str = "{}", **fields: Any) -> ActionEvent:
@@ -134,8 +134,8 @@ async def test_the_nth_answer_is_the_nth_recorded_one(tmp_path: Path, form: str)
 
 async def test_without_a_number_the_answers_in_the_prompt_are_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "r.jsonl", stored())
-    given = [user("Go."), {"role": "assistant", "content": "so"}, user("on")]
-    assert text_in(await answer(path, None, messages=given)) == "Done."
+    messages = [user("Go."), {"role": "assistant", "content": "so"}, user("on")]
+    assert text_in(await answer(path, None, messages=messages)) == "Done."
 
 
 async def test_a_fallback_continues_after_the_end_of_a_recording(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_a_changed_recording_is_read_again(tmp_path: Path) -> None:
 
 def test_a_recording_has_user_messages_spec_and_results(tmp_path: Path) -> None:
     recording = read_recording(written(tmp_path / "r.jsonl", stored()))
-    assert [said.text for said in recording.user_messages] == ["Go.", "And\non."]
+    assert [user_message.text for user_message in recording.user_messages] == ["Go.", "And\non."]
     assert recording.results == {"c1": "a\nb"}
     assert isinstance(recording.spec, Agent)
     assert recording.spec == SPEC
@@ -178,8 +178,8 @@ def called(call_id: str, name: str, arguments: str, response: str, words: str) -
     """Build the metadata of a call in a legacy trajectory of OpenHands."""
     function = {"name": name, "arguments": arguments}
     made = {"content": words, "tool_calls": [{"id": call_id, "function": function}]}
-    kept = {"id": response, "choices": [{"message": made}]}
-    return {"tool_call_id": call_id, "function_name": name, "model_response": kept}
+    completion = {"id": response, "choices": [{"message": made}]}
+    return {"tool_call_id": call_id, "function_name": name, "model_response": completion}
 
 
 OLD: tuple[dict[str, Any], ...] = (
@@ -230,16 +230,18 @@ def test_a_legacy_trajectory_is_read(tmp_path: Path) -> None:
     path = tmp_path / "trajectory.json"
     path.write_text(json.dumps(OLD))
     recording = read_recording(path)
-    assert [(said.text, said.images) for said in recording.user_messages] == [
+    assert [
+        (user_message.text, user_message.images) for user_message in recording.user_messages
+    ] == [
         ("Fix it.", ("http://host/a.png",)),
         ("Yes.", ()),
     ]
-    told = [
+    steps = [
         (join_text(answer.content), *((call.name, json.loads(call.arguments)) for call in calls))
         for answer in recording.answers
         for calls in [answer.tool_calls or ()]
     ]
-    assert told == [
+    assert steps == [
         ("Look.", ("execute_bash", {"command": "ls"})),
         ("Away.", ("terminal", {"command": "cd /"})),
         ("", ("file_editor", {"command": "view", "path": "a.txt"})),
@@ -277,7 +279,7 @@ def test_every_spelling_of_sdk_events_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "complaint"),
     [
         ("", "is no recording of a conversation"),
         ("[]", "is no recording of a conversation"),
@@ -288,11 +290,11 @@ def test_every_spelling_of_sdk_events_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_recording_is_refused_with_a_sentence(
-    tmp_path: Path, content: str, said: str
+    tmp_path: Path, content: str, complaint: str
 ) -> None:
     path = tmp_path / "r.json"
     path.write_text(content)
-    with pytest.raises(ScriptError, match=said):
+    with pytest.raises(ScriptError, match=complaint):
         read_recording(path)
 
 

@@ -47,8 +47,8 @@ scripts = st.builds(
 def test_a_request_gets_the_answer_after_those_it_shows(
     script: Script, data: st.DataObject
 ) -> None:
-    shown = data.draw(st.integers(0, len(script.answers)))
-    assert answer_number(script, conversation(script, shown)) == shown
+    count = data.draw(st.integers(0, len(script.answers)))
+    assert answer_number(script, conversation(script, count)) == count
 
 
 @calm
@@ -56,12 +56,12 @@ def test_a_request_gets_the_answer_after_those_it_shows(
 def test_a_condensed_request_with_a_call_gets_the_same_answer(
     script: Script, data: st.DataObject
 ) -> None:
-    shown = data.draw(st.integers(0, len(script.answers)))
-    messages = conversation(script, shown)
+    count = data.draw(st.integers(0, len(script.answers)))
+    messages = conversation(script, count)
     cut = data.draw(st.integers(0, len(messages)))
-    kept = messages[cut:]
-    if any(message.get("tool_calls") for message in kept):
-        assert answer_number(script, kept) == shown
+    tail = messages[cut:]
+    if any(message.get("tool_calls") for message in tail):
+        assert answer_number(script, tail) == count
 
 
 @calm
@@ -81,10 +81,10 @@ def test_the_calls_of_another_script_count_as_answers() -> None:
 
 
 def test_a_json_file_holds_one_script_or_several(tmp_path: Path) -> None:
-    one, several = tmp_path / "one.json", tmp_path / "several.json"
-    one.write_text(json.dumps({"answers": [{"content": "hi"}]}))
+    single, several = tmp_path / "one.json", tmp_path / "several.json"
+    single.write_text(json.dumps({"answers": [{"content": "hi"}]}))
     several.write_text(json.dumps({"a": {"answers": [{}]}, "b": {"answers": [{}, {}]}}))
-    assert read_scripts(one) == {"default": Script(answers=(ScriptedAnswer(content="hi"),))}
+    assert read_scripts(single) == {"default": Script(answers=(ScriptedAnswer(content="hi"),))}
     assert [len(script.answers) for script in read_scripts(several).values()] == [1, 2]
 
 

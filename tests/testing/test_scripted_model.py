@@ -34,12 +34,12 @@ async def test_answers_follow_each_other_to_the_end() -> None:
     (made,) = first.message.tool_calls or ()
     assert (made.id, made.name, made.arguments) == ("call_s_1_1", "look", '{"at": "it"}')
     assert first.finish_reason == "tool_calls"
-    shown = [user("go"), given(first), {"role": "tool", "tool_call_id": made.id, "content": "."}]
-    second = await ask(model, SPEC, *shown)
+    messages = [user("go"), given(first), {"role": "tool", "tool_call_id": made.id, "content": "."}]
+    second = await ask(model, SPEC, *messages)
     assert (text_in(second), second.finish_reason) == ("ok", "stop")
     assert second.id != first.id
     with pytest.raises(ModelRefused, match=r"has 2 answers .* asked for answer 3: add") as raised:
-        await ask(model, SPEC, *shown, given(second))
+        await ask(model, SPEC, *messages, given(second))
     assert raised.value.code == "script_exhausted"
 
 
@@ -100,9 +100,9 @@ async def test_a_paced_answer_grows_word_by_word() -> None:
     model = ScriptedModel(
         Script(answers=(ScriptedAnswer(content="I am\nhere now", chunk_delay=0.001),))
     )
-    shown: list[str] = []
-    await ask(model, SPEC, shown=shown)
-    assert shown == ["I ", "I am\n", "I am\nhere ", "I am\nhere now"]
+    previews: list[str] = []
+    await ask(model, SPEC, shown=previews)
+    assert previews == ["I ", "I am\n", "I am\nhere ", "I am\nhere now"]
 
 
 async def test_usage_is_the_scripts_except_for_the_latency() -> None:
@@ -148,7 +148,7 @@ def test_an_invalid_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
         load(f"scripted:{path}")
 
 
-async def said(
+async def ask_for_text(
     model: ScriptedModel,
     *messages: dict[str, Any],
     purpose: Purpose = "",
@@ -160,29 +160,36 @@ async def said(
 
 async def test_the_number_selects_the_answer_after_condensation() -> None:
     model = ScriptedModel(Script(answers=("one", "two", "three")))
-    assert await said(model, user("SUMMARY of 9 messages"), number=2) == "three"
-    assert await said(model, user("SUMMARY of 9 messages"), number=2) == "three", "on every attempt"
+    assert await ask_for_text(model, user("SUMMARY of 9 messages"), number=2) == "three"
+    assert await ask_for_text(model, user("SUMMARY of 9 messages"), number=2) == "three", (
+        "on every attempt"
+    )
     with pytest.raises(ModelRefused, match="asked for answer 4"):
-        await said(model, number=3)
+        await ask_for_text(model, number=3)
 
 
 async def test_other_purposes_have_their_own_answers() -> None:
     model = ScriptedModel(
         Script(answers=("one",), summaries=("first", "then"), titles=("A story",), delegates=("d",))
     )
-    assert await said(model, purpose="condense") == "first"
-    assert [await said(model, purpose="condense", number=at) for at in (1, 5)] == ["then"] * 2
-    assert await said(model, purpose="title", number=3) == "A story"
-    assert await said(model, purpose="delegate", number=0) == "d"
-    assert await said(model, purpose="ask") == "ANSWER of 1 messages"
-    assert await said(model) == "one", "and none of them counts as an answer"
+    assert await ask_for_text(model, purpose="condense") == "first"
+    assert [await ask_for_text(model, purpose="condense", number=at) for at in (1, 5)] == [
+        "then"
+    ] * 2
+    assert await ask_for_text(model, purpose="title", number=3) == "A story"
+    assert await ask_for_text(model, purpose="delegate", number=0) == "d"
+    assert await ask_for_text(model, purpose="ask") == "ANSWER of 1 messages"
+    assert await ask_for_text(model) == "one", "and none of them counts as an answer"
 
 
 async def test_other_purposes_without_answers_get_default_texts() -> None:
     model = ScriptedModel(Script(answers=("one",)))
-    assert await said(model, user("a"), user("b"), purpose="condense") == "SUMMARY of 2 messages"
-    assert await said(model, purpose="title") == "TITLE of 1 messages"
-    assert await said(model, purpose="delegate") == "one"
+    assert (
+        await ask_for_text(model, user("a"), user("b"), purpose="condense")
+        == "SUMMARY of 2 messages"
+    )
+    assert await ask_for_text(model, purpose="title") == "TITLE of 1 messages"
+    assert await ask_for_text(model, purpose="delegate") == "one"
 
 
 async def test_the_last_answer_may_repeat() -> None:
@@ -197,7 +204,7 @@ async def test_the_last_answer_may_repeat() -> None:
 
 async def test_a_script_may_have_a_context_window() -> None:
     model = ScriptedModel(Script(answers=("one",), max_messages=2))
-    assert await said(model, user("a"), user("b")) == "one"
+    assert await ask_for_text(model, user("a"), user("b")) == "one"
     for _ in range(2):
         with pytest.raises(ContextOverflow, match="holds 2 messages and was given 3"):
-            await said(model, user("a"), user("b"), user("c"))
+            await ask_for_text(model, user("a"), user("b"), user("c"))

@@ -62,8 +62,8 @@ def body(model: str, text: str = "hi", *more: dict[str, Any], **fields: Any) -> 
     return {"model": model, "messages": [{"role": "user", "content": text}, *more], **fields}
 
 
-async def chunks(client: httpx.AsyncClient, asked: dict[str, Any]) -> list[Any]:
-    response = await client.post("/chat/completions", json={**asked, "stream": True})
+async def chunks(client: httpx.AsyncClient, request: dict[str, Any]) -> list[Any]:
+    response = await client.post("/chat/completions", json={**request, "stream": True})
     assert response.headers["content-type"] == "text/event-stream"
     *events, end, empty = response.text.split("\n\n")
     assert (end, empty) == ("data: [DONE]", "")
@@ -120,9 +120,9 @@ async def test_a_paced_answer_comes_word_by_word(client: httpx.AsyncClient) -> N
 
 
 async def test_the_answers_in_the_request_select_the_next(client: httpx.AsyncClient) -> None:
-    asked = body("story", "hi", {"role": "assistant", "content": "x"})
+    request = body("story", "hi", {"role": "assistant", "content": "x"})
     for _ in range(3):
-        answer = (await client.post("/chat/completions", json=asked)).json()
+        answer = (await client.post("/chat/completions", json=request)).json()
         assert answer["choices"][0]["message"]["content"] == "Done."
     assert (await counts(client, "story"))["answered"] == 3
 
@@ -134,8 +134,8 @@ async def test_a_provider_prefix_of_the_model_is_ignored(client: httpx.AsyncClie
 async def test_a_request_after_the_end_of_the_script_says_what_to_do(
     client: httpx.AsyncClient,
 ) -> None:
-    asked = body("slow", "hi", {"role": "assistant", "content": "a b c"})
-    response = await client.post("/chat/completions", json=asked)
+    request = body("slow", "hi", {"role": "assistant", "content": "a b c"})
+    response = await client.post("/chat/completions", json=request)
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "script_exhausted"
     assert response.json()["error"]["message"] == (
@@ -145,36 +145,36 @@ async def test_a_request_after_the_end_of_the_script_says_what_to_do(
 
 
 async def test_each_attempt_gets_one_failure_before_the_answer(client: httpx.AsyncClient) -> None:
-    asked = body("failing", "once")
-    limited = await client.post("/chat/completions", json=asked)
+    request = body("failing", "once")
+    limited = await client.post("/chat/completions", json=request)
     assert (limited.status_code, limited.headers["retry-after"]) == (429, "2.5")
-    overloaded = await client.post("/chat/completions", json=asked)
+    overloaded = await client.post("/chat/completions", json=request)
     assert overloaded.json()["error"]["message"] == "Not now."
-    malformed = await client.post("/chat/completions", json=asked)
+    malformed = await client.post("/chat/completions", json=request)
     with pytest.raises(json.JSONDecodeError):
         malformed.json()
     with pytest.raises(httpx.RemoteProtocolError):
-        await client.post("/chat/completions", json={**asked, "stream": True})
+        await client.post("/chat/completions", json={**request, "stream": True})
     with pytest.raises(httpx.ReadTimeout):
-        await client.post("/chat/completions", json=asked, timeout=0.2)
-    answer = (await client.post("/chat/completions", json=asked)).json()
+        await client.post("/chat/completions", json=request, timeout=0.2)
+    answer = (await client.post("/chat/completions", json=request)).json()
     assert answer["choices"][0]["message"]["content"] == "At last."
-    assert (await client.post("/chat/completions", json=asked)).status_code == 200
+    assert (await client.post("/chat/completions", json=request)).status_code == 200
 
 
 async def test_an_interrupted_stream_sends_half_of_the_answer(client: httpx.AsyncClient) -> None:
-    asked = body("failing", "broken", stream=True)
+    request = body("failing", "broken", stream=True)
     for _ in range(3):
-        await client.post("/chat/completions", json=asked)
+        await client.post("/chat/completions", json=request)
     seen: list[bytes] = []
     with pytest.raises(httpx.RemoteProtocolError):
-        await read(client, asked, seen)
+        await read(client, request, seen)
     assert b"data: " in b"".join(seen)
     assert b"DONE" not in b"".join(seen)
 
 
-async def read(client: httpx.AsyncClient, asked: dict[str, Any], seen: list[bytes]) -> None:
-    async with client.stream("POST", "/chat/completions", json=asked) as response:
+async def read(client: httpx.AsyncClient, request: dict[str, Any], seen: list[bytes]) -> None:
+    async with client.stream("POST", "/chat/completions", json=request) as response:
         async for part in response.aiter_bytes():
             seen.append(part)  # noqa: PERF401 - what came before the connection broke is kept
 
@@ -196,34 +196,34 @@ async def test_a_stream_may_send_an_error_half_way(client: httpx.AsyncClient) ->
 
 
 async def test_headers_select_purpose_and_number(client: httpx.AsyncClient) -> None:
-    async def said(**told: str) -> str:
-        headers = {f"X-Perdure-{name}": value for name, value in told.items()}
+    async def ask(**fields: str) -> str:
+        headers = {f"X-Perdure-{name}": value for name, value in fields.items()}
         response = await client.post("/chat/completions", json=body("story"), headers=headers)
         return str(response.json()["choices"][0]["message"]["content"])
 
-    assert await said(Number="1") == "Done."
-    assert await said(Purpose="condense") == "SUMMARY of 1 messages"
-    assert await said(Purpose="unheard of", Number="x") == "Let me look around."
+    assert await ask(Number="1") == "Done."
+    assert await ask(Purpose="condense") == "SUMMARY of 1 messages"
+    assert await ask(Purpose="unheard of", Number="x") == "Let me look around."
     assert (await counts(client, "story.condense"))["answered"] == 1
 
 
 async def test_the_newest_requests_are_listed(client: httpx.AsyncClient) -> None:
-    asked = [body("story", str(nth)) for nth in range(MAX_KEPT_REQUESTS + 1)]
-    for each in asked:
-        await client.post("/chat/completions", json=each)
-    kept = (await client.get(str(client.base_url.join("/requests")))).json()["requests"]
-    assert kept == asked[1:]
+    requests = [body("story", str(nth)) for nth in range(MAX_KEPT_REQUESTS + 1)]
+    for request in requests:
+        await client.post("/chat/completions", json=request)
+    newest = (await client.get(str(client.base_url.join("/requests")))).json()["requests"]
+    assert newest == requests[1:]
 
 
 async def test_calls_are_counted_by_their_outcome(client: httpx.AsyncClient) -> None:
-    asked = body("failing", "counted")
+    request = body("failing", "counted")
     for _ in range(3):
-        await client.post("/chat/completions", json=asked)
+        await client.post("/chat/completions", json=request)
     with pytest.raises(httpx.RemoteProtocolError):
-        await client.post("/chat/completions", json=asked)
+        await client.post("/chat/completions", json=request)
     with pytest.raises(httpx.ReadTimeout):
-        await client.post("/chat/completions", json=asked, timeout=0.2)
-    await client.post("/chat/completions", json=asked)
+        await client.post("/chat/completions", json=request, timeout=0.2)
+    await client.post("/chat/completions", json=request)
     async with asyncio.timeout(30):
         while (seen := await counts(client, "failing"))["disconnected"] < 1:
             await asyncio.sleep(0.01)
