@@ -61,8 +61,8 @@ def recall_event(content: str = "Be brief.", *skills: str) -> RecallEvent:
 
 def system_message(words: str = "Two answers are left.", by: str = "limits") -> MessageEvent:
     """Build a message from the system to the agent."""
-    said = Message(role="user", content=text(words))
-    return MessageEvent(timestamp=TIMESTAMP, source="environment", llm_message=said, sender=by)
+    message = Message(role="user", content=text(words))
+    return MessageEvent(timestamp=TIMESTAMP, source="environment", llm_message=message, sender=by)
 
 
 RISKY_CONFIRMATION = SPEC.model_copy(update={"confirmation": Confirmation(policy="risky")})
@@ -96,12 +96,14 @@ class LogWriter:
 
     def write_calls(self, number: int) -> None:
         """Write up to three calls, perhaps with repeated ids, and then their errors."""
-        one, other = divmod(number, 10)
+        quotient, remainder = divmod(number, 10)
         response, unread = f"response-{len(self.entries)}", []
-        for nth in range(1 + one % 3):
-            name, call_id = NAMES[(other + nth) % 4], f"call_{one * nth % 3}"
+        for nth in range(1 + quotient % 3):
+            name, call_id = NAMES[(remainder + nth) % 4], f"call_{quotient * nth % 3}"
             made = action(name, call_id, response, valid=name != "fly")
-            event = self.write(made, Usage(completion_tokens=other, cost=0.5) if not nth else None)
+            event = self.write(
+                made, Usage(completion_tokens=remainder, cost=0.5) if not nth else None
+            )
             assert isinstance(event, ActionEvent)
             self.actions.append(event)
             unread += [call_id] if event.action is None else []
@@ -110,12 +112,12 @@ class LogWriter:
 
     def write_answer(self, number: int) -> None:
         """Answer one of the newest actions, whether it has an answer already or not."""
-        one, other = divmod(number, 10)
+        quotient, remainder = divmod(number, 10)
         recent = [event for event in self.actions[-5:] if event.action]
         if not recent:
             return
-        asked = recent[one % len(recent)]
-        self.write(self._answer(asked.id, asked.tool_name, asked.tool_call_id, other))
+        call = recent[quotient % len(recent)]
+        self.write(self._answer(call.id, call.tool_name, call.tool_call_id, remainder))
 
     def _answer(self, action_id: str, name: str, call_id: str, which: int) -> AnyEvent:
         seen = observation(action_id, name, f"seen {len(self.entries)}", call_id)
@@ -139,8 +141,8 @@ class LogWriter:
             self.write(observation(event.id, "look", f"seen {seq}", event.tool_call_id))
 
     def recall(self, number: int) -> None:
-        said = "" if number % 9 == 0 else f"recalled {len(self.entries)}"
-        self.write(recall_event(said, f"skill-{number % 3}"))
+        content = "" if number % 9 == 0 else f"recalled {len(self.entries)}"
+        self.write(recall_event(content, f"skill-{number % 3}"))
 
     def nudge(self, number: int) -> None:
         self.write(
@@ -185,13 +187,13 @@ class LogWriter:
         """Write a condensation as the product makes it."""
         condenser, tries = CONDENSERS[number % len(CONDENSERS)], number % 4
         material = CondensationInput(self.read_entries())
-        asked: list[CondenseReason] = ["size", "user", "overflow", "overflow"]
-        plan = plan_condensation(material.view, condenser, material.tokens, asked[tries], tries)
+        reasons: list[CondenseReason] = ["size", "user", "overflow", "overflow"]
+        plan = plan_condensation(material.view, condenser, material.tokens, reasons[tries], tries)
         if plan is None:
             return
-        summary = f"summary {len(self.entries)}"
-        said = summary if isinstance(plan.condenser, SummaryCondenser) else None
-        made = self.write(material.make_condensation(plan, TIMESTAMP, said))
+        draft = f"summary {len(self.entries)}"
+        summary = draft if isinstance(plan.condenser, SummaryCondenser) else None
+        made = self.write(material.make_condensation(plan, TIMESTAMP, summary))
         assert isinstance(made, Condensation)
         self.forgotten = merge_ranges(self.forgotten, made.forgotten_seqs or ())
 

@@ -46,10 +46,10 @@ def note(text: str) -> str:
 def note_and_die(text: str) -> str:
     """Write a line, and die before the answer; but only once."""
     first = not Path("calls").exists()
-    said = note(text)
+    answer = note(text)
     if first:
         os._exit(1)
-    return said
+    return answer
 
 
 async def wait(seconds: float, context: Context[Any]) -> str:

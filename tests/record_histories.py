@@ -97,9 +97,15 @@ async def paused_resumed_closed(harness: ConversationHarness) -> Conversation:
 
 
 async def confirmed_and_rejected(harness: ConversationHarness) -> Conversation:
-    one, two = ("charge", {"amount": 1, "seconds": 0}), ("charge", {"amount": 2, "seconds": 0})
+    first_call, second_call = (
+        ("charge", {"amount": 1, "seconds": 0}),
+        ("charge", {"amount": 2, "seconds": 0}),
+    )
     spec = harness.spec(
-        tool_call_answer(one, two), tool_call_answer(one), text_answer("done"), confirmation=ALWAYS
+        tool_call_answer(first_call, second_call),
+        tool_call_answer(first_call),
+        text_answer("done"),
+        confirmation=ALWAYS,
     )
     talk = await harness.client.start("charge", spec)
     first, second = [call.tool_call_id for call in (await wait_for_status(talk, *WAITING)).pending]
@@ -246,10 +252,10 @@ async def a_call_that_was_lost(harness: ConversationHarness) -> Conversation:
         text_answer("I will check."),
         heartbeat_timeout=1,
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge 5", spec)
         await charging(harness, talk)
-        one.kill()
+        worker.kill()
         with worker_process(environment, harness.folder / "two.log"):
             await talk.wait_for_turn()
             await wait_for_status(talk, "finished")

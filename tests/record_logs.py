@@ -138,9 +138,9 @@ async def main() -> None:
         os.environ["PATH"] = os.defpath  # a terminal tells where its programs are
         try:
             for shape, play in SHAPES.items():
-                told = await record(play, server, Path(name) / shape)
-                (folder / f"{shape}.json").write_text(json.dumps(told, indent=1) + "\n")
-                print(shape, len(told["objects"]))
+                recording = await record(play, server, Path(name) / shape)
+                (folder / f"{shape}.json").write_text(json.dumps(recording, indent=1) + "\n")
+                print(shape, len(recording["objects"]))
         finally:
             await server.stop()
 

@@ -121,9 +121,9 @@ def check_command(words: list[str]) -> None:
     command: Any = get_command(app)
     while hasattr(command, "get_command"):
         assert words, "a group needs a command"
-        found = command.get_command(None, words[0])
-        assert found is not None, f"there is no command {words[0]!r}"
-        command, words = found, words[1:]
+        subcommand = command.get_command(None, words[0])
+        assert subcommand is not None, f"there is no command {words[0]!r}"
+        command, words = subcommand, words[1:]
     known = {name for option in command.params for name in option.opts + option.secondary_opts}
     options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert set(options) <= known | {"--help", "-h"}

@@ -21,20 +21,20 @@ async def test_pending_calls_are_listed_and_answered_by_id(
     ran = await perdure("run", "Go.", "--confirm", "always", *model_options(path), "-ojson")
     assert (ran.code, ran.json["result"]["status"]) == (4, "waiting_for_confirmation")
     name = ran.json["result"]["conversation_id"]
-    one, two = (call["tool_call_id"] for call in ran.json["result"]["pending"])
-    shown, status, listed = await asyncio.gather(
+    first_id, second_id = (call["tool_call_id"] for call in ran.json["result"]["pending"])
+    refusal, status, listed = await asyncio.gather(
         perdure("approve", name), perdure("status", name), perdure("ls", "--limit", "9", "-ojson")
     )
-    assert (shown.code, shown.out) == (2, "")
-    assert "$ rm -rf two" in shown.err
-    assert f"{one}, {two}" in shown.err
-    assert f"{two} terminal, seq 5, risk MEDIUM, waits for you" in status.out
+    assert (refusal.code, refusal.out) == (2, "")
+    assert "$ rm -rf two" in refusal.err
+    assert f"{first_id}, {second_id}" in refusal.err
+    assert f"{second_id} terminal, seq 5, risk MEDIUM, waits for you" in status.out
     [entry] = [item for item in listed.json if item["id"] == name]
-    assert [call["tool_call_id"] for call in entry["asks"]] == [one, two]
-    rejected = await perdure("reject", name, "--call", two, "--reason", "Keep it.", "-ojson")
-    assert (rejected.code, rejected.json["rejected"]) == (0, [two])
+    assert [call["tool_call_id"] for call in entry["asks"]] == [first_id, second_id]
+    rejected = await perdure("reject", name, "--call", second_id, "--reason", "Keep it.", "-ojson")
+    assert (rejected.code, rejected.json["rejected"]) == (0, [second_id])
     approved = await perdure("approve", name, "--through", "99", "-ojson")
-    assert (approved.code, approved.json["approved"]) == (0, [one])
+    assert (approved.code, approved.json["approved"]) == (0, [first_id])
     watched, again = await asyncio.gather(
         perdure("watch", name, "--until-rest"), perdure("approve", name, "-ojson")
     )

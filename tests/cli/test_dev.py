@@ -47,11 +47,11 @@ async def test_an_embedded_stack_keeps_conversations_and_survives_its_worker(
     async with bare.start("dev", "--data", str(data), "-ojsonl") as dev:
         stack = json.loads(await wait_for_line(dev.stdout, "pids"))
         assert "AWS_SECRET_ACCESS_KEY" not in str(stack)
-        listed, shown, again = await asyncio.gather(
+        listed, log, again = await asyncio.gather(
             bare("ls", "-ojson"), bare("show", name, "-ojsonl"), bare("dev", "-ojson")
         )
         assert [item["id"] for item in listed.json] == [name]
-        assert shown.lines == ran.lines[1:-1], "what was logged is found again"
+        assert log.lines == ran.lines[1:-1], "what was logged is found again"
         assert (again.code, again.error["code"]) == (4, "folder_taken")
         sent = await bare("send", name, "And on.", "--wait", "-ojsonl")
         assert "Second." in sent.out

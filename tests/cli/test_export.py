@@ -27,8 +27,8 @@ FORMATS_BY_NAME = {made.name: made for made in FORMATS}
 class RecordedConversations:
     """Two conversations that took place, and a command with nothing but their store."""
 
-    one: str
-    other: str
+    first: str
+    second: str
     alone: Perdure
 
 
@@ -50,7 +50,7 @@ async def test_a_file_has_a_line_for_each_conversation(
     conversations: RecordedConversations,
 ) -> None:
     both = await conversations.alone(
-        "export", conversations.one, conversations.other, "--format", "results"
+        "export", conversations.first, conversations.second, "--format", "results"
     )
     assert (both.code, both.err) == (0, "")
     assert [doc["messages"][1]["content"] for doc in both.lines] == ["One.", "Two."]
@@ -61,12 +61,12 @@ async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
     conversations: RecordedConversations, tmp_path: Path
 ) -> None:
     logs, theirs = tmp_path / "logs", tmp_path / "theirs"
-    to_theirs = ("export", conversations.one, "--format", "openhands", "--output", f"{theirs}")
+    to_theirs = ("export", conversations.first, "--format", "openhands", "--output", f"{theirs}")
     done = await asyncio.gather(
         conversations.alone(
             "export",
-            conversations.one,
-            conversations.other,
+            conversations.first,
+            conversations.second,
             "--format",
             "inspect",
             "--output",
@@ -75,13 +75,13 @@ async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
         conversations.alone(*to_theirs),
     )
     assert [(item.code, item.out, item.err) for item in done] == [(0, "", "")] * 2
-    names = {f"{conversations.one}.eval", f"{conversations.other}.eval"}
+    names = {f"{conversations.first}.eval", f"{conversations.second}.eval"}
     assert {file.name for file in logs.iterdir()} == names
     assert all(zipfile.is_zipfile(file) for file in logs.iterdir())
     state = json.loads(
-        (theirs / conversations.one.replace("-", "") / "base_state.json").read_text()
+        (theirs / conversations.first.replace("-", "") / "base_state.json").read_text()
     )
-    assert state["id"] == conversations.one
+    assert state["id"] == conversations.first
     again = await conversations.alone(*to_theirs)
     assert again.code == 4
     assert "is there already" in again.err
@@ -90,14 +90,14 @@ async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
 async def test_a_damaged_log_is_named_and_the_rest_is_exported(
     conversations: RecordedConversations, store: S3Store, tmp_path: Path
 ) -> None:
-    key = conversation_prefix("local", conversations.other) + event_key(conversations.other, 1)
+    key = conversation_prefix("local", conversations.second) + event_key(conversations.second, 1)
     await store.replace(key, b"?")
     made = tmp_path / "made.json"
     result = await conversations.alone(
-        "export", conversations.other, "--format", "atif", "--output", f"{made}"
+        "export", conversations.second, "--format", "atif", "--output", f"{made}"
     )
     assert result.code == 1
-    assert f"{conversations.other}: The object of seq 1 is damaged" in result.err
+    assert f"{conversations.second}: The object of seq 1 is damaged" in result.err
     assert json.loads(made.read_text())["notes"] == "These events cannot be read: 1."
     assert list(tmp_path.iterdir()) == [made]
 
@@ -105,7 +105,7 @@ async def test_a_damaged_log_is_named_and_the_rest_is_exported(
 async def test_an_unknown_conversation_stops_the_whole_export(
     conversations: RecordedConversations, tmp_path: Path
 ) -> None:
-    both, folder_path = (conversations.one, str(uuid4())), tmp_path / "place"
+    both, folder_path = (conversations.first, str(uuid4())), tmp_path / "place"
     result = await conversations.alone(
         "export", *both, "--format", "raw", "--output", f"{folder_path}"
     )

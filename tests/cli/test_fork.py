@@ -31,8 +31,8 @@ async def conversation_id(perdure: Perdure, tmp_path_factory: pytest.TempPathFac
 async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     perdure: Perdure, conversation_id: str
 ) -> None:
-    shown = await perdure("show", conversation_id, "--kind", "ActionEvent", "-ojsonl")
-    at, call = shown.lines[0]["seq"], shown.lines[0]["tool_call_id"]
+    log = await perdure("show", conversation_id, "--kind", "ActionEvent", "-ojsonl")
+    at, call = log.lines[0]["seq"], log.lines[0]["tool_call_id"]
     text, fields = await asyncio.gather(
         perdure("fork", conversation_id),
         perdure("fork", conversation_id, "--at", f"{at}", "--model", "x", "-ojson"),
@@ -47,8 +47,8 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
         perdure("ls", "--limit", "99", "-ojson"),
         perdure("send", child, "Go on.", "--wait", "-ojson"),
     )
-    [one] = [item for item in listed.json if item["id"] == child]
-    assert one["title"] == "Write."
+    [entry] = [item for item in listed.json if item["id"] == child]
+    assert entry["title"] == "Write."
     assert (sent.code, sent.json["result"]["turn"]) == (0, 2)
 
 
@@ -66,9 +66,11 @@ async def test_a_recording_is_replayed_and_goes_on_live(
     perdure: Perdure, conversation_id: str, tmp_path: Path
 ) -> None:
     events = (await perdure("show", conversation_id, "-ojson")).json
-    [said] = [event for event in events if event.get("source") == "user"]
+    [user_message] = [event for event in events if event.get("source") == "user"]
     recording, live = tmp_path / "recording.json", tmp_path / "live.json"
-    recording.write_text(json.dumps([*events, {**said, "llm_message": {"content": "And?"}}]))
+    recording.write_text(
+        json.dumps([*events, {**user_message, "llm_message": {"content": "And?"}}])
+    )
     live.write_text(json.dumps({"answers": ["Live."] * 3}))
     replayed = ("replay", f"{recording}", *model_options(f"{live}"))
     done = await perdure(*replayed, "--workspace", f"{tmp_path / 'place'}", "-ojsonl")
@@ -86,11 +88,11 @@ async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_pat
     """The recording is a trajectory of OpenHands, without a live model."""
     function = {"name": "execute_bash", "arguments": '{"command": "echo new"}'}
     message = {"content": "Look.", "tool_calls": [{"id": "t1", "function": function}]}
-    kept = {"tool_call_id": "t1", "model_response": {"choices": [{"message": message}]}}
+    metadata = {"tool_call_id": "t1", "model_response": {"choices": [{"message": message}]}}
     trajectory = [
         {"source": "user", "action": "message", "args": {"content": "Look."}},
-        {"source": "agent", "action": "run", "args": {}, "tool_call_metadata": kept},
-        {"source": "agent", "observation": "run", "content": "old", "tool_call_metadata": kept},
+        {"source": "agent", "action": "run", "args": {}, "tool_call_metadata": metadata},
+        {"source": "agent", "observation": "run", "content": "old", "tool_call_metadata": metadata},
     ]
     path = tmp_path / "trajectory.json"
     path.write_text(json.dumps(trajectory))

@@ -30,10 +30,10 @@ async def test_a_model_or_a_key_that_is_refused_ends_the_turn_with_what_to_do(
         result = done.json["result"]
         assert (done.code, result["status"]) == (1, "error"), done
         assert result["reason"].startswith(f"{code}: "), result
-        shown = await perdure("show", result["conversation_id"])
-        assert "user        Go." in shown.out, "the message is not lost"
-        assert hint in shown.out
-        assert "sk-not-the-right-key" not in shown.out + done.out
+        page = await perdure("show", result["conversation_id"])
+        assert "user        Go." in page.out, "the message is not lost"
+        assert hint in page.out
+        assert "sk-not-the-right-key" not in page.out + done.out
 
 
 @pytest.mark.long
@@ -54,8 +54,8 @@ async def test_a_file_with_several_scripts_needs_the_name_of_one(
     perdure: Perdure, tmp_path: Path
 ) -> None:
     path = tmp_path / "two.json"
-    one = {"answers": [{"content": "Here."}]}
-    path.write_text(json.dumps({"first": one, "second": one}))
+    script = {"answers": [{"content": "Here."}]}
+    path.write_text(json.dumps({"first": script, "second": script}))
     done = await perdure("run", "Go.", "--script", str(path), "-ojson")
     assert (done.code, "first, second" in done.error["message"]) == (2, True)
     done = await perdure("run", "Go.", "--script", str(path), "--model", "second", "-ojson")

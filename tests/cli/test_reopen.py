@@ -64,9 +64,9 @@ async def test_conversations_that_cannot_be_reopened_are_reported(
     assert (both.code, both.error["code"]) == (2, "invalid")
     assert (unknown.code, unknown.error["code"]) == (3, "not_found")
     assert (damaged.code, damaged.err) == (1, "1 damaged\n")
-    [one] = damaged.lines
-    assert (one["conversation_id"], one["outcome"], one["status"]) == (name, "damaged", None)
-    assert "The object of seq 0 is damaged" in one["reason"]
+    [entry] = damaged.lines
+    assert (entry["conversation_id"], entry["outcome"], entry["status"]) == (name, "damaged", None)
+    assert "The object of seq 0 is damaged" in entry["reason"]
 
 
 async def restart_with_empty_database(server: TemporalServer, folder: Path) -> ChildProcess:

@@ -89,8 +89,8 @@ async def test_a_failed_agent_gives_exit_code_1(perdure: Perdure, script: Script
         assert (done.code, done.json["result"]["status"]) == (1, "error")
         assert done.json["result"]["reason"].startswith(f"{code}: ")
     name = ran[0].json["result"]["conversation_id"]
-    shown = await perdure("show", name, "--kind", "MessageEvent", "-ojsonl")
-    assert len(shown.lines) == 1, "the message is not lost"
+    log = await perdure("show", name, "--kind", "MessageEvent", "-ojsonl")
+    assert len(log.lines) == 1, "the message is not lost"
 
 
 @pytest.mark.long

@@ -45,8 +45,8 @@ class Handler(BaseHTTPRequestHandler):
             start = f"{self._path().rstrip('/')}/"
             keys = sorted(key for key in self.server.objects if key.startswith(start))
             prefix = query.get("prefix", [""])[0]
-            found = [key.removeprefix(start) for key in keys]
-            self._answer(200, _listing([key for key in found if key.startswith(prefix)]))
+            relative_keys = [key.removeprefix(start) for key in keys]
+            self._answer(200, _listing([key for key in relative_keys if key.startswith(prefix)]))
         elif (body := self.server.objects.get(self._path())) is not None:
             self._answer(200, body)
         else:

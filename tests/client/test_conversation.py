@@ -27,12 +27,14 @@ async def start_waiting(harness: ConversationHarness, *commands: str) -> Convers
 async def test_calls_are_accepted_and_rejected_by_call_id(harness: ConversationHarness) -> None:
     async with harness.worker():
         conversation = await start_waiting(harness, "echo one", "echo two")
-        one, two = (call.tool_call_id for call in (await conversation.status()).pending)
+        first_id, second_id = (call.tool_call_id for call in (await conversation.status()).pending)
         with pytest.raises(Invalid, match=r"^Name the calls that are meant"):
             await conversation.respond(True)
-        with pytest.raises(Invalid, match=rf"^No call 'three' waits.*{one}, {two}\.$"):
+        with pytest.raises(Invalid, match=rf"^No call 'three' waits.*{first_id}, {second_id}\.$"):
             await conversation.respond(True, ["three"])
-        assert await conversation.respond(False, [two], reason="Once is enough.") == [two]
+        assert await conversation.respond(False, [second_id], reason="Once is enough.") == [
+            second_id
+        ]
         assert await conversation.respond(True, through=(await conversation.state()).next_seq)
         state = await conversation.wait_for_turn(after=(await conversation.log.end()) - 2)
         assert state.status == "finished"

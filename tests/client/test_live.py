@@ -50,15 +50,15 @@ async def test_events_carry_the_run_and_activity_of_their_step(
     async with harness.worker():
         conversation = await harness.client.start("Go.", spec)
         async for steps in conversation.watch_running_steps():
-            said = [step for step in steps if step.kind == "tool.call" and "here" in step.text]
-            if said:
+            calls = [step for step in steps if step.kind == "tool.call" and "here" in step.text]
+            if calls:
                 break
         (workspace(harness, conversation) / "go").touch()
         await conversation.wait_for_turn()
     entries = await conversation.log.read(0, await conversation.log.end())
     [answer] = [entry for entry in entries if entry.event.kind == "ObservationEvent"]
     origin = (answer.origin.run, answer.origin.activity.partition(" ")[0])
-    assert origin == (said[0].run_id, said[0].activity_id)
+    assert origin == (calls[0].run_id, calls[0].activity_id)
 
 
 async def test_a_workflow_paused_in_temporal_can_still_be_described(

@@ -59,8 +59,10 @@ def listening_addresses(pid: int) -> set[str]:
         for family in ("tcp", "tcp6")
         for line in Path(f"/proc/{pid}/net/{family}").read_text().splitlines()[1:]
     ]
-    found = {fields[1].split(":")[0] for fields in lines if fields[3] == "0A" and fields[9] in own}
-    return {ipv4(address) if len(address) == 8 else address for address in found}
+    addresses = {
+        fields[1].split(":")[0] for fields in lines if fields[3] == "0A" and fields[9] in own
+    }
+    return {ipv4(address) if len(address) == 8 else address for address in addresses}
 
 
 def ipv4(address: str) -> str:
@@ -77,9 +79,9 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
 async def test_a_running_stack_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
     assert await find_stack(tmp_path) is None
     stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
-    found = await find_stack(tmp_path)
+    info = await find_stack(tmp_path)
     pids = stack.info.pids
-    assert found == stack.info
+    assert info == stack.info
     await stack.stop()
     assert await find_stack(tmp_path) is None
     assert read_stack_info(tmp_path) is None
@@ -139,9 +141,9 @@ async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
     os.kill(first, signal.SIGKILL)
     await wait_until(lambda: len(lines) == 1)
     second = stack.info.pids["worker"]
-    found = await find_stack(tmp_path)
-    assert found is not None
-    assert found.pids["worker"] == second
+    info = await find_stack(tmp_path)
+    assert info is not None
+    assert info.pids["worker"] == second
     assert is_alive(second)
     assert lines == [f"worker {first} died (signal 9); started {second}"]
     await stack.stop()

@@ -19,9 +19,9 @@ async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None
     assert not is_alive(first.pid)
     second = await TemporalServer.start(tmp_path, ui=False)
     again = await Client.connect(second.address)
-    found = await again.get_workflow_handle("kept").describe()
+    description = await again.get_workflow_handle("kept").describe()
     await second.stop()
-    assert found.run_id == handle.first_execution_run_id
+    assert description.run_id == handle.first_execution_run_id
 
 
 async def test_the_ui_is_served_by_default(tmp_path: Path) -> None:
@@ -33,18 +33,18 @@ async def test_the_ui_is_served_by_default(tmp_path: Path) -> None:
 
 
 async def test_the_ui_is_configured_with_the_codec_server(tmp_path: Path) -> None:
-    asked: list[str] = []
+    pages: list[str] = []
 
     async def codec(page: str) -> str:
-        asked.append(page)
+        pages.append(page)
         return "http://127.0.0.1:1"
 
     server = await TemporalServer.start(tmp_path, codec=codec)
     async with httpx.AsyncClient(timeout=60) as browser:
-        told = (await browser.get(f"{server.ui_url}/api/v1/settings")).json()
+        settings = (await browser.get(f"{server.ui_url}/api/v1/settings")).json()
     await server.stop()
-    assert asked == [server.ui_url]
-    assert told["Codec"]["Endpoint"] == server.codec_url == "http://127.0.0.1:1"
+    assert pages == [server.ui_url]
+    assert settings["Codec"]["Endpoint"] == server.codec_url == "http://127.0.0.1:1"
 
 
 async def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:

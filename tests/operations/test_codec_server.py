@@ -78,8 +78,8 @@ async def test_an_encrypted_history_is_readable_in_the_ui_and_the_command(
     client = Client(temporal, FileStore(tmp_path), task_queue=f"test-{uuid.uuid4()}")
     talk = await client.start("rosebud", Agent(model=ModelSpec(name="scripted:nothing")))
     history = (await talk.handle.fetch_history()).to_json()
-    shown = await browser.post("/decode", json={"payloads": find_payloads(json.loads(history))})
-    texts = [base64.b64decode(payload["data"]) for payload in shown.json()["payloads"]]
+    response = await browser.post("/decode", json={"payloads": find_payloads(json.loads(history))})
+    texts = [base64.b64decode(payload["data"]) for payload in response.json()["payloads"]]
     assert sum(b"rosebud" in text for text in texts) == 2, "in the signal and in the summary"
 
     command = [find_program("temporal"), "workflow", "show", "-w", talk.workflow_id]
@@ -111,9 +111,9 @@ async def test_invalid_requests_are_refused_with_a_reason(browser: httpx.AsyncCl
 def find_payloads(value: Any) -> list[dict[str, Any]]:
     """Find every encrypted payload in a history."""
     if isinstance(value, list):
-        return [found for item in value for found in find_payloads(item)]
+        return [payload for item in value for payload in find_payloads(item)]
     if not isinstance(value, dict):
         return []
     if "metadata" in value and "encryption-key-id" in value["metadata"]:
         return [value]
-    return [found for item in value.values() for found in find_payloads(item)]
+    return [payload for item in value.values() for payload in find_payloads(item)]

@@ -112,21 +112,21 @@ async def test_a_damaged_log_is_reported_and_the_others_are_reopened(
     harness: ConversationHarness,
 ) -> None:
     async with harness.worker():
-        one, two = [
+        first, second = [
             await harness.client.start("hi", harness.spec(text_answer("hello"))) for _ in range(2)
         ]
-        await wait_for_status(one, "finished")
-        await wait_for_status(two, "finished")
-    prefix = conversation_prefix("local", one.id)
+        await wait_for_status(first, "finished")
+        await wait_for_status(second, "finished")
+    prefix = conversation_prefix("local", first.id)
     store = harness.client.store
     await store.replace(prefix + "base_state.json", b"{}")
-    await store.replace(prefix + event_key(one.id, 1), b"{")
+    await store.replace(prefix + event_key(first.id, 1), b"{")
     result = await reopen_every(Client(harness.client.temporal, store, task_queue="nobody"))
-    assert {key: found.outcome for key, found in result.items()} == {
-        one.id: "damaged",
-        two.id: "at_rest",
+    assert {key: report.outcome for key, report in result.items()} == {
+        first.id: "damaged",
+        second.id: "at_rest",
     }
-    assert "The object of seq 1 is damaged" in (result[one.id].reason or "")
+    assert "The object of seq 1 is damaged" in (result[first.id].reason or "")
 
 
 async def test_more_conversations_than_the_concurrency_are_all_reported(

@@ -19,8 +19,8 @@ async def run_probes(name: str) -> dict[str, str]:
     print(f"{name}: does not protect from: {'; '.join(tried.sandbox.gaps)}")
     chosen = [probe for probe in ALL if _is_tried(probe, name)]
     through = await find_escapes(tried, chosen)
-    found = {probe.name: "ESCAPED" if probe.name in through else "held" for probe in chosen}
-    return {probe.name: found.get(probe.name, "not tried") for probe in ALL}
+    verdicts = {probe.name: "ESCAPED" if probe.name in through else "held" for probe in chosen}
+    return {probe.name: verdicts.get(probe.name, "not tried") for probe in ALL}
 
 
 def _is_tried(probe: Probe, name: str) -> bool:
@@ -29,12 +29,12 @@ def _is_tried(probe: Probe, name: str) -> bool:
 
 async def main() -> int:
     """Without a sandbox, what is held is held by the machine itself."""
-    found = {name: await run_probes(name) for name in TRIED}
+    verdicts = {name: await run_probes(name) for name in TRIED}
     print(f"\n{'':44}", *(f"{name:12}" for name in TRIED))
     for probe in ALL:
-        print(f"{probe.name:44}", *(f"{found[name][probe.name]:12}" for name in TRIED))
-    escaped = sum(found[name][probe.name] == "ESCAPED" for name in NAMES for probe in ALL)
-    held = sum(found[name][probe.name] == "held" for name in NAMES for probe in ALL)
+        print(f"{probe.name:44}", *(f"{verdicts[name][probe.name]:12}" for name in TRIED))
+    escaped = sum(verdicts[name][probe.name] == "ESCAPED" for name in NAMES for probe in ALL)
+    held = sum(verdicts[name][probe.name] == "held" for name in NAMES for probe in ALL)
     print(f"\n{len(ALL)} probes: {held} attempts in sandboxes were held, {escaped} succeeded.")
     for probe in ALL:
         for name, why in probe.gaps.items():

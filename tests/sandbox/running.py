@@ -56,10 +56,10 @@ def set_up_sandbox(
     if name == UNCONFINED.name:
         return SandboxUnderTest(name, UNCONFINED, os.geteuid())
     try:
-        found = _choose(name)
+        sandbox = _choose(name)
     except SandboxUnusable as error:
         return SandboxUnderTest(name, None, owner, str(error))
-    own = replace(found, limits=limits, cgroups=found.cgroups if groups else NO_CGROUPS)
+    own = replace(sandbox, limits=limits, cgroups=sandbox.cgroups if groups else NO_CGROUPS)
     return SandboxUnderTest(name, own, os.geteuid() if name == "uid" else owner)
 
 
@@ -70,9 +70,9 @@ def _choose(name: str) -> Bubblewrap | NamespacelessSandbox:
         raise SandboxUnusable("This kernel has no Landlock.")
     with tempfile.TemporaryDirectory(prefix="probed-") as folder:
         Path(folder).chmod(0o755)
-        found = choose_sandbox("uid" if as_root else name, Path(folder)).sandbox
-    assert isinstance(found, Bubblewrap | NamespacelessSandbox)
-    return replace(found, name=name)
+        sandbox = choose_sandbox("uid" if as_root else name, Path(folder)).sandbox
+    assert isinstance(sandbox, Bubblewrap | NamespacelessSandbox)
+    return replace(sandbox, name=name)
 
 
 async def find_escapes(tried: SandboxUnderTest, probes: Sequence[Probe]) -> dict[str, str]:

@@ -10,10 +10,10 @@ from tests.sandbox.running import NAMES, SandboxUnderTest, find_escapes, set_up_
 
 
 def require_sandbox(name: str, groups: bool = True) -> SandboxUnderTest:
-    found = set_up_sandbox(name, groups=groups)
-    if found.sandbox is None:
-        pytest.skip(f"NOT CHECKED: {found.why}")
-    return found
+    candidate = set_up_sandbox(name, groups=groups)
+    if candidate.sandbox is None:
+        pytest.skip(f"NOT CHECKED: {candidate.why}")
+    return candidate
 
 
 def select_promised(name: str, probes: tuple[Probe, ...]) -> list[Probe]:

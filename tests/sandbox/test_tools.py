@@ -20,14 +20,16 @@ __all__ = ["place"]
 @pytest_asyncio.fixture(params=["bubblewrap", "uid", "landlock"])
 async def talk(request: pytest.FixtureRequest, place: ToolBench) -> AsyncIterator[Terminal]:
     """A terminal in a sandbox, without a network."""
-    found = set_up_sandbox(request.param)
-    if found.sandbox is None:
-        pytest.skip(f"NOT CHECKED: {found.why}")
+    candidate = set_up_sandbox(request.param)
+    if candidate.sandbox is None:
+        pytest.skip(f"NOT CHECKED: {candidate.why}")
     with tempfile.TemporaryDirectory(prefix="sandboxed-") as made:
         Path(made).chmod(0o755)  # pytest's own folders are closed to other users
         workspace = Path(made, "workspace")
         workspace.mkdir()
-        context = replace(place.context, workspace=workspace, sandbox=found.sandbox, network=False)
+        context = replace(
+            place.context, workspace=workspace, sandbox=candidate.sandbox, network=False
+        )
         talk = Terminal(replace(place, context=context))
         yield talk
         await talk.sessions.close()

@@ -25,11 +25,11 @@ def key_setting(*names: str) -> str:
 
 
 async def test_a_payload_survives_encryption_which_never_repeats_itself() -> None:
-    one, two = await OLD.encode([PLAIN, PLAIN])
-    assert one.data != two.data
-    assert b"rosebud" not in one.SerializeToString() + two.SerializeToString()
-    assert one.metadata == {"encoding": b"binary/encrypted", "encryption-key-id": b"old"}
-    assert await OLD.decode([one, two]) == [PLAIN, PLAIN]
+    first, second = await OLD.encode([PLAIN, PLAIN])
+    assert first.data != second.data
+    assert b"rosebud" not in first.SerializeToString() + second.SerializeToString()
+    assert first.metadata == {"encoding": b"binary/encrypted", "encryption-key-id": b"old"}
+    assert await OLD.decode([first, second]) == [PLAIN, PLAIN]
 
 
 async def test_after_a_rotation_the_first_key_encrypts_and_all_decrypt() -> None:
@@ -102,9 +102,9 @@ def failure_of() -> BaseException:
 async def test_the_texts_of_a_failure_and_its_causes_are_encrypted() -> None:
     converter, failure = build_converter(OLD), Failure()
     await converter.encode_failure(failure_of(), failure)
-    told = failure.SerializeToString()
+    body = failure.SerializeToString()
     assert (failure.message, failure.cause.message) == (HIDDEN_MESSAGE, HIDDEN_MESSAGE)
-    assert not [word for word in (b"rosebud", b"detail", b"test_codec") if word in told]
+    assert not [word for word in (b"rosebud", b"detail", b"test_codec") if word in body]
     back = await converter.decode_failure(failure)
     assert isinstance(back, ApplicationError)
     assert (back.message, back.details, back.type) == ("the outer rosebud", ("a detail",), "Sad")

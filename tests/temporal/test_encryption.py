@@ -199,8 +199,8 @@ async def test_a_worker_without_the_key_fails_with_a_readable_error(
     async with other.worker():
         failure = await failed_task(talk)
     await talk.handle.terminate()
-    said = f"{failure.message}: {failure.cause.message}"
-    assert f"is encrypted with the key 'k1', and {fault}" in said
+    sentence = f"{failure.message}: {failure.cause.message}"
+    assert f"is encrypted with the key 'k1', and {fault}" in sentence
 
 
 @pytest.mark.long

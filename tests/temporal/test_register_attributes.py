@@ -78,8 +78,8 @@ async def test_a_conversation_is_found_before_and_after_a_worker_takes_it_up(
     conversation = await client.start(
         "Say what\nyou see.", harness.spec(text_answer("Nothing."), tags=(tag,))
     )
-    found = await wait_until_found(client, f'PerdureStatus="idle" AND PerdureTags="{tag}"')
-    assert found.id == conversation.workflow_id
+    execution = await wait_until_found(client, f'PerdureStatus="idle" AND PerdureTags="{tag}"')
+    assert execution.id == conversation.workflow_id
     described = await conversation.handle.describe()
     assert await described.static_summary() == "Say what you see."
     assert f"s3://bucket/users/local/conversations/{conversation.id}/" in str(

@@ -38,17 +38,17 @@ async def place(tmp_path: Path) -> AsyncIterator[ToolBench]:
     log = EventLog(store, "someone", str(uuid.uuid4()))
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    told: list[str] = []
+    progress: list[str] = []
     context = Context(
         conversation_id=log.conversation_id,
         action_id=str(uuid.uuid4()),
         seq=3,
         workspace=workspace,
         log=log,
-        progress=told.append,
+        progress=progress.append,
         keep=log.store_blob,
     )
-    yield ToolBench(context, told)
+    yield ToolBench(context, progress)
     await store.close()
 
 

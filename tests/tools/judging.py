@@ -9,7 +9,7 @@ WORKSPACE = "/data/ws"
 
 def misjudged(commands: str, risk: Risk) -> dict[str, Finding]:
     """The commands, one a line, of which the rules think otherwise."""
-    found = {
+    findings = {
         line: worst(judge_script(line, WORKSPACE)) for line in commands.strip("\n").splitlines()
     }
-    return {command: finding for command, finding in found.items() if finding.risk != risk}
+    return {command: finding for command, finding in findings.items() if finding.risk != risk}

@@ -11,7 +11,7 @@ from perdure.tools.tool import Tool, ToolFailed
 from tests.tools.conftest import ToolBench
 
 
-async def said(tool: Tool, place: ToolBench, **arguments: Any) -> str:
+async def run_tool(tool: Tool, place: ToolBench, **arguments: Any) -> str:
     observation = await tool.run(tool.parse(arguments), place.context)
     assert not observation.is_error
     return join_text(observation.content)

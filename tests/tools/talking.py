@@ -62,11 +62,11 @@ class Terminal:
 
     async def run_until_output(self, command: str, words: str) -> TerminalObservation:
         """Run a command until it has printed just these words; return the report on it."""
-        asked = await self.with_short_timeouts().run(command)
-        while not output_of(asked):
-            asked = await self.with_short_timeouts().type("")
-        assert output_of(asked) == words
-        return asked
+        observation = await self.with_short_timeouts().run(command)
+        while not output_of(observation):
+            observation = await self.with_short_timeouts().type("")
+        assert output_of(observation) == words
+        return observation
 
     async def session(self) -> ShellSession:
         """The session of the conversation, which must be there."""

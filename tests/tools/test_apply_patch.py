@@ -15,18 +15,18 @@ from perdure.tools.tool import ToolFailed
 from tests.tools.conftest import ToolBench
 from tests.tools.editing import ON_ONE_WORKSPACE, contents
 from tests.tools.patching import patch
-from tests.tools.searching import refusal, said
+from tests.tools.searching import refusal, run_tool
 
 
 async def apply(place: ToolBench, *lines: str) -> str:
-    return await said(APPLY_PATCH, place, patch=patch(*lines))
+    return await run_tool(APPLY_PATCH, place, patch=patch(*lines))
 
 
 async def apply_refused(place: ToolBench, *lines: str) -> str:
     before = read_all(place.workspace)
-    told = await refusal(APPLY_PATCH, place, patch=patch(*lines))
+    message = await refusal(APPLY_PATCH, place, patch=patch(*lines))
     assert read_all(place.workspace) == before
-    return told
+    return message
 
 
 def read_all(folder: Path) -> set[tuple[Path, bytes]]:
@@ -44,7 +44,7 @@ def read_texts(place: ToolBench) -> dict[str, str]:
 async def test_files_are_added_changed_moved_and_deleted(place: ToolBench) -> None:
     for name in ("change", "move", "rename", "delete"):
         (place.workspace / name).write_text(f"{name}\n")
-    told = await apply(
+    report = await apply(
         place,
         "*** Add File: a/b/new",
         "+hello",
@@ -65,7 +65,7 @@ async def test_files_are_added_changed_moved_and_deleted(place: ToolBench) -> No
         "change": "  changed\n",
         "renamed": "rename\n",
     }
-    assert told.splitlines() == [
+    assert report.splitlines() == [
         "Done:",
         "A a/b/new",
         "M change",
@@ -77,8 +77,8 @@ async def test_files_are_added_changed_moved_and_deleted(place: ToolBench) -> No
 
 async def test_an_inexact_hunk_is_reported(place: ToolBench) -> None:
     (place.workspace / "f").write_text("\ta\n\tb\n")
-    told = await apply(place, "*** Update File: f", " a", "-b")
-    assert told == "Done:\nM f (hunk 1: found with other whitespace or signs, so check it)"
+    report = await apply(place, "*** Update File: f", " a", "-b")
+    assert report == "Done:\nM f (hunk 1: found with other whitespace or signs, so check it)"
 
 
 async def test_line_ends_encodings_and_modes_are_kept(place: ToolBench) -> None:
@@ -95,7 +95,7 @@ async def test_line_ends_encodings_and_modes_are_kept(place: ToolBench) -> None:
 async def test_nothing_is_changed_where_one_hunk_does_not_fit(place: ToolBench) -> None:
     for name in ("f", "g"):
         (place.workspace / name).write_text("a\n")
-    told = await apply_refused(
+    message = await apply_refused(
         place,
         "*** Add File: a/new",
         "+x",
@@ -105,7 +105,7 @@ async def test_nothing_is_changed_where_one_hunk_does_not_fit(place: ToolBench) 
         "-b",
         "*** Delete File: no",
     )
-    assert told == (
+    assert message == (
         "Nothing was changed.\n"
         "Hunk 1 of `g` (line 7 of the patch) does not fit: these lines are not in the file:\nb\n"
         "The file has none of them: view it, and copy its lines exactly.\n"

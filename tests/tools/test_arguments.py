@@ -86,13 +86,13 @@ def test_invalid_values_are_reported_in_a_sentence(
 @FEW
 @given(OBJECTS)
 def test_validation_raises_nothing_but_a_value_error(arguments: dict[str, Any]) -> None:
-    said = ""
+    message = ""
     try:
         validate_arguments(Model, {"title": "t", **arguments})
     except ValueError as error:
-        said = str(error)
-    assert "https://" not in said
-    assert "\n" not in said
+        message = str(error)
+    assert "https://" not in message
+    assert "\n" not in message
 
 
 def test_a_schema_has_no_titles_but_those_that_are_arguments() -> None:

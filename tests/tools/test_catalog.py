@@ -95,9 +95,9 @@ def test_a_module_may_offer_functions_tools_and_toolsets(write: Write) -> None:
 
 def test_a_catalog_has_the_tools_of_all_references_in_order(write: Write) -> None:
     module = write(WEATHER)
-    found = load_tools(["think", f"{module}:both", "finish"])
-    assert list(found) == ["think", "today", "forecast", "finish"]
-    assert all(name == tool.name for name, tool in found.items())
+    tools = load_tools(["think", f"{module}:both", "finish"])
+    assert list(tools) == ["think", "today", "forecast", "finish"]
+    assert all(name == tool.name for name, tool in tools.items())
     assert load_tools([]) == {}
 
 

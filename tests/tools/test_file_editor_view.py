@@ -35,8 +35,8 @@ async def test_a_range_of_lines_is_shown(
     place: ToolBench, view_range: object, numbers: list[int]
 ) -> None:
     (place.workspace / "f").write_text("a\nb\nc\nd\ne\n")
-    shown = await edit_ok(place, "view", "f", view_range=view_range)
-    assert [int(line.split("\t")[0]) for line in shown.splitlines()] == numbers
+    page = await edit_ok(place, "view", "f", view_range=view_range)
+    assert [int(line.split("\t")[0]) for line in page.splitlines()] == numbers
 
 
 @pytest.mark.parametrize("view_range", [[0, 1], [3, 3], [2, 1], [-1, -1], [1, -2]])
@@ -50,10 +50,10 @@ async def test_a_range_without_lines_is_refused(place: ToolBench, view_range: li
 
 async def test_a_long_file_is_cut_between_lines(place: ToolBench) -> None:
     (place.workspace / "f").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
-    *shown, note = (await edit_ok(place, "view", "f")).splitlines()
-    assert 25_000 < sum(map(len, shown)) <= 30_000
-    assert shown[-1].endswith(f"line {len(shown)}")
-    assert note == (f"[lines {len(shown) + 1} to 10000 are left out: use `view_range` to see them]")
+    *lines, note = (await edit_ok(place, "view", "f")).splitlines()
+    assert 25_000 < sum(map(len, lines)) <= 30_000
+    assert lines[-1].endswith(f"line {len(lines)}")
+    assert note == (f"[lines {len(lines) + 1} to 10000 are left out: use `view_range` to see them]")
 
 
 async def test_a_very_long_line_is_cut(place: ToolBench) -> None:
@@ -82,8 +82,8 @@ async def test_a_directory_is_listed_two_levels_deep(place: ToolBench) -> None:
 async def test_a_large_directory_is_cut_after_a_thousand_entries(place: ToolBench) -> None:
     for number in range(1_003):
         (place.workspace / f"{number:04}").touch()
-    *shown, note = (await edit_ok(place, "view", ".")).splitlines()
-    assert (len(shown), shown[-1]) == (1_000, "0999")
+    *entries, note = (await edit_ok(place, "view", ".")).splitlines()
+    assert (len(entries), entries[-1]) == (1_000, "0999")
     assert note == "[3 more are left out: view a directory further down]"
 
 
@@ -128,11 +128,11 @@ PIXEL = base64.b64decode(
 async def test_an_image_is_shown_as_one(place: ToolBench) -> None:
     (place.workspace / "pixel.dat").write_bytes(PIXEL)
     observation = await run_editor(place, "view", "pixel.dat")
-    said, shown = observation.content
-    assert isinstance(said, TextContent)
-    assert said.text == f"`pixel.dat` is an image (image/png, {len(PIXEL)} bytes):"
-    assert isinstance(shown, ImageContent)
-    kind, _, data = shown.image_urls[0].partition(",")
+    caption, image = observation.content
+    assert isinstance(caption, TextContent)
+    assert caption.text == f"`pixel.dat` is an image (image/png, {len(PIXEL)} bytes):"
+    assert isinstance(image, ImageContent)
+    kind, _, data = image.image_urls[0].partition(",")
     assert (kind, base64.b64decode(data)) == ("data:image/png;base64", PIXEL)
 
 

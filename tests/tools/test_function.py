@@ -69,12 +69,12 @@ async def test_a_long_result_is_cut_in_the_middle_and_stored_whole(place: ToolBe
     def long() -> str:
         return "é" * MAX_SHOWN_CHARACTERS + "end"
 
-    said = await call_for_text(long, place)
-    assert said.startswith(
+    result = await call_for_text(long, place)
+    assert result.startswith(
         "é" * (MAX_SHOWN_CHARACTERS // 2) + "\n[... 3 characters are left out here; the whole"
     )
-    assert said.endswith("éend")
-    key = said.partition("kept as ")[2].partition(" ")[0]
+    assert result.endswith("éend")
+    key = result.partition("kept as ")[2].partition(" ")[0]
     assert (await place.stored(key)).decode() == long()
 
 

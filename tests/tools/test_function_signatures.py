@@ -17,8 +17,8 @@ from tests.tools.conftest import ToolBench
 
 
 def properties(made: Tool) -> dict[str, Any]:
-    found: dict[str, Any] = made.definition.parameters["properties"]
-    return found
+    schemas: dict[str, Any] = made.definition.parameters["properties"]
+    return schemas
 
 
 def test_the_definition_has_name_docstring_and_hints() -> None:
@@ -57,8 +57,8 @@ async def test_every_kind_of_parameter_gets_its_value(place: ToolBench) -> None:
     assert await call_for_text(keyword, place, a=1, b=5) == "1 5"
     assert await call_for_text(mixed, place, a=1, b=2) == "1 2 3"
     assert await call_for_text(nothing, place) == "called"
-    given = {"_a": 1, "model_config": 2, "json": 3, "self": 4, "copy": 5}
-    assert await call_for_text(odd_names, place, **given) == "1 2 3 4 5"
+    arguments = {"_a": 1, "model_config": 2, "json": 3, "self": 4, "copy": 5}
+    assert await call_for_text(odd_names, place, **arguments) == "1 2 3 4 5"
 
 
 async def test_every_type_that_json_can_carry_arrives_as_itself(place: ToolBench) -> None:
@@ -76,7 +76,7 @@ async def test_every_type_that_json_can_carry_arrives_as_itself(place: ToolBench
     ) -> str:
         return repr((colour, point, points, table, when, path, pair, size, mode, maybe))
 
-    said = await call_for_text(
+    result = await call_for_text(
         typed,
         place,
         colour="red",
@@ -90,7 +90,7 @@ async def test_every_type_that_json_can_carry_arrives_as_itself(place: ToolBench
         mode="r",
     )
     moment = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
-    assert said.replace("TzInfo(UTC)", "datetime.timezone.utc").replace(
+    assert result.replace("TzInfo(UTC)", "datetime.timezone.utc").replace(
         "TzInfo(0)", "datetime.timezone.utc"
     ) == repr(
         (

@@ -9,35 +9,35 @@ import pytest
 from perdure.events.observations import MCPToolObservation
 from perdure.tools.glob import GLOB
 from tests.tools.conftest import ToolBench
-from tests.tools.searching import fill, refusal, said, write
+from tests.tools.searching import fill, refusal, run_tool, write
 
 
 async def test_files_are_named_from_the_workspace_on_and_the_newest_first(place: ToolBench) -> None:
     fill(place.workspace, a__old="", b="", a__new="", a__c__newest="")
-    assert await said(GLOB, place, pattern="**/*") == "a/c/newest\na/new\nb\na/old"
-    assert await said(GLOB, place, pattern="*", path="a") == "a/c/newest\na/new\na/old"
-    assert await said(GLOB, place, pattern="./*", path="a") == "a/new\na/old"
-    assert await said(GLOB, place, pattern="{b,new}") == "a/new\nb"
+    assert await run_tool(GLOB, place, pattern="**/*") == "a/c/newest\na/new\nb\na/old"
+    assert await run_tool(GLOB, place, pattern="*", path="a") == "a/c/newest\na/new\na/old"
+    assert await run_tool(GLOB, place, pattern="./*", path="a") == "a/new\na/old"
+    assert await run_tool(GLOB, place, pattern="{b,new}") == "a/new\nb"
 
 
 async def test_an_absolute_pattern_and_path_in_the_workspace_are_understood(
     place: ToolBench,
 ) -> None:
     fill(place.workspace, src__a="", src__b="")
-    assert await said(GLOB, place, pattern=f"{place.workspace}/src/a") == "src/a"
-    assert await said(GLOB, place, pattern="a", path=str(place.workspace / "src")) == "src/a"
+    assert await run_tool(GLOB, place, pattern=f"{place.workspace}/src/a") == "src/a"
+    assert await run_tool(GLOB, place, pattern="a", path=str(place.workspace / "src")) == "src/a"
 
 
 async def test_of_many_files_a_hundred_are_named(place: ToolBench) -> None:
     for number in range(103):
         write(place.workspace, f"{number:03}", "", age=number)
-    *rows, note = (await said(GLOB, place, pattern="*")).splitlines()
+    *rows, note = (await run_tool(GLOB, place, pattern="*")).splitlines()
     assert rows == [f"{number:03}" for number in range(102, 2, -1)]
     assert note == "[3 more match: use a narrower pattern or `path`]"
 
 
 async def test_nothing_found_is_told(place: ToolBench) -> None:
-    assert await said(GLOB, place, pattern="*.py") == "No file matches `*.py` in `.`."
+    assert await run_tool(GLOB, place, pattern="*.py") == "No file matches `*.py` in `.`."
 
 
 async def test_a_name_that_is_no_text_can_be_told(place: ToolBench) -> None:
@@ -70,8 +70,8 @@ async def test_what_cannot_be_searched_is_refused(
 async def test_nothing_outside_is_found_behind_a_link(place: ToolBench) -> None:
     write(place.workspace.parent / "outside", "secret", "")
     (place.workspace / "out").symlink_to(place.workspace.parent / "outside")
-    assert "secret" not in await said(GLOB, place, pattern="**/*")
-    assert await said(GLOB, place, pattern="/etc/*") == "No file matches `/etc/*` in `.`."
+    assert "secret" not in await run_tool(GLOB, place, pattern="**/*")
+    assert await run_tool(GLOB, place, pattern="/etc/*") == "No file matches `/etc/*` in `.`."
 
 
 def test_looking_may_be_repeated() -> None:

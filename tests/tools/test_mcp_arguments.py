@@ -41,13 +41,13 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 @settings(max_examples=100, deadline=None)
 def test_arguments_are_accepted_or_reported_in_a_sentence(arguments: dict[str, Any]) -> None:
     before = json.dumps(arguments)
-    taken, told = None, ""
+    taken, message = None, ""
     try:
         taken = fit_arguments(SCHEMA, arguments)
     except ValueError as error:
-        told = str(error)
+        message = str(error)
     assert taken is None or fit_arguments(SCHEMA, taken) == taken
-    assert taken is not None or (told.endswith(".") and len(told) < 5000)
+    assert taken is not None or (message.endswith(".") and len(message) < 5000)
     assert json.dumps(arguments) == before
 
 

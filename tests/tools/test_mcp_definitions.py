@@ -21,7 +21,7 @@ HARMLESS = ToolAnnotations(
 )
 
 
-def told(trusted: bool, hints: ToolAnnotations | None) -> content.ToolAnnotations:
+def make_annotations(trusted: bool, hints: ToolAnnotations | None) -> content.ToolAnnotations:
     tool = Tool(name="look", input_schema={"type": "object"}, annotations=hints)
     return make_definition(McpServer(name="s", trusted=trusted), tool).annotations
 
@@ -44,20 +44,24 @@ def test_a_name_that_fits_is_left_as_it_is() -> None:
 
 
 def test_the_hints_of_a_trusted_server_are_believed() -> None:
-    assert told(True, HARMLESS) == content.ToolAnnotations(
+    assert make_annotations(True, HARMLESS) == content.ToolAnnotations(
         title="Look",
         readOnlyHint=True,
         destructiveHint=False,
         idempotentHint=True,
         openWorldHint=False,
     )
-    assert told(True, ToolAnnotations(read_only_hint=True)).destructiveHint is False
-    assert told(True, ToolAnnotations()) == told(True, None) == content.ToolAnnotations()
+    assert make_annotations(True, ToolAnnotations(read_only_hint=True)).destructiveHint is False
+    assert (
+        make_annotations(True, ToolAnnotations())
+        == make_annotations(True, None)
+        == content.ToolAnnotations()
+    )
 
 
 def test_the_hints_of_any_other_server_change_nothing() -> None:
-    assert told(False, HARMLESS) == content.ToolAnnotations(title="Look")
-    assert not told(False, HARMLESS).repeatable
+    assert make_annotations(False, HARMLESS) == content.ToolAnnotations(title="Look")
+    assert not make_annotations(False, HARMLESS).repeatable
 
 
 @pytest.mark.parametrize("schema", [{"type": "object"}, {"properties": {}}])

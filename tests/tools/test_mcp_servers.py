@@ -79,9 +79,9 @@ async def test_a_tool_that_fails_says_so(caller: Caller) -> None:
 
 
 async def test_a_long_answer_is_cut_and_kept_whole(caller: Caller) -> None:
-    shown = await caller.call_for_text("long", characters=MAX_SHOWN_CHARACTERS * 2)
-    assert len(shown) < MAX_SHOWN_CHARACTERS + 300
-    key = next(word for word in shown.split() if word.startswith("blobs/"))
+    answer = await caller.call_for_text("long", characters=MAX_SHOWN_CHARACTERS * 2)
+    assert len(answer) < MAX_SHOWN_CHARACTERS + 300
+    key = next(word for word in answer.split() if word.startswith("blobs/"))
     assert await caller.place.stored(key) == b"x" * MAX_SHOWN_CHARACTERS * 2
 
 

@@ -24,7 +24,7 @@ STREAM = b"".join(
 )
 
 
-def told(*chunks: bytes) -> list[bytes | CommandStarted | CommandEnded]:
+def split(*chunks: bytes) -> list[bytes | CommandStarted | CommandEnded]:
     """Split the chunks, and join neighbouring output."""
     marks, parts = MarkerParser(SECRET), list[bytes | CommandStarted | CommandEnded]()
     for part in (part for chunk in chunks for part in marks.split(chunk)):
@@ -36,7 +36,7 @@ def told(*chunks: bytes) -> list[bytes | CommandStarted | CommandEnded]:
 
 
 def test_marks_are_taken_out_of_the_output() -> None:
-    assert told(STREAM) == [
+    assert split(STREAM) == [
         CommandStarted(1, 77, "/place"),
         b"out\x1eput\n" + START[:9] + b"\x00" + START + b"1 ended",
         CommandEnded(1, 130, "/place/a b\n\ufffd"),
@@ -50,15 +50,15 @@ def test_marks_are_taken_out_of_the_output() -> None:
 def test_parsing_does_not_depend_on_chunk_boundaries(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     chunks = [STREAM[a:b] for a, b in itertools.pairwise(places)]
-    assert told(*chunks) == told(STREAM)
+    assert split(*chunks) == split(STREAM)
 
 
 def test_output_is_held_back_only_where_a_mark_may_begin() -> None:
-    assert told(b"text\x1e", b"text") == [b"text\x1etext"]
+    assert split(b"text\x1e", b"text") == [b"text\x1etext"]
     assert list(MarkerParser(SECRET).split(b"prompt> ")) == [b"prompt> "]
     endless = START + b"x" * MAX_MARKER_BYTES
-    assert told(endless) == [endless]
+    assert split(endless) == [endless]
 
 
 def test_another_shells_marks_are_output() -> None:
-    assert told(b"\x1eother 1 ended 0\x00/\x00") == [b"\x1eother 1 ended 0\x00/\x00"]
+    assert split(b"\x1eother 1 ended 0\x00/\x00") == [b"\x1eother 1 ended 0\x00/\x00"]

@@ -18,11 +18,11 @@ from perdure.tools.workspace import resolve_in_workspace
 from tests.sandbox.running import set_up_sandbox
 from tests.tools.conftest import ToolBench
 from tests.tools.processes import find_processes, wait_until
-from tests.tools.searching import fill, refusal, said, write
+from tests.tools.searching import fill, refusal, run_tool, write
 
 
 async def files(place: ToolBench, **arguments: str) -> set[str]:
-    text = await said(GLOB, place, **{"pattern": "**", **arguments})
+    text = await run_tool(GLOB, place, **{"pattern": "**", **arguments})
     return set() if text.startswith("No file matches") else set(text.splitlines())
 
 
@@ -61,8 +61,10 @@ async def test_what_gitignore_names_is_left_out(
     for pattern in ("**", "*", "{**/,}*"):
         assert await files(place, pattern=pattern) - {".gitignore"} == left
     for include in ({}, {"include": "*"}, {"include": "**/[!.]*"}):
-        found = await said(GREP, place, pattern="x", output_mode="files_with_matches", **include)
-        assert set(found.splitlines()) - {".gitignore"} == (left or {found})
+        listing = await run_tool(
+            GREP, place, pattern="x", output_mode="files_with_matches", **include
+        )
+        assert set(listing.splitlines()) - {".gitignore"} == (left or {listing})
 
 
 async def test_inner_rules_come_first_and_hold_from_where_they_stand(place: ToolBench) -> None:
@@ -88,7 +90,7 @@ async def test_rules_above_the_workspace_and_behind_links_do_not_hold(place: Too
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "matches"),
     [
         ("*.py", {"a.py", "s[1]/b.py", "s[1]/t/c.py"}),
         ("./*.py", {"a.py"}),
@@ -102,10 +104,10 @@ async def test_rules_above_the_workspace_and_behind_links_do_not_hold(place: Too
         ("!a.py", set[str]()),
     ],
 )
-async def test_a_pattern_matches(place: ToolBench, pattern: str, found: set[str]) -> None:
+async def test_a_pattern_matches(place: ToolBench, pattern: str, matches: set[str]) -> None:
     for name in ("a.py", "s[1]/b.py", "s[1]/t/c.py", "s[1]/t/d.ts"):
         write(place.workspace, name, "")
-    assert await files(place, pattern=pattern) == found
+    assert await files(place, pattern=pattern) == matches
 
 
 async def test_a_pattern_is_read_from_the_path_on(place: ToolBench) -> None:
@@ -132,8 +134,8 @@ async def test_pipes_and_names_that_are_no_text_do_no_harm(place: ToolBench) -> 
     os.mkfifo(place.workspace / "pipe")
     (place.workspace / os.fsdecode(b"a\xff")).write_text("x")
     assert await files(place) == {"a�"}
-    assert await said(GREP, place, pattern="x") == "a�:1:x"
-    assert await said(GREP, place, pattern="x", include="a*") == "a�:1:x"
+    assert await run_tool(GREP, place, pattern="x") == "a�:1:x"
+    assert await run_tool(GREP, place, pattern="x", include="a*") == "a�:1:x"
 
 
 async def test_what_cannot_be_read_is_counted() -> None:
@@ -146,7 +148,7 @@ async def test_only_so_many_files_are_listed(
 ) -> None:
     monkeypatch.setattr(ripgrep, "MAX_FILES", 2)
     fill(place.workspace, a="", b="", c="")
-    assert await said(GLOB, place, pattern="*") == (
+    assert await run_tool(GLOB, place, pattern="*") == (
         "c\nb\n[Only 2 files were looked at: give a narrower `path`]"
     )
 
@@ -177,21 +179,21 @@ async def test_who_no_longer_waits_stops_the_search(place: ToolBench, token: str
 
 @pytest_asyncio.fixture(params=["bubblewrap", "uid", "landlock"])
 async def walled(request: pytest.FixtureRequest, place: ToolBench) -> AsyncIterator[ToolBench]:
-    found = set_up_sandbox(request.param)
-    if found.sandbox is None:
-        pytest.skip(f"NOT CHECKED: {found.why}")
+    candidate = set_up_sandbox(request.param)
+    if candidate.sandbox is None:
+        pytest.skip(f"NOT CHECKED: {candidate.why}")
     with tempfile.TemporaryDirectory(prefix="sandboxed-") as made:
         Path(made).chmod(0o755)  # pytest's own folders are closed to other users
         workspace = Path(made, "workspace")
         workspace.mkdir()
         yield replace(
-            place, context=replace(place.context, workspace=workspace, sandbox=found.sandbox)
+            place, context=replace(place.context, workspace=workspace, sandbox=candidate.sandbox)
         )
 
 
 async def test_searches_work_in_a_sandbox_and_end_in_it(walled: ToolBench, token: str) -> None:
     fill(walled.workspace, a="x\n", s__b="x\ny\n")
-    assert await said(GREP, walled, pattern="x") == "s/b:1:x\na:1:x"
+    assert await run_tool(GREP, walled, pattern="x") == "s/b:1:x\na:1:x"
     assert await files(walled, path="s") == {"s/b"}
     assert "regular expression" in await refusal(GREP, walled, pattern="a(")
     task = asyncio.ensure_future(blocked(walled, token, Report()))

@@ -50,16 +50,16 @@ def terminal(command: str, risk: Risk = "UNKNOWN") -> ActionEvent:
     return builders.action("terminal", risk=risk).model_copy(update=update)
 
 
-def told(name: str, event: ActionEvent) -> Risk:
-    [(found, analyzer)] = load_analyzers((name,), WORKSPACE, frozenset({"look"}))
-    assert found == name
+def assess_risk(name: str, event: ActionEvent) -> Risk:
+    [(analyzer_name, analyzer)] = load_analyzers((name,), WORKSPACE, frozenset({"look"}))
+    assert analyzer_name == name
     return analyzer(event)
 
 
 def test_analyzers_come_in_the_order_of_their_names() -> None:
-    found = load_analyzers(("rules", "model"), WORKSPACE, frozenset())
+    analyzers = load_analyzers(("rules", "model"), WORKSPACE, frozenset())
     event = terminal("rm -rf /", risk="LOW")
-    assert [(name, analyzer(event)) for name, analyzer in found] == [
+    assert [(name, analyzer(event)) for name, analyzer in analyzers] == [
         ("rules", "HIGH"),
         ("model", "LOW"),
     ]
@@ -67,14 +67,14 @@ def test_analyzers_come_in_the_order_of_their_names() -> None:
 
 
 def test_the_rules_know_which_tools_only_read() -> None:
-    assert told("rules", builders.action("look")) == "LOW"
-    assert told("rules", builders.action("change")) == "UNKNOWN"
+    assert assess_risk("rules", builders.action("look")) == "LOW"
+    assert assess_risk("rules", builders.action("change")) == "UNKNOWN"
 
 
 def test_somebodys_own_analyzer_is_asked(write: Write) -> None:
     name = f"{write(OWN)}:strict"
-    assert told(name, terminal("ls")) == "HIGH"
-    assert told(name, builders.action("look")) == "LOW"
+    assert assess_risk(name, terminal("ls")) == "HIGH"
+    assert assess_risk(name, builders.action("look")) == "LOW"
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_without_its_analyzer_every_action_is_of_high_risk(
 ) -> None:
     name = reference.format(module=write(source))
     with caplog.at_level(logging.ERROR):
-        assert told(name, builders.action("look")) == "HIGH"
+        assert assess_risk(name, builders.action("look")) == "HIGH"
     assert reason in caplog.text
     assert f"Security analyzer {name!r} cannot be used" in caplog.text
 
 
 def test_what_an_analyzer_raises_is_the_callers_business(write: Write) -> None:
     with pytest.raises(LookupError, match="no such list"):
-        told(f"{write(OWN)}:failing", terminal("ls"))
+        assess_risk(f"{write(OWN)}:failing", terminal("ls"))
 
 
 def test_an_answer_that_is_no_risk_is_a_failure(write: Write) -> None:
     with pytest.raises(ValueError, match=r"must give one of .*'HIGH'\), not 'SEVERE'"):
-        told(f"{write(OWN)}:odd", terminal("ls"))
+        assess_risk(f"{write(OWN)}:odd", terminal("ls"))

@@ -192,9 +192,11 @@ async def test_an_unobserved_end_of_the_shell_is_reported_to_the_next_call(talk:
     session = await talk.session()
     (talk.place.workspace / "go").touch()
     await wait_until(lambda: session.closed)
-    asked = await talk.type("")
-    assert asked.exit_code == 5
-    assert text_of_result(asked).startswith(f"two\n[Command finished with exit code 5]\n{ENDED}")
+    observation = await talk.type("")
+    assert observation.exit_code == 5
+    assert text_of_result(observation).startswith(
+        f"two\n[Command finished with exit code 5]\n{ENDED}"
+    )
     assert text_of_result(await talk.type("")).startswith(RESTARTED)
 
 

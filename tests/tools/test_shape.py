@@ -153,11 +153,11 @@ def test_arguments_nested_too_deeply_stay_as_they_came() -> None:
 def test_coercion_gives_a_model_or_an_error_sentence(arguments: dict[str, Any]) -> None:
     before = json.dumps(arguments)
     try:
-        said = ""
+        message = ""
         taken(**arguments)
     except ValueError as error:
-        said = str(error)
-    assert "\n" not in said
+        message = str(error)
+    assert "\n" not in message
     assert json.dumps(arguments) == before
 
 

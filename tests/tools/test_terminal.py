@@ -135,17 +135,17 @@ def secrets() -> Iterator[None]:
 @pytest.mark.usefixtures("secrets")
 async def test_a_command_gets_none_of_the_workers_secrets(talk: Terminal) -> None:
     lines = (await talk.run_ok("env -0 | tr '\\n\\0' ' \\n'")).splitlines()
-    found = dict(line.split("=", 1) for line in lines)
-    assert found.pop("LC_PERDURE") == "passed-on"
+    variables = dict(line.split("=", 1) for line in lines)
+    assert variables.pop("LC_PERDURE") == "passed-on"
     assert not [
-        item for item in found.values() if "value-of-the-worker" in item or "<secret:" in item
+        item for item in variables.values() if "value-of-the-worker" in item or "<secret:" in item
     ]
     shells_own = {"PWD", "SHLVL", "_", "PERDURE_SESSION", *PAGERS}
-    assert {name for name in found if not name.startswith("LC_")} <= {
+    assert {name for name in variables if not name.startswith("LC_")} <= {
         *INHERITED_VARIABLES,
         *shells_own,
     }
-    assert found["PATH"] == os.environ["PATH"]
+    assert variables["PATH"] == os.environ["PATH"]
 
 
 async def test_programs_find_a_terminal_that_can_do_little(talk: Terminal) -> None:

@@ -25,9 +25,11 @@ def test_arguments_become_an_action() -> None:
     assert parse({"command": "", "reset": True}) == TerminalAction(command="", reset=True)
 
 
-@pytest.mark.parametrize(("sent", "kept"), [("", ""), (" \n", ""), ("C-c", "C-c"), ("C-d", "C-d")])
-def test_waiting_and_keys_are_input_whether_or_not_it_is_said(sent: str, kept: str) -> None:
-    assert parse({"command": sent}) == TerminalAction(command=kept, is_input=True)
+@pytest.mark.parametrize(
+    ("sent", "command"), [("", ""), (" \n", ""), ("C-c", "C-c"), ("C-d", "C-d")]
+)
+def test_waiting_and_keys_are_input_whether_or_not_it_is_said(sent: str, command: str) -> None:
+    assert parse({"command": sent}) == TerminalAction(command=command, is_input=True)
 
 
 def test_an_empty_line_can_be_typed() -> None:

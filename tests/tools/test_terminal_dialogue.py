@@ -11,18 +11,18 @@ FINISHED = "[Command finished with exit code 0]"
 
 
 async def test_a_silent_command_is_asked_about_and_runs_on(talk: Terminal) -> None:
-    asked = await talk.run_until_output(
+    observation = await talk.run_until_output(
         "echo first; until [ -e go ]; do sleep 0.02; done; echo last", "first\n"
     )
-    assert (asked.exit_code, asked.metadata.exit_code) == (-1, -1)
-    assert asked.timeout
-    assert not asked.is_error
-    assert text_of_result(asked).startswith(
+    assert (observation.exit_code, observation.metadata.exit_code) == (-1, -1)
+    assert observation.timeout
+    assert not observation.is_error
+    assert text_of_result(observation).startswith(
         f"first\n[No new output for {SHORT:g} seconds: the command still runs"
     )
     again = await talk.with_short_timeouts().type("")
     assert output_of(again) == ""
-    assert text_of_result(again) != text_of_result(asked), "waiting must not look like a loop"
+    assert text_of_result(again) != text_of_result(observation), "waiting must not look like a loop"
     (talk.place.workspace / "go").touch()
     done = await talk.type("")
     assert text_of_result(done) == f"last\n{FINISHED}"
@@ -36,12 +36,12 @@ async def test_a_command_that_goes_on_printing_is_waited_for(talk: Terminal) -> 
 
 
 async def test_a_timeout_counts_also_while_something_is_printed(talk: Terminal) -> None:
-    asked = await talk.run("while :; do echo on; sleep 0.02; done", timeout=0.3)
-    assert asked.timeout
-    assert output_of(asked).startswith("on\non\n")
+    observation = await talk.run("while :; do echo on; sleep 0.02; done", timeout=0.3)
+    assert observation.timeout
+    assert output_of(observation).startswith("on\non\n")
     assert (
         "[Not done within the `timeout` of 0.3 seconds: the command still runs"
-        in text_of_result(asked)
+        in text_of_result(observation)
     )
 
 

@@ -82,16 +82,16 @@ async def test_a_value_that_comes_in_two_parts_is_masked(lending: Terminal) -> N
 async def test_the_whole_output_is_kept_without_values(lending: Terminal) -> None:
     command = 'for i in {1..3000}; do echo "line $i: $TOKEN"; done'
     observation = await lending.run(command)
-    kept = await lending.place.stored(observation.full_output_save_dir)
-    assert kept.count(b"<secret:TOKEN>") == 3000
-    assert b"9281706" not in kept
+    output = await lending.place.stored(observation.full_output_save_dir)
+    assert output.count(b"<secret:TOKEN>") == 3000
+    assert b"9281706" not in output
 
 
 async def test_a_prompt_is_shown_to_its_end(lending: Terminal) -> None:
     """Even where it ends as a value begins."""
-    asked = await lending.with_short_timeouts().run("read -p 'now tok-' answer")
-    while "tok-" not in output_of(asked):
-        asked = await lending.with_short_timeouts().type("")
+    observation = await lending.with_short_timeouts().run("read -p 'now tok-' answer")
+    while "tok-" not in output_of(observation):
+        observation = await lending.with_short_timeouts().type("")
     await lending.type("done")
 
 

@@ -28,28 +28,28 @@ Answers = Callable[[str], str | ModelError]
 
 
 class FakeModel:
-    """Answers what the newest message of the user asks; `asked` counts how often."""
+    """Answers what the newest message of the user asks; `question_counts` counts each question."""
 
     def __init__(self, answer: Answers, cost: float = 0.01) -> None:
         self.answer = answer
         self.cost = cost
-        self.asked: Counter[str] = Counter()
+        self.question_counts: Counter[str] = Counter()
         self.gate = asyncio.Event()
         self.gate.set()
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
         question = last_user_text(request)
         await self.gate.wait()
-        self.asked[question] += 1
+        self.question_counts[question] += 1
         answer = self.answer(question)
         if isinstance(answer, ModelError):
             raise answer
         on_text(answer)
-        said = Message(role="assistant", content=(TextContent(text=answer),))
+        message = Message(role="assistant", content=(TextContent(text=answer),))
         return Completion(
             id=str(uuid.uuid4()),
             model="oracle",
-            message=said,
+            message=message,
             usage=Usage(prompt_tokens=10, completion_tokens=2, cost=self.cost),
             received="2026-01-01T00:00:00.000000",
         )
@@ -92,8 +92,8 @@ async def start_batch(
     """Start a batch over these samples, as a client does."""
     folder = batch_folder(harness, batch)
     name, count, chunks = await folder.write_samples(list(samples))
-    kept = BatchRecord(spec=batch, samples=name, count=count, chunks=chunks)
-    await folder.save(kept)
+    record = BatchRecord(spec=batch, samples=name, count=count, chunks=chunks)
+    await folder.save(record)
     limits = batch.batch_limits
     start = BatchStart(
         name=batch.name,
@@ -101,7 +101,7 @@ async def start_batch(
         samples=name,
         end=chunks,
         **{
-            "expected": kept.expected_attempts,
+            "expected": record.expected_attempts,
             "fresh": await folder.is_fresh(),
             "concurrency": batch.concurrency,
             "epochs": batch.epochs,

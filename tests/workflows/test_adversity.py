@@ -157,9 +157,9 @@ async def test_an_interrupt_before_a_delegate_has_begun_keeps_it_from_beginning(
     harness: ConversationHarness, hesitant: SlowStore
 ) -> None:
     hesitant.hesitate(5)
-    asked = tool_call_answer(("delegate", {"task": "charge"}))
+    delegation = tool_call_answer(("delegate", {"task": "charge"}))
     spec = harness.spec(
-        asked, tool_call_answer(("charge", {"amount": 1, "seconds": 60})), tools=("delegate",)
+        delegation, tool_call_answer(("charge", {"amount": 1, "seconds": 60})), tools=("delegate",)
     )
     async with harness.worker():
         talk = await harness.client.start("go", spec)

@@ -104,10 +104,10 @@ async def test_a_skill_is_shown_once_by_a_word_or_by_a_file_that_is_touched(
     assert (by_word[1].recall_type, by_word[1].skills) == ("KNOWLEDGE", ("git",))
     assert (by_file[1].recall_type, by_file[1].skills) == ("KNOWLEDGE", ("py",))
     assert "Type it." in by_file[1].content
-    said = [entry.seq for entry in log if is_of_user(entry.event)]
-    assert [first[0], by_word[0]] == [said[0] + 1, said[1] + 1]
-    [one, _] = [entry for entry in log if isinstance(entry.event, ObservationEvent)]
-    assert by_file[0] == one.seq + 1
+    message_seqs = [entry.seq for entry in log if is_of_user(entry.event)]
+    assert [first[0], by_word[0]] == [message_seqs[0] + 1, message_seqs[1] + 1]
+    [observation, _] = [entry for entry in log if isinstance(entry.event, ObservationEvent)]
+    assert by_file[0] == observation.seq + 1
     assert state.shown_skills == ("git", "py")
 
 
@@ -166,8 +166,8 @@ async def provider() -> AsyncIterator[str]:
 async def requests(url: str) -> list[dict[str, Any]]:
     async with httpx.AsyncClient() as http:
         answer = await http.get(url.removesuffix("/v1") + "/requests")
-    asked: list[dict[str, Any]] = answer.json()["requests"]
-    return asked
+    bodies: list[dict[str, Any]] = answer.json()["requests"]
+    return bodies
 
 
 def make_spec(harness: ConversationHarness, url: str, **fields: Any) -> Agent:
@@ -203,16 +203,16 @@ async def test_an_image_of_a_person_is_sent_or_leaves_a_note_in_its_place(
         message = "What is this?"
         talk = await harness.client.start(message, spec, images=[PICTURE])
         await talk.wait_for_turn()
-    [said] = [event for event in await events(talk, MessageEvent) if event.source == "user"]
-    assert said.llm_message.content[1].image_urls == (PICTURE,)
-    shown = (await requests(provider))[-1]["messages"][1]["content"]
+    [question] = [event for event in await events(talk, MessageEvent) if event.source == "user"]
+    assert question.llm_message.content[1].image_urls == (PICTURE,)
+    content = (await requests(provider))[-1]["messages"][1]["content"]
     if vision:
-        assert shown == [
+        assert content == [
             {"type": "text", "text": message},
             {"type": "image_url", "image_url": {"url": PICTURE}},
         ]
     else:
-        assert shown == f"{message}\n[An image was here; this model is not shown images.]"
+        assert content == f"{message}\n[An image was here; this model is not shown images.]"
 
 
 def billed(spec: Agent) -> str:
@@ -269,9 +269,9 @@ async def test_a_risky_command_waits_for_a_person_and_a_harmless_one_does_not(
     async with harness.worker():
         talk = await harness.client.start("install it", spec)
         now = await wait_for_status(talk, "waiting_for_confirmation")
-        [asked] = now.pending
+        [call] = now.pending
         assert event_kinds(await entries(talk)).count("ObservationEvent") == 1
-        await talk.respond(False, [asked.tool_call_id], reason="never from there")
+        await talk.respond(False, [call.tool_call_id], reason="never from there")
         await talk.wait_for_turn()
         state = await talk.state()
     [listed] = await events(talk, ObservationEvent)

@@ -63,11 +63,11 @@ async def test_the_workflow_and_the_log_tell_the_same_state(harness: Conversatio
         await talk.wait_for_turn()
         await talk.handle.result()
 
-    kept = await talk.log.load_state()
-    assert kept is not None
-    told = State.model_validate_json(kept)
+    body = await talk.log.load_state()
+    assert body is not None
+    snapshot = State.model_validate_json(body)
     await talk.log.save_state(State().model_dump_json().encode())
-    assert told == await read_state(talk.log)
+    assert snapshot == await read_state(talk.log)
 
 
 async def test_a_second_message_starts_a_second_turn(harness: ConversationHarness) -> None:
@@ -324,8 +324,8 @@ async def test_a_long_turn_goes_on_through_continue_as_new_and_loses_no_message(
 
     assert first != last
     assert state.response_count == 201
-    said = [e.event for e in await entries(talk) if isinstance(e.event, MessageEvent)]
-    ids = [event.message_id for event in said if event.message_id]
+    messages = [e.event for e in await entries(talk) if isinstance(e.event, MessageEvent)]
+    ids = [event.message_id for event in messages if event.message_id]
     assert ids[1:] == [f"m{nth}" for nth in range(20)]
     calls_made = [e.event.id for e in await entries(talk) if isinstance(e.event, ActionEvent)]
     results = [

@@ -34,11 +34,11 @@ async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
         text_answer("I will check."),
         heartbeat_timeout=1,
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge 5", spec)
         await wait_until(lambda: bool(notes(harness, talk, "charged")))
         await asyncio.sleep(0.6)  # a heartbeat with the output goes out
-        one.kill()
+        worker.kill()
         with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
                 state = await talk.wait_for_turn()
@@ -60,10 +60,10 @@ async def test_a_call_that_does_no_harm_is_made_again(
     spec = harness.spec(
         tool_call_answer(("look", {"seconds": 3})), text_answer("done"), heartbeat_timeout=1
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("look", spec)
         await wait_until(lambda: bool(notes(harness, talk, "looked")))
-        one.kill()
+        worker.kill()
         with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
                 await talk.wait_for_turn()
@@ -83,16 +83,16 @@ async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_obse
         text_answer("I will check."),
         heartbeat_timeout=1,
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge 5", spec)
         await wait_until(lambda: bool(notes(harness, talk, "charged")))
-        one.freeze()
+        worker.freeze()
         with worker_process(environment, harness.folder / "two.log"):
             async with asyncio.timeout(60):
                 await talk.wait_for_turn()
             before = await entries(talk)
-            one.thaw()
-            await wait_until(lambda: "late result" in one.log.read_text())
+            worker.thaw()
+            await wait_until(lambda: "late result" in worker.log.read_text())
 
     assert await entries(talk) == before
     answers = [e.event for e in before if isinstance(e.event, AgentErrorEvent | ObservationEvent)]
@@ -141,11 +141,11 @@ async def test_a_conversation_outlives_its_workflow(
         text_answer("Lost it."),
         text_answer("hello again"),
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge 5", spec)
         await wait_until(lambda: bool(notes(harness, talk, "charged")))
         await talk.handle.terminate("an operator's mistake")
-        one.kill()
+        worker.kill()
         with worker_process(environment, harness.folder / "two.log"):
             await talk.send("are you there?", message_id="m")
             async with asyncio.timeout(60):
@@ -163,9 +163,9 @@ async def test_a_conversation_outlives_its_workflow(
 def test_a_worker_that_is_asked_to_stop_ends_by_itself(
     environment: Environment, harness: ConversationHarness
 ) -> None:
-    with worker_process(environment, harness.folder / "one.log") as one:
-        _polls(one)
-        assert one.stop() == 0
+    with worker_process(environment, harness.folder / "one.log") as worker:
+        _polls(worker)
+        assert worker.stop() == 0
 
 
 def _polls(worker: WorkerProcess) -> None:

@@ -51,34 +51,34 @@ async def test_a_damaged_conversation_is_read_and_not_opened_again(
         assert whole.code == 2, whole
         whole = await perdure("verify", talk.id)
         assert (whole.code, "whole" in whole.out) == (0, True), whole
-        said = (await entries(talk))[-1]
-        await alter(harness, talk, said)
-        sentence = f"The log of {talk.id} is damaged at seq {said.seq}: it can be read, not"
+        entry = (await entries(talk))[-1]
+        await alter(harness, talk, entry)
+        sentence = f"The log of {talk.id} is damaged at seq {entry.seq}: it can be read, not"
         await talk.send("Are you there?", message_id="m")
         with pytest.raises(Conflict, match=sentence):
             await talk.wait_for_turn("m")
-        with pytest.raises(Conflict, match=f"perdure fork {talk.id} --at {said.seq - 1}"):
+        with pytest.raises(Conflict, match=f"perdure fork {talk.id} --at {entry.seq - 1}"):
             await talk.submit("Are you there?")
         status = await talk.status()
-        assert (status.next_seq, status.status) == (said.seq + 1, "finished")
+        assert (status.next_seq, status.status) == (entry.seq + 1, "finished")
         assert sentence in (status.trouble or "")
         assert not await talk.workflow.is_running()
         sent = await perdure("send", talk.id, "Hello?", "--wait")
         assert (sent.code, sentence in sent.err) == (4, True), sent
-        forked = await fork(harness.client, talk.id, said.seq - 1)
+        forked = await fork(harness.client, talk.id, entry.seq - 1)
         await forked.conversation.send("Are you there?", message_id="m")
         assert (await forked.conversation.wait_for_turn("m")).status == "finished"
-    verified, shown = await asyncio.gather(
+    verified, page = await asyncio.gather(
         perdure("verify", "--all", "-ojson"),
         perdure("show", talk.id),
     )
     assert verified.code == 1
-    told = {item["id"]: item for item in verified.json}
-    assert told[forked.conversation.id]["whole"]
-    [finding] = told[talk.id]["findings"]
-    assert (finding["seq"], finding["kind"]) == (said.seq, "damaged")
-    assert shown.code == 1
-    assert f"The object of seq {said.seq} is damaged" in shown.out
+    reports = {item["id"]: item for item in verified.json}
+    assert reports[forked.conversation.id]["whole"]
+    [finding] = reports[talk.id]["findings"]
+    assert (finding["seq"], finding["kind"]) == (entry.seq, "damaged")
+    assert page.code == 1
+    assert f"The object of seq {entry.seq} is damaged" in page.out
 
 
 async def test_a_step_that_meets_damage_ends_the_workflow_with_a_sentence(
@@ -90,8 +90,8 @@ async def test_a_step_that_meets_damage_ends_the_workflow_with_a_sentence(
     async with harness.worker():
         talk = await harness.client.start("2 + 3?", spec)
         await talk.wait_for_turn()
-        said = (await entries(talk))[-1]
-    await alter(harness, talk, said)
+        entry = (await entries(talk))[-1]
+    await alter(harness, talk, entry)
     # A worker that knows nothing of it yet.
     other = ConversationHarness(
         harness.client,
@@ -100,5 +100,5 @@ async def test_a_step_that_meets_damage_ends_the_workflow_with_a_sentence(
     )
     async with other.worker():
         await talk.send("And 3 + 4?", message_id="m")
-        with pytest.raises(Conflict, match=f"is damaged at seq {said.seq}: it can be read, not"):
+        with pytest.raises(Conflict, match=f"is damaged at seq {entry.seq}: it can be read, not"):
             await talk.wait_for_turn("m")

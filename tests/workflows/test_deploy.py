@@ -70,9 +70,9 @@ async def version(
 async def runs(talk: Talk) -> list[WorkflowHistory]:
     """The histories of all runs of its workflow, the first one first."""
     temporal = talk.workflow.temporal
-    told = await talk.workflow.describe()
-    assert told is not None
-    run = told.workflow_execution_info.first_run_id
+    description = await talk.workflow.describe()
+    assert description is not None
+    run = description.workflow_execution_info.first_run_id
     histories = []
     while run:
         handle = temporal.get_workflow_handle(talk.workflow_id, run_id=run)
@@ -100,8 +100,8 @@ async def under(talk: Talk) -> list[str]:
 
 
 async def users(talk: Talk) -> list[str | None]:
-    said = await events(talk, MessageEvent)
-    return [item.message_id for item in said if item.source == "user"]
+    messages = await events(talk, MessageEvent)
+    return [item.message_id for item in messages if item.source == "user"]
 
 
 @pytest.mark.long
@@ -138,9 +138,9 @@ async def test_conversations_run_through_a_deploy(
             talking = asyncio.create_task(say_until(deployed, at_rest))
             await deploy(temporal, queue, "2", max_wait=TROUBLE_TIMEOUT)
             deployed.set()
-            told = await perdure("deploy", "2", "-o", "json")
-            listed = {load["build_id"]: load["status"] for load in json.loads(told.out)}
-            assert (told.code, listed["2"]) == (0, "current")
+            report = await perdure("deploy", "2", "-o", "json")
+            listed = {load["build_id"]: load["status"] for load in json.loads(report.out)}
+            assert (report.code, listed["2"]) == (0, "current")
             fresh = await harness.client.start(
                 "hello", harness.spec(text_answer("hi")), message_id="m"
             )
@@ -158,7 +158,7 @@ async def test_conversations_run_through_a_deploy(
     assert await users(at_rest) == ["m", *sent, "last"]
     for talk in (busy, boss, fresh):
         assert await users(talk) == ["m"]
-    assert any("42" in told for told in await observations(boss))
+    assert any("42" in text for text in await observations(boss))
     assert notes(harness, busy, "charged") == ["1"]
 
 

@@ -64,10 +64,10 @@ async def test_a_rejection_after_the_worker_was_killed_never_runs_the_action(
         text_answer("I will not."),
         confirmation=ALWAYS,
     )
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge", spec)
         await wait_for_status(talk, "waiting_for_confirmation")
-        one.kill()
+        worker.kill()
         await talk.send("No!", message_id="m")
         async with harness.worker():
             state = await talk.wait_for_turn("m")
@@ -85,12 +85,12 @@ async def test_a_consent_outlives_the_worker_that_took_it_and_the_action_runs_on
         ("meet", {"name": "a", "other": "b"}), ("charge", {"amount": 5, "seconds": 0})
     )
     spec = harness.spec(batch, text_answer("done"), confirmation=ALWAYS, heartbeat_timeout=1)
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("charge", spec)
         now = await wait_for_status(talk, "waiting_for_confirmation")
         await talk.respond(True, [call.tool_call_id for call in now.pending])
         await wait_until((workspace(harness, talk) / "a").exists)
-        one.kill()
+        worker.kill()
         assert not notes(harness, talk, "charged")
         (workspace(harness, talk) / "b").touch()
         async with harness.worker():
@@ -104,11 +104,11 @@ async def test_a_message_that_came_during_a_lost_call_of_the_model_is_seen_by_it
 ) -> None:
     slow = tool_call_answer(("add", {"a": 1, "b": 1}), content="Let me see.", chunk_delay=60)
     spec = harness.spec(slow, text_answer("done"), heartbeat_timeout=1)
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("go", spec)
         await wait_for_growth(talk, "llm.chat", "Let")
         await talk.send("and be quick", message_id="m")
-        one.kill()
+        worker.kill()
         remove_chunk_delay(spec)
         async with harness.worker():
             await talk.wait_for_turn("m")
@@ -121,7 +121,7 @@ async def test_a_message_that_came_during_a_lost_call_of_the_model_is_seen_by_it
         "MessageEvent",
     ]
     prompt = await TranscriptCache(0).load(talk.log, log[-1].seq, ())
-    assert [said["content"] for said in prompt.messages() if said["role"] == "user"] == [
+    assert [message["content"] for message in prompt.messages() if message["role"] == "user"] == [
         "go",
         "and be quick",
     ]
@@ -134,13 +134,13 @@ async def test_a_finished_call_is_not_repeated_when_its_sibling_is_lost(
         ("deposit", {"account": "a", "seconds": 0}), ("deposit", {"account": "b", "seconds": 60})
     )
     spec = harness.spec(both, text_answer("I will check."), heartbeat_timeout=1)
-    with worker_process(environment, harness.folder / "one.log") as one:
+    with worker_process(environment, harness.folder / "one.log") as worker:
         talk = await harness.client.start("deposit", spec)
         await wait_until(lambda: bool(notes(harness, talk, "b")))
         async with asyncio.timeout(60):
             while not await events(talk, ObservationEvent):
                 await asyncio.sleep(0.02)
-        one.kill()
+        worker.kill()
         async with harness.worker():
             state = await talk.wait_for_turn()
     assert notes(harness, talk, "a") == notes(harness, talk, "b") == ["1"]
@@ -159,17 +159,17 @@ async def test_nudges_do_not_hide_that_an_agent_is_stuck(
     async with harness.worker():
         talk = await harness.client.start("go", harness.spec(*[wrong] * 8, text_answer("I see.")))
         assert (await talk.wait_for_turn()).status == "stuck"
-        told = await entries(talk)
+        log = await entries(talk)
         await talk.resume()
-        assert (await talk.wait_for_turn(after=len(told))).status == "stuck"
+        assert (await talk.wait_for_turn(after=len(log))).status == "stuck"
         await talk.send("Stop that.", message_id="m")
         state = await talk.wait_for_turn("m")
-    judged, stuck = told[-1].seq, told[-1].event
+    judged, stuck = log[-1].seq, log[-1].event
     assert isinstance(stuck, StuckEvent)
-    failures = [item.seq for item in told if isinstance(item.event, ActionEvent | AgentErrorEvent)]
+    failures = [item.seq for item in log if isinstance(item.event, ActionEvent | AgentErrorEvent)]
     assert (stuck.pattern, stuck.count) == ("action_error", 4)
     assert (stuck.first_seq, stuck.last_seq) == (failures[0], failures[-1])
-    [nudge] = [item.seq for item in told if is_nudge(item)]
+    [nudge] = [item.seq for item in log if is_nudge(item)]
     assert failures[5] < nudge < failures[6] < judged
     assert event_kinds(await entries(talk)).count("StuckEvent") == 2
     assert (state.status, state.response_count) == ("finished", 9)
@@ -195,10 +195,10 @@ async def test_an_event_of_a_newer_kind_is_kept_and_shown_and_the_conversation_g
     assert isinstance(opened, ConversationStateUpdateEvent)
     assert opened.key == "opened"
     assert (state.response_count, state.next_seq) == (2, len(log))
-    shown = await run_show(environment, talk)
-    assert shown.code == 0, shown
-    assert "DreamEvent {" in shown.out
-    assert '"sheep": 7' in shown.out
+    page = await run_show(environment, talk)
+    assert page.code == 0, page
+    assert "DreamEvent {" in page.out
+    assert '"sheep": 7' in page.out
 
 
 async def add_unknown_event(talk: Conversation) -> Entry:
@@ -236,11 +236,11 @@ async def test_a_damaged_object_is_named_and_all_others_are_read(
     slots = await LogReader(harness.client.store, "local", talk.id).read_slots(0, 100)
     assert isinstance(slots[5], Damaged)
     assert [slot for slot in slots if slot.seq != 5] == [item for item in whole if item.seq != 5]
-    shown = await run_show(environment, talk)
-    assert shown.code == 1
-    assert "The object of seq 5 is damaged" in shown.out
+    page = await run_show(environment, talk)
+    assert page.code == 1
+    assert "The object of seq 5 is damaged" in page.out
     for seq in range(len(whole)):
-        assert f"\n{seq:>6}  " in f"\n{shown.out}"
+        assert f"\n{seq:>6}  " in f"\n{page.out}"
 
 
 async def run_show(environment: dict[str, str], talk: Conversation) -> Any:

@@ -40,10 +40,10 @@ class CountingModels(ModelRouter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[float] = []
+        self.request_times: list[float] = []
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        self.asked.append(time.monotonic())
+        self.request_times.append(time.monotonic())
         return await super().complete(request, on_text)
 
 
@@ -61,7 +61,7 @@ def with_rate_limit(
 def times(harness: ConversationHarness) -> list[float]:
     """When its model was asked."""
     assert isinstance(harness.resources.model, CountingModels)
-    return harness.resources.model.asked
+    return harness.resources.model.request_times
 
 
 def with_queues(harness: ConversationHarness) -> Client:

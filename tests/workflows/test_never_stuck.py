@@ -45,17 +45,17 @@ async def test_broken_code_is_reported_until_a_fixed_version_runs(
     async with watchdog.watch():
         async with other_worker(harness, BrokenConversation) as suspects:
             talk = await harness.client.start("hi", harness.spec(text_answer("one")))
-            found = await wait_for_trouble(
+            status = await wait_for_trouble(
                 talk, "workflow task failed", "RuntimeError: the code is broken"
             )
-            assert found.status == "idle"
+            assert status.status == "idle"
             assert set(suspects) == {talk.workflow_id}
             async with asyncio.timeout(TROUBLE_TIMEOUT):
-                while (kept := await load_trouble(talk.log, 0)) is None:
+                while (sentence := await load_trouble(talk.log, 0)) is None:
                     await asyncio.sleep(0.05)
-            assert "the code is broken" in kept
-            shown = await perdure("status", talk.id)
-            assert "\ntrouble      Its workflow task failed" in shown.out
+            assert "the code is broken" in sentence
+            page = await perdure("status", talk.id)
+            assert "\ntrouble      Its workflow task failed" in page.out
         async with harness.worker():
             state = await talk.wait_for_turn()
             await wait_until_well(talk)
@@ -84,8 +84,8 @@ async def test_nondeterministic_code_is_reported_until_the_right_version_runs(
         async with watchdog.watch(), asyncio.timeout(TROUBLE_TIMEOUT):
             while await load_trouble(talk.log, await talk.log.end()) is None:
                 await asyncio.sleep(0.05)
-        shown = await Perdure(environment(harness, temporal_server))("ls")
-        assert "does not go on" in shown.out
+        listing = await Perdure(environment(harness, temporal_server))("ls")
+        assert "does not go on" in listing.out
     async with harness.worker():
         assert (await talk.wait_for_turn("m")).status == "finished"
         await wait_until_well(talk)

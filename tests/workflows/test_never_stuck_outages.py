@@ -51,7 +51,7 @@ def store(harness: ConversationHarness) -> UnavailableStore:
 async def test_an_unavailable_store_is_reported_until_it_is_back(
     harness: ConversationHarness, store: UnavailableStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = ""
+    stderr = ""
     async with harness.worker():
         talk = await harness.client.start(
             "hi", harness.spec(text_answer("one"), text_answer("two"))
@@ -61,18 +61,18 @@ async def test_an_unavailable_store_is_reported_until_it_is_back(
             store.away = True
             await talk.workflow.signal_with_start("send_message", ["more"])
             await wait_for_trouble(talk, "The store in", "waiting for the store since", "by itself")
-            while "does not answer" not in shown:
+            while "does not answer" not in stderr:
                 await asyncio.sleep(0.05)
-                shown += capsys.readouterr().err
+                stderr += capsys.readouterr().err
             store.away = False
-            while "It goes on." not in shown:
+            while "It goes on." not in stderr:
                 await asyncio.sleep(0.05)
-                shown += capsys.readouterr().err
+                stderr += capsys.readouterr().err
         async with asyncio.timeout(TROUBLE_TIMEOUT):
             while (await talk.status()).turn < 2:
                 await asyncio.sleep(0.05)
         assert (await talk.wait_for_turn()).response_count == 2
-    assert shown.count("The store in") == 1
+    assert stderr.count("The store in") == 1
 
 
 async def test_a_store_that_fails_during_a_tool_call_is_reported(

@@ -27,10 +27,10 @@ async def test_a_model_that_does_not_answer_is_reported(harness: ConversationHar
     away = [{"status": 503}, {"status": 429, "retry_after": 600, "message": "too many"}]
     async with harness.worker():
         talk = await harness.client.start("hi", harness.spec({"content": "one", "failures": away}))
-        found = await wait_for_trouble(
+        status = await wait_for_trouble(
             talk, "The model does not answer (asked 2 times)", "too many"
         )
-        assert "the turn ends with an error at" in (found.trouble or "")
+        assert "the turn ends with an error at" in (status.trouble or "")
         await talk.interrupt()
         await wait_for_status(talk, "idle")
         await wait_until_well(talk)

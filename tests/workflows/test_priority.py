@@ -104,8 +104,8 @@ async def start_conversation(
 ) -> Conversation:
     """A conversation with its first message."""
     talk = harness.client.conversation(new_conversation_id())
-    said = UserMessage(text="go", message_id="first")
-    start = Start(conversation_id=talk.id, user_id="local", spec=spec, inbox=(said,))
+    message = UserMessage(text="go", message_id="first")
+    start = Start(conversation_id=talk.id, user_id="local", spec=spec, inbox=(message,))
     await harness.client.temporal.start_workflow(
         "Conversation",
         start,

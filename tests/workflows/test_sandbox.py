@@ -67,7 +67,7 @@ def test_no_module_that_passes_through_the_sandbox_keeps_state() -> None:
     modules = pure_modules()
     assert len(modules) > 80
     state = {path.name: module_state(path.read_text()) for path in modules}
-    assert {name: found for name, found in state.items() if found} == {}
+    assert {name: statements for name, statements in state.items() if statements} == {}
 
 
 @pytest.mark.parametrize(

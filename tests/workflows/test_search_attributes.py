@@ -13,10 +13,10 @@ async def until_found(client: Client, query: str) -> str:
     """The id of the one workflow of the query, once Temporal has indexed it."""
     async with asyncio.timeout(60):
         while not (
-            found := [workflow.id async for workflow in client.temporal.list_workflows(query)]
+            ids := [workflow.id async for workflow in client.temporal.list_workflows(query)]
         ):
             await asyncio.sleep(0.05)
-    [only] = found
+    [only] = ids
     return only
 
 

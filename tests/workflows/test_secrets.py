@@ -56,11 +56,11 @@ class LeakingModels(ModelRouter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        self.asked.append(repr(request.messages))
-        if len(self.asked) == 1:
+        self.prompts.append(repr(request.messages))
+        if len(self.prompts) == 1:
             cause = ValueError("\n".join(VALUES))
             raise RuntimeError(f"no answer for {VALUES}") from cause
         return await super().complete(request, on_text)
@@ -145,14 +145,16 @@ async def heartbeats(talk: Conversation, into: set[bytes]) -> None:
     """Collect the heartbeats of the running steps until this is cancelled."""
     while True:
         with contextlib.suppress(Exception):
-            told = await talk.handle.describe()
-            into.add(told.raw_description.SerializeToString())
+            description = await talk.handle.describe()
+            into.add(description.raw_description.SerializeToString())
         await asyncio.sleep(0.05)
 
 
 async def history(talk: Conversation) -> bytes:
-    told = await talk.handle.fetch_history()
-    return told.to_json().encode() + b"".join(event.SerializeToString() for event in told.events)
+    workflow_history = await talk.handle.fetch_history()
+    return workflow_history.to_json().encode() + b"".join(
+        event.SerializeToString() for event in workflow_history.events
+    )
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -170,11 +172,11 @@ def readable(body: bytes) -> bytes:
 async def test_no_secret_is_found_anywhere_but_where_it_belongs(
     searched: ConversationHarness, secrets: Secrets, server: TemporalServer, tmp_path: Path
 ) -> None:
-    told: set[bytes] = set()
+    descriptions: set[bytes] = set()
     with logged(secrets) as log:
         async with searched.worker():
             talk = await searched.client.start("spill them", spilling(searched))
-            watching = asyncio.create_task(heartbeats(talk, told))
+            watching = asyncio.create_task(heartbeats(talk, descriptions))
             await talk.wait_for_turn()
             await talk.send("now slowly", message_id="slowly")
             await wait_for_growth(talk, "tool.call", "<secret:CANARY_19>")
@@ -193,7 +195,7 @@ async def test_no_secret_is_found_anywhere_but_where_it_belongs(
     database = {
         name: body for name, body in files_in(tmp_path / "temporal").items() if "sqlite" in name
     }
-    sinks = {"log": log.getvalue().encode(), "history": past, "told": b"".join(told)}
+    sinks = {"log": log.getvalue().encode(), "history": past, "told": b"".join(descriptions)}
     for sink, data in {**sinks, **stored, **database}.items():
         assert find_leaks(data) == set(), sink
     assert database
@@ -207,7 +209,7 @@ async def test_no_secret_is_found_anywhere_but_where_it_belongs(
     assert all(f"<secret:{name}>" in log.getvalue() for name in NAMES)
     model = searched.resources.model
     assert isinstance(model, LeakingModels)
-    assert find_leaks("\n".join(model.asked).encode()) == set()
+    assert find_leaks("\n".join(model.prompts).encode()) == set()
     [prompt] = await events(talk, SystemPromptEvent)
     assert prompt.dynamic_context is not None
     assert NAMES[7] in prompt.dynamic_context.text
@@ -230,8 +232,8 @@ async def test_an_agent_learns_of_secrets_that_are_lent_later(lending: Conversat
     assert before.dynamic_context is None
     assert "CANARY_00" in after.dynamic_context.text
     assert before.tools == after.tools
-    [shown] = await observations(talk)
-    assert shown.startswith(f"{len(VALUES[0])}\n")
+    [output] = await observations(talk)
+    assert output.startswith(f"{len(VALUES[0])}\n")
 
 
 async def kept_files(talk: Conversation) -> list[Files]:

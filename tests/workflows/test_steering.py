@@ -31,9 +31,9 @@ from tests.workflows.watching import (
 ALWAYS = Confirmation(policy="always")
 
 
-async def update_error(talk: Conversation, update: str, asked: Any) -> str:
+async def update_error(talk: Conversation, update: str, argument: Any) -> str:
     with pytest.raises(WorkflowUpdateFailedError) as failed:
-        await talk.handle.execute_update(update, asked)
+        await talk.handle.execute_update(update, argument)
     return str(failed.value.cause)
 
 
@@ -178,9 +178,9 @@ async def test_calls_that_only_read_run_side_by_side(harness: ConversationHarnes
         talk = await harness.client.start("meet", spec)
         state = await talk.wait_for_turn()
     assert state.status == "finished"
-    asked = [event.id for event in await events(talk, ActionEvent)]
+    action_ids = [event.id for event in await events(talk, ActionEvent)]
     answered = [event.action_id for event in await events(talk, ObservationEvent)]
-    assert sorted(answered) == sorted(asked)
+    assert sorted(answered) == sorted(action_ids)
 
 
 async def test_a_raised_limit_and_a_resumption_go_on(harness: ConversationHarness) -> None:
@@ -192,9 +192,9 @@ async def test_a_raised_limit_and_a_resumption_go_on(harness: ConversationHarnes
         assert state.status == "error"
         assert state.reason is not None
         assert state.reason.startswith("max_iterations")
-        told = [e for e in await events(talk, MessageEvent) if e.source == "environment"]
-        assert len(told) == 1
-        assert "last answer" in told[0].llm_message.content[0].text
+        messages = [e for e in await events(talk, MessageEvent) if e.source == "environment"]
+        assert len(messages) == 1
+        assert "last answer" in messages[0].llm_message.content[0].text
         assert "'tools' cannot be changed" in await update_error(talk, "configure", {"tools": []})
         await talk.handle.execute_update("configure", {"limits": {"max_iterations": 9}})
         await talk.resume()
@@ -250,10 +250,10 @@ async def test_a_task_is_delegated_within_the_budget_and_reported(
     text = reported.observation.content[0].text
     assert "The answer is 42." in text
     other = harness.client.conversation(text.split()[1].rstrip(":"))
-    told = await other.state()
-    assert told.spec is not None
-    assert told.spec.limits.max_budget == 2.0
-    assert "delegate" not in told.spec.tools
+    child_state = await other.state()
+    assert child_state.spec is not None
+    assert child_state.spec.limits.max_budget == 2.0
+    assert "delegate" not in child_state.spec.tools
     opened = (await entries(other))[0].event
     assert isinstance(opened, ConversationStateUpdateEvent)
     parent = opened.value["parent"]

@@ -23,9 +23,9 @@ async def wait_for_trouble(talk: Conversation, *words: str) -> ConversationStatu
     """Wait until the status reports a trouble with these words."""
     async with asyncio.timeout(TROUBLE_TIMEOUT):
         while True:
-            found = await talk.status()
-            if found.trouble and all(word in found.trouble for word in words):
-                return found
+            status = await talk.status()
+            if status.trouble and all(word in status.trouble for word in words):
+                return status
             await asyncio.sleep(0.05)
 
 
@@ -33,9 +33,9 @@ async def wait_for_silence(talk: Conversation, *words: str) -> Trouble:
     """Wait for the trouble of a step that has been silent for half a second."""
     async with asyncio.timeout(TROUBLE_TIMEOUT):
         while True:
-            found = await talk.diagnose(max_silence=0.5)
-            if found and all(word in found.sentence for word in words):
-                return found
+            trouble = await talk.diagnose(max_silence=0.5)
+            if trouble and all(word in trouble.sentence for word in words):
+                return trouble
             await asyncio.sleep(0.05)
 
 

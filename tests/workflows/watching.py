@@ -29,8 +29,10 @@ async def observations(talk: Conversation) -> list[str]:
 
 async def agent_texts(talk: Conversation) -> list[str]:
     """Return the messages of the system to the agent."""
-    said = await events(talk, MessageEvent)
-    return [join_text(item.llm_message.content) for item in said if item.source == "environment"]
+    messages = await events(talk, MessageEvent)
+    return [
+        join_text(item.llm_message.content) for item in messages if item.source == "environment"
+    ]
 
 
 async def wait_for_status(talk: Conversation, *statuses: str) -> ConversationStatus:

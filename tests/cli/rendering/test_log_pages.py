@@ -39,14 +39,14 @@ async def conversation(
 
 
 async def test_show_prints_each_event_in_a_few_lines(conversation: RecordedConversation) -> None:
-    shown = await conversation.alone("show", conversation.name)
-    assert shown.code == 0
-    assert "user        Count to forty,\n" in shown.out
-    assert "agent       Let me see.\n" in shown.out
-    assert "$ echo line 0\n" in shown.out
-    assert "more lines ...]" in shown.out
-    assert "exit code 3" in shown.out
-    assert "(1,000 tokens, $0.2500, " in shown.out
+    page = await conversation.alone("show", conversation.name)
+    assert page.code == 0
+    assert "user        Count to forty,\n" in page.out
+    assert "agent       Let me see.\n" in page.out
+    assert "$ echo line 0\n" in page.out
+    assert "more lines ...]" in page.out
+    assert "exit code 3" in page.out
+    assert "(1,000 tokens, $0.2500, " in page.out
 
 
 @pytest.mark.long
@@ -65,9 +65,9 @@ async def test_json_output_has_the_events_as_stored(conversation: RecordedConver
 async def test_an_unknown_kind_is_answered_with_the_kinds_of_the_log(
     conversation: RecordedConversation,
 ) -> None:
-    shown = await conversation.alone("show", conversation.name, "--kind", "Observation")
-    assert (shown.code, shown.out) == (0, "")
-    assert "ActionEvent" in shown.err
+    page = await conversation.alone("show", conversation.name, "--kind", "Observation")
+    assert (page.code, page.out) == (0, "")
+    assert "ActionEvent" in page.err
 
 
 @pytest.mark.long

@@ -59,13 +59,13 @@ async def terminated_batch(batches: Batches, harness: ConversationHarness) -> Ba
 def spec(folder: Path, rows: Rows = ROWS, **changes: Any) -> BatchSpec:
     path = folder / f"{uuid4()}.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    given = {
+    defaults = {
         "name": "sums",
         "dataset": str(path),
         "agent": {"model": {"name": "scripted:none.json"}, "tools": ["finish"]},
         "scorers": ["includes"],
     }
-    return parse_batch({**given, **changes})
+    return parse_batch({**defaults, **changes})
 
 
 async def terminate(handle: BatchHandle) -> None:
@@ -77,15 +77,15 @@ async def test_a_batch_is_in_the_store_before_it_is_started(
 ) -> None:
     batch = spec(harness.folder, epochs=2, batch_limits={"tokens": 900})
     handle = await batches.run(batch, options={"file": "sums.toml"})
-    kept = await handle.load_record()
-    assert (kept.spec, kept.count, kept.chunks, kept.expected_attempts) == (batch, 3, 1, 6)
-    assert kept.options == {"file": "sums.toml", "mode": "missing"}
-    assert [item.id for item in await handle.folder.read_chunk(kept.samples, 0)] == ["a", "b", "c"]
+    record = await handle.load_record()
+    assert (record.spec, record.count, record.chunks, record.expected_attempts) == (batch, 3, 1, 6)
+    assert record.options == {"file": "sums.toml", "mode": "missing"}
+    assert [row.id for row in await handle.folder.read_chunk(record.samples, 0)] == ["a", "b", "c"]
     assert await handle.is_running()
     assert not handle.attached
-    found = await handle.status()
-    assert (found.status, found.expected, found.missing, found.tokens) == ("running", 6, 6, 900)
-    assert "No worker" in (found.reason or "")
+    status = await handle.status()
+    assert (status.status, status.expected, status.missing, status.tokens) == ("running", 6, 6, 900)
+    assert "No worker" in (status.reason or "")
     with pytest.raises(TimedOut, match="No worker took the change"):
         await handle.update_limits(LimitsUpdate(concurrency=3), max_wait=0.1)
 
@@ -202,26 +202,28 @@ async def test_an_unknown_batch_is_refused_with_the_existing_names(
 async def test_progress_is_counted_in_the_store_without_a_workflow(
     harness: ConversationHarness, terminated_batch: BatchHandle
 ) -> None:
-    folder, kept = terminated_batch.folder, await terminated_batch.load_record()
-    a, b, c = await folder.read_chunk(kept.samples, 0)
+    folder, record = terminated_batch.folder, await terminated_batch.load_record()
+    a, b, c = await folder.read_chunk(record.samples, 0)
     failure = AttemptFailure(kind="infrastructure", code="timeout", detail="It took too long.")
     await folder.record_attempt(a, _build_attempt("a", scores={"includes": Score(value=1.0)}))
     await folder.record_attempt(b, _build_attempt("b", status="failed", failure=failure))
     await folder.record_attempt(c.model_copy(update={"id": "left"}), _build_attempt("left"))
-    found = await terminated_batch.wait_until_finished()
-    assert (found.status, found.scored, found.failed, found.missing) == ("stopped", 1, 1, 1)
-    assert found.reason == "its workflow was terminated in Temporal"
-    assert (found.attempts, found.spent.cost) == (2, 0.5), "what is no sample any more is not here"
-    assert found.newest_failure == "timeout: It took too long."
+    status = await terminated_batch.wait_until_finished()
+    assert (status.status, status.scored, status.failed, status.missing) == ("stopped", 1, 1, 1)
+    assert status.reason == "its workflow was terminated in Temporal"
+    assert (status.attempts, status.spent.cost) == (2, 0.5), (
+        "what is no sample any more is not here"
+    )
+    assert status.newest_failure == "timeout: It took too long."
     away = Batches(harness.client.store)
-    assert await away.batch("sums").count_progress() == await count_progress(folder, kept)
+    assert await away.batch("sums").count_progress() == await count_progress(folder, record)
     assert "Temporal does not answer" in ((await away.batch("sums").status()).reason or "")
     scored = {"scores": {"includes": Score(value=0.0)}, "status": "limited", "limit": "max_tokens"}
     await folder.record_attempt(b, _build_attempt("b", number=1, **scored))
     await folder.record_attempt(c, _build_attempt("c", **scored))
-    found = await away.batch("sums").status()
-    assert (found.status, found.done, found.limits) == ("finished", 3, {"max_tokens": 2})
-    assert found.scores["includes"].mean == 1 / 3
+    status = await away.batch("sums").status()
+    assert (status.status, status.done, status.limits) == ("finished", 3, {"max_tokens": 2})
+    assert status.scores["includes"].mean == 1 / 3
 
 
 @pytest.mark.parametrize(
@@ -244,26 +246,26 @@ async def test_a_finished_batch_is_rerun_where_it_failed(
     agent = {"model": {"name": f"scripted:{script}"}, "tools": ["finish"]}
     async with harness.worker():
         handle = await batches.run(spec(harness.folder, agent=agent))
-        found = await handle.wait_until_finished()
-        assert (found.status, found.failed, found.failures) == (
+        status = await handle.wait_until_finished()
+        assert (status.status, status.failed, status.failures) == (
             "finished",
             3,
             {"configuration": 3},
         )
         script.write_text(json.dumps({"answers": [text_answer("a and b")]}))
         assert not (await batches.rerun("sums")).attached
-        found = await handle.wait_until_finished()
-        assert (found.scored, found.failed, found.attempts) == (3, 0, 6)
-        assert found.scores["includes"].mean == 2 / 3
-        assert await handle.status() == found
-    assert (await handle.count_progress()).scores == found.scores
+        status = await handle.wait_until_finished()
+        assert (status.scored, status.failed, status.attempts) == (3, 0, 6)
+        assert status.scores["includes"].mean == 2 / 3
+        assert await handle.status() == status
+    assert (await handle.count_progress()).scores == status.scores
 
 
 def _build_attempt(sample: str, **fields: Any) -> AttemptResult:
     number = fields.get("number", 0)
-    given = {
+    defaults = {
         "conversation_id": conversation_id("local/sums", sample, 0, number),
         "status": "scored",
         "usage": Usage(prompt_tokens=10, completion_tokens=5, cost=0.25),
     }
-    return AttemptResult.model_validate(given | fields)
+    return AttemptResult.model_validate(defaults | fields)

@@ -45,12 +45,12 @@ async def test_every_sample_is_attempted_scored_and_stored_once(
     counts_add_up(progress)
     assert (progress.status, progress.expected, progress.scored) == ("finished", 9, 9)
     assert progress.scores["exact"].mean == 5 / 9
-    assert set(oracle.asked.values()) == {1}
-    found = await results(there, batch)
-    values = {name: item.attempts[0].scores["exact"].value for name, item in found.items()}
+    assert set(oracle.question_counts.values()) == {1}
+    samples = await results(there, batch)
+    values = {name: item.attempts[0].scores["exact"].value for name, item in samples.items()}
     assert values == {f"s{n}": n % 2 == 0 for n in range(9)}
-    assert found["s2"].attempts[0].answer == "3"
-    assert progress.spent.cost == sum(item.attempts[0].usage.cost for item in found.values())
+    assert samples["s2"].attempts[0].answer == "3"
+    assert progress.spent.cost == sum(item.attempts[0].usage.cost for item in samples.values())
 
 
 class CountingStore(FileStore):
@@ -109,7 +109,7 @@ async def test_runs_hand_over_to_the_next_with_samples_at_work(
 
     counts_add_up(progress)
     assert (progress.scored, progress.scores["exact"].mean) == (12, 1.0)
-    assert set(oracle.asked.values()) == {2}
+    assert set(oracle.question_counts.values()) == {2}
     assert first.run_id != handle.first_execution_run_id
 
 
@@ -163,7 +163,7 @@ async def test_failures_are_no_scores_and_are_run_again_when_asked(
     assert first.failures == {"configuration": 1}
     assert (second.scored, second.failed, second.missing) == (2, 1, 0)
     assert (third.scored, third.failed, third.missing) == (3, 0, 0)
-    assert oracle.asked == {"0 + 1": 1, "1 + 1": 2, "2 + 1": 1}
+    assert oracle.question_counts == {"0 + 1": 1, "1 + 1": 2, "2 + 1": 1}
 
 
 async def test_a_pause_stops_the_conversations_too_and_nothing_is_lost(
@@ -184,7 +184,7 @@ async def test_a_pause_stops_the_conversations_too_and_nothing_is_lost(
         progress = await handle.result()
 
     assert (progress.status, progress.scored) == ("finished", 5)
-    assert set(oracle.asked.values()) == {1}
+    assert set(oracle.question_counts.values()) == {1}
 
 
 @pytest.mark.long
@@ -213,14 +213,14 @@ async def test_a_spent_budget_pauses_the_batch_with_a_hint(harness: Conversation
         paused = await wait_for(handle, lambda item: item.status == "paused")
         assert paused.reason is not None
         assert "retune" in paused.reason
-        spent = sum(oracle.asked.values()) * 0.10
+        spent = sum(oracle.question_counts.values()) * 0.10
         assert spent <= 0.45 + 2 * 0.10
         assert paused.missing > 0
         await handle.execute_update("retune", {"cost": 5.0})
         progress = await handle.result()
 
     assert (progress.status, progress.scored) == ("finished", 10)
-    assert set(oracle.asked.values()) == {1}
+    assert set(oracle.question_counts.values()) == {1}
 
 
 async def test_the_turns_of_a_sample_follow_one_another(harness: ConversationHarness) -> None:
@@ -232,7 +232,7 @@ async def test_the_turns_of_a_sample_follow_one_another(harness: ConversationHar
         progress = await (await start_batch(there, batch, [sample])).result()
 
     assert (progress.scored, progress.turns) == (1, 3)
-    assert oracle.asked == {"0 + 1": 1, "5 + 5": 1, "6 + 6": 1}
+    assert oracle.question_counts == {"0 + 1": 1, "5 + 5": 1, "6 + 6": 1}
     assert (await results(there, batch))["s0"].attempts[0].scores["exact"].value is True
 
 
@@ -250,12 +250,12 @@ async def test_files_and_a_command_come_first_and_a_command_may_score(
         progress = await (await start_batch(there, batch, [good, bad])).result()
 
     assert (progress.scored, progress.failures) == (1, {"sample": 1})
-    found = await results(there, batch)
-    assert found["s0"].attempts[0].scores["command"].value is True
-    failure = found["s1"].attempts[0].failure
+    samples = await results(there, batch)
+    assert samples["s0"].attempts[0].scores["command"].value is True
+    failure = samples["s1"].attempts[0].failure
     assert failure is not None
     assert "no such luck" in failure.detail
-    assert oracle.asked == {"0 + 1": 1}
+    assert oracle.question_counts == {"0 + 1": 1}
 
 
 async def test_a_limit_ends_a_sample_and_it_is_scored(harness: ConversationHarness) -> None:
@@ -286,7 +286,7 @@ async def test_another_workflow_of_the_batch_adopts_running_conversations(
         progress = await again.result()
 
     assert (progress.scored, progress.failed) == (4, 0)
-    assert set(oracle.asked.values()) == {1}
+    assert set(oracle.question_counts.values()) == {1}
 
 
 async def test_a_batch_is_scored_again_from_its_logs(harness: ConversationHarness) -> None:
@@ -299,7 +299,7 @@ async def test_a_batch_is_scored_again_from_its_logs(harness: ConversationHarnes
 
     assert (first.scores["exact"].mean, second.scores["includes"].mean) == (0.0, 1.0)
     assert "exact" not in second.scores
-    assert sum(oracle.asked.values()) == 3
+    assert sum(oracle.question_counts.values()) == 3
     assert (second.scored, second.attempts) == (3, 3)
 
 
@@ -320,7 +320,7 @@ async def test_a_large_batch_is_run_in_shards(
     counts_add_up(progress)
     assert (progress.status, progress.scored, progress.expected) == ("finished", 15, 15)
     assert len([result async for result in folder.read_results()]) == 15
-    assert set(oracle.asked.values()) == {1}
+    assert set(oracle.question_counts.values()) == {1}
 
 
 @pytest.mark.long
