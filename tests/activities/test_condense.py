@@ -52,15 +52,15 @@ class RecordingModels(ModelRouter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
         self.most = 10**9
         self.hanging: asyncio.Event | None = None
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        self.asked.append(request.messages[0]["content"])
-        if len(self.asked[-1]) > self.most:
+        self.prompts.append(request.messages[0]["content"])
+        if len(self.prompts[-1]) > self.most:
             raise ContextOverflow("The prompt is too long.")
-        if self.hanging is not None and len(self.asked) > 1:
+        if self.hanging is not None and len(self.prompts) > 1:
             self.hanging.set()
             await asyncio.Event().wait()
         return await super().complete(request, on_text)
@@ -77,12 +77,12 @@ class Scene:
         self.log = EventLog(self.store, "local", self.conversation_id)
         self.end = 0
 
-    async def begin(self, condenser: CondenserSpec, *said: str, **script: Any) -> None:
+    async def begin(self, condenser: CondenserSpec, *messages: str, **script: Any) -> None:
         """A conversation with these messages, after an opening of three events."""
         path = self.folder / "script.json"
         path.write_text(json.dumps({"answers": ["Hello."], **script}))
         spec = Agent(model=ModelSpec(name=f"scripted:{path}"), condenser=condenser)
-        await self.append([opened_event(), spec_event(spec), prompt(), *map(user, said)])
+        await self.append([opened_event(), spec_event(spec), prompt(), *map(user, messages)])
 
     async def append(self, events: Sequence[AnyEvent]) -> None:
         origin = Origin(run="before", activity=str(self.end))
@@ -102,8 +102,10 @@ class Scene:
     async def run(self, environment: ActivityEnvironment, task: Task[Any]) -> list[EventSummary]:
         self.environment = environment
         world = Resources(self.store, self.model, self.folder)
-        found: list[EventSummary] = await environment.run(CondenseActivities(world).condense, task)
-        return found
+        summaries: list[EventSummary] = await environment.run(
+            CondenseActivities(world).condense, task
+        )
+        return summaries
 
     async def events(self) -> list[AnyEvent]:
         """Return the events that the step wrote."""
@@ -161,8 +163,8 @@ def scripted_model(scene: Scene) -> str:
 async def test_the_summary_prompt_has_the_forgotten_events_and_no_others(scene: Scene) -> None:
     await scene.begin(SMALL, *words(10), "x" * 50_000, *words(1))
     await scene.condense()
-    [asked] = scene.model.asked
-    assert [f"message {nth}\n" in asked for nth in range(12)] == [
+    [summary_prompt] = scene.model.prompts
+    assert [f"message {nth}\n" in summary_prompt for nth in range(12)] == [
         nth in range(1, 10) for nth in range(12)
     ]
 
@@ -173,7 +175,7 @@ async def test_a_retry_requests_no_summary_twice(scene: Scene) -> None:
     scene.lose(scene.end)
     assert await scene.condense(attempt=2) == first
     assert await scene.condense(attempt=3) == first
-    assert len(scene.model.asked) == 1
+    assert len(scene.model.prompts) == 1
     assert len(await scene.events()) == 1
 
 
@@ -200,12 +202,14 @@ async def test_events_beyond_one_prompt_are_summarised_in_parts(scene: Scene) ->
     await scene.begin(SMALL, *words(12))
     facts = await condense_in_parts(scene)
     made = await scene.events()
-    assert len(made) == len(facts) == len(scene.model.asked) == 3
+    assert len(made) == len(facts) == len(scene.model.prompts) == 3
     assert [bool(fact.usage) for fact in facts] == [True] * 3
-    assert "Summary of what came before" in scene.model.asked[1]
+    assert "Summary of what came before" in scene.model.prompts[1]
     assert len(await scene.visible_events()) == 5
-    told = [f"message {nth}\n" for nth in range(1, 10)]
-    assert [sum(item in asked for asked in scene.model.asked) for item in told] == [1] * 9
+    texts = [f"message {nth}\n" for nth in range(1, 10)]
+    assert [
+        sum(text in summary_prompt for summary_prompt in scene.model.prompts) for text in texts
+    ] == [1] * 9
 
 
 async def test_a_retry_reuses_recorded_summaries(scene: Scene) -> None:
@@ -214,7 +218,7 @@ async def test_a_retry_reuses_recorded_summaries(scene: Scene) -> None:
     scene.lose(scene.end + 1)
     scene.lose(scene.end + 2)
     assert await condense_in_parts(scene, attempt=2) == first
-    assert len(scene.model.asked) == 3
+    assert len(scene.model.prompts) == 3
 
 
 async def test_a_stopped_step_keeps_its_finished_parts(scene: Scene) -> None:
@@ -231,9 +235,9 @@ async def test_a_prompt_that_is_too_long_is_shortened_until_it_fits(scene: Scene
     scene.model.most = 8_000
     await scene.condense()
     assert "Short." in await scene.visible_events()
-    assert len(scene.model.asked) == 3
-    assert "characters left out" in scene.model.asked[-1]
-    assert "message 1\n" in scene.model.asked[-1]
+    assert len(scene.model.prompts) == 3
+    assert "characters left out" in scene.model.prompts[-1]
+    assert "message 1\n" in scene.model.prompts[-1]
 
 
 # What stands in the way.
@@ -271,7 +275,7 @@ async def test_an_overflow_that_cannot_be_condensed_ends_the_turn(
     assert isinstance(event, ConversationErrorEvent)
     assert event.code == "context_overflow"
     assert "configure" in event.detail
-    assert scene.model.asked == []
+    assert scene.model.prompts == []
 
 
 async def test_a_second_overflow_leaves_the_prompt_and_a_summary(scene: Scene) -> None:
@@ -288,7 +292,7 @@ async def test_without_a_model_an_overflow_forgets_a_half(
     [fact] = await scene.condense(reason="overflow", overflows=1)
     assert fact.usage is None
     assert len(await scene.visible_events()) == 10
-    assert scene.model.asked == []
+    assert scene.model.prompts == []
 
 
 async def test_a_model_without_room_for_a_summary_condenses_nothing(scene: Scene) -> None:

@@ -45,10 +45,10 @@ class Repeating:
     """A model that repeats every secret."""
 
     def __init__(self) -> None:
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        self.asked.append(request)
+        self.requests.append(request)
         on_text("\n".join(VALUES))
         return completion(words="\n".join(VALUES))
 
@@ -126,16 +126,16 @@ async def test_a_result_of_a_tool_is_masked_even_where_it_comes_late(
 async def test_a_question_and_its_answer_are_masked(scene: Scene) -> None:
     answer = await scene.run(AskActivities(scene.resources).ask, Ask(question=VALUES[1]), 3)
     assert "<secret:CANARY_01>" in answer
-    [request] = scene.model.asked
+    [request] = scene.model.requests
     assert find_leaks(str(request.messages).encode()) == set()
 
 
-@pytest.mark.parametrize(("code", "kept"), [(0, 4000), (1, 2000)])
+@pytest.mark.parametrize(("code", "size"), [(0, 4000), (1, 2000)])
 async def test_the_output_of_a_setup_is_masked_before_it_is_cut(
-    scene: Scene, code: int, kept: int
+    scene: Scene, code: int, size: int
 ) -> None:
     """The kept end would begin in the middle of the secret."""
-    dots = f"head -c {kept - 12} /dev/zero | tr '\\0' ."
+    dots = f"head -c {size - 12} /dev/zero | tr '\\0' ."
     attempt = await scene.store_sample(setup=f"printf %s {VALUES[1]}; {dots}; exit {code}")
     work = SampleActivities(scene.resources).set_up
     await scene.run(work, SetUp(attempt=attempt, spec_seq=1), 3)

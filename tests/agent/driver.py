@@ -145,9 +145,9 @@ class RandomConversation:
         return check_changes(self.spec, self.draw(*CHANGES))
 
     def new_message(self) -> InboxItem | None:
-        said = UserMessage(text="hi", message_id=self.draw("m-1", "m-2"))
-        twice = is_recorded(self.state, said) or said in self.inbox
-        return None if twice else said
+        message = UserMessage(text="hi", message_id=self.draw("m-1", "m-2"))
+        twice = is_recorded(self.state, message) or message in self.inbox
+        return None if twice else message
 
     def crash(self) -> None:
         self.notes = RunNotes()
@@ -224,9 +224,9 @@ class RandomConversation:
         made = [call(name, f"call_{nth}") for nth, name in enumerate(names)]
         answer = completion(*made, words="Hm.", response=f"response-{base}")
         risk = self.draw(*RISK_LEVELS)
-        told = RiskAssessor("risky", [("rules", lambda _: risk)], lambda nth: id_of(base + nth))
+        assessor = RiskAssessor("risky", [("rules", lambda _: risk)], lambda nth: id_of(base + nth))
         bill = Usage(cost=self.draw(0.0, 0.25, 1.0), prompt_tokens=self.draw(10, 300))
-        self.append(parse_response(answer, TOOLS, told), bill)
+        self.append(parse_response(answer, TOOLS, assessor), bill)
 
     def condense(self, step: Condense) -> None:
         outcome = self.draw("done", "done", "in vain", "stopped", "refused")

@@ -138,10 +138,10 @@ def test_usage_of_nothing_is_still_usage() -> None:
 
 
 def test_the_sha_is_that_of_the_stored_bytes() -> None:
-    [one], [same], [other] = entries([user()]), entries([user()]), entries([user("Stop.")])
-    assert len(one.sha) == 32
-    assert one.sha == same.sha != other.sha
-    assert parse_entry(0, one.body).sha == one.sha
+    [entry], [same], [other] = entries([user()]), entries([user()]), entries([user("Stop.")])
+    assert len(entry.sha) == 32
+    assert entry.sha == same.sha != other.sha
+    assert parse_entry(0, entry.body).sha == entry.sha
 
 
 def test_half_a_character_becomes_a_question_mark_before_it_is_stored() -> None:

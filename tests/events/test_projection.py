@@ -41,8 +41,8 @@ STUCK = StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=3, last_s
 
 
 def of(event: AnyEvent) -> EventSummary:
-    [one] = summaries_of(event)
-    return one
+    [summary] = summaries_of(event)
+    return summary
 
 
 def size(fact: EventSummary) -> int:
@@ -66,11 +66,11 @@ def test_the_sender_of_a_persons_message_steers_nothing() -> None:
 
 
 def test_the_summary_of_an_action_has_its_resources() -> None:
-    told = of(action(touches=("file:a", "file:b"))).resources
-    assert told is not None
-    assert told == of(action(touches=("file:a", "file:b"))).resources
-    assert set(told).isdisjoint(of(action(touches=("file:c",))).resources or ())
-    assert len(set(told)) == 2
+    resources = of(action(touches=("file:a", "file:b"))).resources
+    assert resources is not None
+    assert resources == of(action(touches=("file:a", "file:b"))).resources
+    assert set(resources).isdisjoint(of(action(touches=("file:c",))).resources or ())
+    assert len(set(resources)) == 2
     assert of(action(touches=())).resources == ()
     assert of(action()).resources is None
 
@@ -83,10 +83,12 @@ def test_too_many_resources_count_as_unknown() -> None:
 
 def test_long_resource_names_stay_different() -> None:
     long = "file:" + "x" * 500
-    one, same, other = (of(action(touches=(name,))).resources for name in (long, long, long + "y"))
-    assert one == same != other
-    assert one is not None
-    assert len(one[0]) <= MAX_NAME_BYTES
+    resources, same, other = (
+        of(action(touches=(name,))).resources for name in (long, long, long + "y")
+    )
+    assert resources == same != other
+    assert resources is not None
+    assert len(resources[0]) <= MAX_NAME_BYTES
 
 
 def test_resources_are_no_part_of_the_fingerprint() -> None:
@@ -99,8 +101,8 @@ def test_the_summary_of_an_action_has_the_models_risk(risk: Risk) -> None:
 
 
 def test_the_summary_of_an_analysis_has_its_risks_by_action() -> None:
-    found: dict[str, Risk] = {id_of(4): "HIGH", id_of(5): "UNKNOWN"}
-    assert of(risk_analysis(found)).value == found
+    risks: dict[str, Risk] = {id_of(4): "HIGH", id_of(5): "UNKNOWN"}
+    assert of(risk_analysis(risks)).value == risks
     many: dict[str, Risk] = {id_of(nth): "MEDIUM" for nth in range(64)}
     assert size(of(risk_analysis(many))) < 4_000
 
@@ -140,8 +142,8 @@ def test_the_summary_of_a_condensation_has_its_sizes_and_ranges() -> None:
 
 def test_a_summary_of_unknown_size_counts_as_one_token() -> None:
     assert of(condensation(3, 7, "In short.")).value["summary"] == 1
-    told = condensation(3, 7, "In short.").model_copy(update={"summary_size": 40})
-    assert of(told).value["summary"] == 40
+    event = condensation(3, 7, "In short.").model_copy(update={"summary_size": 40})
+    assert of(event).value["summary"] == 40
 
 
 def test_a_condensation_without_sizes_has_a_summary() -> None:
@@ -184,9 +186,9 @@ def test_the_summary_of_a_spec_has_all_changeable_fields() -> None:
             "confirmation": Confirmation(policy="risky", confirm_unknown=False),
         }
     )
-    told = of(spec_event(spec)).value
-    assert told["limits"]["max_budget"] == 1.5
-    assert told["confirmation"] == {
+    fields = of(spec_event(spec)).value
+    assert fields["limits"]["max_budget"] == 1.5
+    assert fields["confirmation"] == {
         "policy": "risky",
         "threshold": "HIGH",
         "confirm_unknown": False,
@@ -197,8 +199,10 @@ def test_the_summary_of_a_spec_has_all_changeable_fields() -> None:
 def test_an_image_takes_the_tokens_of_an_image_whatever_its_bytes(times: int) -> None:
     pictures = (ImageContent(image_urls=("data:image/png;base64," + "A" * times,) * 2),)
     plain = user()
-    said = plain.llm_message.model_copy(update={"content": (*plain.llm_message.content, *pictures)})
-    more = of(plain.model_copy(update={"llm_message": said})).tokens - of(plain).tokens
+    message = plain.llm_message.model_copy(
+        update={"content": (*plain.llm_message.content, *pictures)}
+    )
+    more = of(plain.model_copy(update={"llm_message": message})).tokens - of(plain).tokens
     assert 2000 < more < 2050
 
 

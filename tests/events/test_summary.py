@@ -43,8 +43,8 @@ LATER = "2031-12-31T23:59:59.999999"
 
 
 def of(event: AnyEvent, usage: Usage | None = None) -> EventSummary:
-    [one] = summaries_of(event, usage=usage)
-    return one
+    [summary] = summaries_of(event, usage=usage)
+    return summary
 
 
 def changed(event: EventBase, **fields: Any) -> AnyEvent:
@@ -78,8 +78,8 @@ def test_ids_and_times_do_not_change_a_fingerprint(event: AnyEvent) -> None:
 
 
 def test_different_messages_have_different_fingerprints() -> None:
-    said = [compute_fingerprint(event) for event in EVENT_OF_EACH_KIND]
-    assert len(set(said)) == len(said)
+    fingerprints = [compute_fingerprint(event) for event in EVENT_OF_EACH_KIND]
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 @pytest.mark.parametrize(
@@ -95,26 +95,26 @@ def test_different_messages_have_different_fingerprints() -> None:
 def test_the_fingerprint_of_an_action_is_of_source_thought_action_and_tool(
     other: dict[str, Any],
 ) -> None:
-    one = action("write", arguments='{"path": "a"}')
-    assert compute_fingerprint(changed(one, **other)) != compute_fingerprint(one)
+    event = action("write", arguments='{"path": "a"}')
+    assert compute_fingerprint(changed(event, **other)) != compute_fingerprint(event)
 
 
 def test_the_fingerprint_of_an_action_is_of_nothing_else() -> None:
-    one = action("write", arguments='{"path": "a"}')
-    same = changed(one, reasoning_content="hm", security_risk="HIGH", summary="s")
-    assert compute_fingerprint(same) == compute_fingerprint(one)
+    event = action("write", arguments='{"path": "a"}')
+    same = changed(event, reasoning_content="hm", security_risk="HIGH", summary="s")
+    assert compute_fingerprint(same) == compute_fingerprint(event)
 
 
 def test_the_fingerprint_of_an_invalid_call_is_of_its_text() -> None:
-    one, same, other = (action(arguments=raw, valid=False) for raw in ("{", "{", "["))
-    assert compute_fingerprint(one) == compute_fingerprint(same) != compute_fingerprint(other)
+    event, same, other = (action(arguments=raw, valid=False) for raw in ("{", "{", "["))
+    assert compute_fingerprint(event) == compute_fingerprint(same) != compute_fingerprint(other)
 
 
 def test_the_fingerprint_of_an_observation_is_of_content_and_tool() -> None:
-    one = observation(id_of(3), "write")
-    assert compute_fingerprint(observation(id_of(3), "write", "no")) != compute_fingerprint(one)
-    assert compute_fingerprint(changed(one, tool_name="look")) != compute_fingerprint(one)
-    assert compute_fingerprint(changed(one, source="user")) != compute_fingerprint(one)
+    event = observation(id_of(3), "write")
+    assert compute_fingerprint(observation(id_of(3), "write", "no")) != compute_fingerprint(event)
+    assert compute_fingerprint(changed(event, tool_name="look")) != compute_fingerprint(event)
+    assert compute_fingerprint(changed(event, source="user")) != compute_fingerprint(event)
 
 
 def test_a_process_number_is_not_in_the_fingerprint() -> None:
@@ -127,9 +127,9 @@ def test_a_process_number_is_not_in_the_fingerprint() -> None:
 
 
 def test_the_fingerprint_of_an_error_is_of_its_text() -> None:
-    one, same = error(id_of(3), "write"), error(None, "look", "call_9")
-    assert compute_fingerprint(one) == compute_fingerprint(same)
-    assert compute_fingerprint(one) != compute_fingerprint(error(id_of(3), "write", words="else"))
+    event, same = error(id_of(3), "write"), error(None, "look", "call_9")
+    assert compute_fingerprint(event) == compute_fingerprint(same)
+    assert compute_fingerprint(event) != compute_fingerprint(error(id_of(3), "write", words="else"))
 
 
 def test_the_fingerprint_of_a_message_is_of_its_content() -> None:
@@ -143,8 +143,8 @@ def test_the_fingerprint_of_a_message_is_of_its_content() -> None:
         user().llm_message.model_copy(update={"content": (ImageContent(image_urls=(url,)),)})
         for url in ("data:a", "data:b")
     ]
-    one, other = (user().model_copy(update={"llm_message": said}) for said in pictures)
-    assert compute_fingerprint(one) != compute_fingerprint(other)
+    event, other = (user().model_copy(update={"llm_message": message}) for message in pictures)
+    assert compute_fingerprint(event) != compute_fingerprint(other)
 
 
 plain = st.recursive(
@@ -210,9 +210,9 @@ def test_a_megabyte_of_output_is_a_few_hundred_bytes() -> None:
 
 
 def test_long_names_stay_different() -> None:
-    one, other = (of(action(response="r" * 500 + end)) for end in "ab")
-    assert one.llm_response_id != other.llm_response_id
-    assert one.llm_response_id == of(action(response="r" * 500 + "a")).llm_response_id
+    summary, other = (of(action(response="r" * 500 + end)) for end in "ab")
+    assert summary.llm_response_id != other.llm_response_id
+    assert summary.llm_response_id == of(action(response="r" * 500 + "a")).llm_response_id
 
 
 def test_a_message_id_of_the_longest_kind_is_kept_whole() -> None:
@@ -220,11 +220,11 @@ def test_a_message_id_of_the_longest_kind_is_kept_whole() -> None:
 
 
 def test_an_action_and_its_answers_name_the_same_action() -> None:
-    asked = of(action("write", "call_7", "response-3"))
-    assert (asked.tool_name, asked.tool_call_id) == ("write", "call_7")
-    assert asked.action_id == id_of(0)
-    assert asked.llm_response_id == of(action("look", "call_8", "response-3")).llm_response_id
-    assert asked.llm_response_id != of(action("write", "call_7", "response-4")).llm_response_id
+    summary = of(action("write", "call_7", "response-3"))
+    assert (summary.tool_name, summary.tool_call_id) == ("write", "call_7")
+    assert summary.action_id == id_of(0)
+    assert summary.llm_response_id == of(action("look", "call_8", "response-3")).llm_response_id
+    assert summary.llm_response_id != of(action("write", "call_7", "response-4")).llm_response_id
     answers = (observation, error, rejection)
     named = [of(answer(id_of(0), "write", call_id="call_7")) for answer in answers]
     assert {fact.action_id for fact in named} == {id_of(0)}
@@ -288,6 +288,6 @@ def test_a_summary_is_immutable() -> None:
 
 def test_thoughts_and_actions_are_hashed_as_values() -> None:
     ran: Action = TerminalAction(command="ls")
-    one = action().model_copy(update={"action": ran, "thought": (TextContent(text="hm"),)})
-    two = action().model_copy(update={"action": ran, "thought": text("hm")})
-    assert compute_fingerprint(one) == compute_fingerprint(two)
+    first = action().model_copy(update={"action": ran, "thought": (TextContent(text="hm"),)})
+    second = action().model_copy(update={"action": ran, "thought": text("hm")})
+    assert compute_fingerprint(first) == compute_fingerprint(second)

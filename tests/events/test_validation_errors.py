@@ -21,9 +21,9 @@ def test_every_error_is_described_with_its_place() -> None:
 
 
 def test_only_the_first_errors_are_described() -> None:
-    told = wrong({f"{nth}{'k' * 10_000}": nth for nth in range(1000)})
-    assert told.endswith("; and 998 more")
-    assert len(told) < 1000
+    message = wrong({f"{nth}{'k' * 10_000}": nth for nth in range(1000)})
+    assert message.endswith("; and 998 more")
+    assert len(message) < 1000
 
 
 def test_quoted_input_can_be_encoded() -> None:

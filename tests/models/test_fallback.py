@@ -33,11 +33,11 @@ FAILURES: dict[str, dict[str, Any]] = {
 }
 ENDS = ("long", "over")
 
-Asked: TypeAlias = Callable[..., Awaitable[Completion]]
+Ask: TypeAlias = Callable[..., Awaitable[Completion]]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Asked:
+def ask(tmp_path: Path) -> Ask:
     """Call the model of the first script, with the others as fallbacks."""
     scripts: dict[str, Any] = {
         name: {"answers": [{"content": "half of it", "failures": [failure] * 2}]}
@@ -47,17 +47,17 @@ def ask(tmp_path: Path) -> Asked:
     path = tmp_path / "models.json"
     path.write_text(json.dumps(scripts))
 
-    async def asking(*names: str, shown: list[str] | None = None) -> Completion:
+    async def asking(*names: str, texts: list[str] | None = None) -> Completion:
         first, *others = (ModelSpec(name=f"scripted:{path}#{name}") for name in names)
-        texts: list[str] = [] if shown is None else shown
+        growth: list[str] = [] if texts is None else texts
         request = Request(first, [user("go")], fallbacks=others)
-        return await ModelRouter().complete(request, texts.append)
+        return await ModelRouter().complete(request, growth.append)
 
     return asking
 
 
 @pytest.mark.parametrize("name", [name for name in FAILURES if name not in ENDS])
-async def test_a_fallback_answers_when_the_model_cannot(ask: Asked, name: str) -> None:
+async def test_a_fallback_answers_when_the_model_cannot(ask: Ask, name: str) -> None:
     answer = await ask(name, "over", "good")
     assert text_in(answer) == "Here."
     assert answer.model.endswith("#good")
@@ -66,22 +66,22 @@ async def test_a_fallback_answers_when_the_model_cannot(ask: Asked, name: str) -
 
 @pytest.mark.parametrize("name", ENDS)
 async def test_fallbacks_are_not_called_for_a_long_prompt_or_a_finished_script(
-    ask: Asked, name: str
+    ask: Ask, name: str
 ) -> None:
     with pytest.raises(ModelError) as raised:
         await ask(name, "good")
     assert raised.value.code == {"long": "context_overflow", "over": "script_exhausted"}[name]
 
 
-async def test_fallbacks_are_not_called_when_the_model_answers(ask: Asked) -> None:
+async def test_fallbacks_are_not_called_when_the_model_answers(ask: Ask) -> None:
     answer = await ask("good", "broken")
     assert answer.model.endswith("#good")
 
 
-async def test_a_fallbacks_answer_replaces_an_interrupted_one(ask: Asked) -> None:
-    shown: list[str] = []
-    await ask("cut", "good", shown=shown)
-    assert shown == ["half o", "Here."]
+async def test_a_fallbacks_answer_replaces_an_interrupted_one(ask: Ask) -> None:
+    texts: list[str] = []
+    await ask("cut", "good", texts=texts)
+    assert texts == ["half o", "Here."]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_a_fallbacks_answer_replaces_an_interrupted_one(ask: Asked) -> Non
     ],
 )
 async def test_the_most_recoverable_error_is_raised_when_no_model_answers(
-    ask: Asked, names: tuple[str, ...], kind: type[ModelError], code: str
+    ask: Ask, names: tuple[str, ...], kind: type[ModelError], code: str
 ) -> None:
     with pytest.raises(kind) as raised:
         await ask(*names)
@@ -105,12 +105,12 @@ async def test_the_most_recoverable_error_is_raised_when_no_model_answers(
     assert str(raised.value).endswith(".")
 
 
-async def test_a_refusal_by_all_names_model_and_fallback(ask: Asked) -> None:
+async def test_a_refusal_by_all_names_model_and_fallback(ask: Ask) -> None:
     with pytest.raises(ModelRefused, match=r"#key refused the key .*\. Nor .* .*#quota has no"):
         await ask("key", "quota")
 
 
-async def test_a_model_without_fallbacks_refuses_in_its_own_words(ask: Asked) -> None:
+async def test_a_model_without_fallbacks_refuses_in_its_own_words(ask: Ask) -> None:
     with pytest.raises(ModelRefused) as refused:
         await ask("key")
     assert "Nor did a fallback" not in str(refused.value)

@@ -52,9 +52,9 @@ arguments = st.fixed_dictionaries(
 
 
 def call(text: str, cut: bool = False) -> tuple[str, str, Any]:
-    found = parse_call(text, TOOLS, truncated=cut)
-    assert found is not None
-    return found.text_before, found.name, json.loads(found.arguments)
+    tool_call = parse_call(text, TOOLS, truncated=cut)
+    assert tool_call is not None
+    return tool_call.text_before, tool_call.name, json.loads(tool_call.arguments)
 
 
 @calm
@@ -120,10 +120,10 @@ def test_text_without_a_call_has_no_call(text: str) -> None:
 
 
 def test_an_unfinished_call_is_left_raw() -> None:
-    found = parse_call("<function=say>\n<parameter=text>rm -rf /tmp", TOOLS, truncated=True)
-    assert found is not None
+    tool_call = parse_call("<function=say>\n<parameter=text>rm -rf /tmp", TOOLS, truncated=True)
+    assert tool_call is not None
     with pytest.raises(ValueError, match="Expecting value"):
-        json.loads(found.arguments)
+        json.loads(tool_call.arguments)
     assert call(format_call("say", '{"text": "hi"}'), cut=True) == ("", "say", {"text": "hi"})
 
 
@@ -133,26 +133,28 @@ def test_arguments_that_are_no_object_are_formatted_unchanged() -> None:
 
 @calm
 @given(words, arguments)
-def test_the_visible_text_grows_and_never_shows_a_call(said: str, values: dict[str, Any]) -> None:
-    said = said.replace("<", "")
-    text = said + "\n\n" + format_call("say", json.dumps(values))
-    shown = [text_before_call(text[:end]) for end in range(len(text) + 1)]
-    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(shown))
-    assert shown[-1] == said.strip()
+def test_the_visible_text_grows_and_never_shows_a_call(prose: str, values: dict[str, Any]) -> None:
+    prose = prose.replace("<", "")
+    text = prose + "\n\n" + format_call("say", json.dumps(values))
+    visible_texts = [text_before_call(text[:end]) for end in range(len(text) + 1)]
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(visible_texts))
+    assert visible_texts[-1] == prose.strip()
 
 
 def test_tools_are_described_with_their_parameters() -> None:
-    told = describe_tools([{"name": "say", "description": "Say it.", "parameters": SCHEMA}])
-    assert told.startswith("---- say ----\nSay it.\n- text (string, required): What to say.\n")
-    assert "- range (array or integer or null" not in told
-    assert "- range (array or null, optional)" in told
-    assert "- any (any, optional)" in told
-    assert '"title"' in told, "what a reference refers to is told"
+    description = describe_tools([{"name": "say", "description": "Say it.", "parameters": SCHEMA}])
+    assert description.startswith(
+        "---- say ----\nSay it.\n- text (string, required): What to say.\n"
+    )
+    assert "- range (array or integer or null" not in description
+    assert "- range (array or null, optional)" in description
+    assert "- any (any, optional)" in description
+    assert '"title"' in description, "what a reference refers to is told"
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
     loop = {"anyOf": [{"$ref": "#/$defs/Loop"}, {"type": "integer"}]}
     schema = {"properties": {"x": {"$ref": "#/$defs/Loop"}}, "$defs": {"Loop": loop}}
-    found = parse_call("<function=f><parameter=x>3</parameter>", {"f": schema}, truncated=False)
-    assert found is not None
-    assert json.loads(found.arguments) == {"x": 3}
+    tool_call = parse_call("<function=f><parameter=x>3</parameter>", {"f": schema}, truncated=False)
+    assert tool_call is not None
+    assert json.loads(tool_call.arguments) == {"x": 3}

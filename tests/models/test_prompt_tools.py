@@ -57,30 +57,36 @@ async def url() -> AsyncIterator[str]:
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
-def asked(request: pytest.FixtureRequest, url: str, litellm: LiteLLM) -> tuple[Model, ModelSpec]:
+def model_and_spec(
+    request: pytest.FixtureRequest, url: str, litellm: LiteLLM
+) -> tuple[Model, ModelSpec]:
     if request.param == "in process":
         return ScriptedModel(SCRIPT), ModelSpec(name="scripted:words", native_tool_calling=False)
     return litellm, ModelSpec(name="openai/words", api_base=url, native_tool_calling=False)
 
 
-async def test_a_call_in_the_text_becomes_a_tool_call(asked: tuple[Model, ModelSpec]) -> None:
-    model, spec = asked
-    shown: list[str] = []
-    first = await model.complete(Request(spec, [user("go")], [LOOK]), shown.append)
+async def test_a_call_in_the_text_becomes_a_tool_call(
+    model_and_spec: tuple[Model, ModelSpec],
+) -> None:
+    model, spec = model_and_spec
+    texts: list[str] = []
+    first = await model.complete(Request(spec, [user("go")], [LOOK]), texts.append)
     (call,) = first.message.tool_calls or ()
     assert (text_in(first), first.finish_reason) == ("I look first.", "tool_calls")
     assert (call.name, json.loads(call.arguments)) == ("look", {"at": "it", "far": True})
-    assert shown == ["I", "I look", "I look first."]
+    assert texts == ["I", "I look", "I look first."]
     history = [user("go"), *answered(first)]
-    second = await model.complete(Request(spec, history, [LOOK]), shown.append)
+    second = await model.complete(Request(spec, history, [LOOK]), texts.append)
     assert (text_in(second), second.message.tool_calls) == ("Write <function= to call.", None)
-    assert shown[-1] == text_in(second), "what only looked like a call is shown in the end"
+    assert texts[-1] == text_in(second), "what only looked like a call is shown in the end"
 
 
-async def test_an_unfinished_call_cannot_be_executed(asked: tuple[Model, ModelSpec]) -> None:
-    model, spec = asked
-    said = [user("go"), *({"role": "assistant", "content": "x"} for _ in range(2))]
-    answer = await model.complete(Request(spec, said, [LOOK]), lambda _: None)
+async def test_an_unfinished_call_cannot_be_executed(
+    model_and_spec: tuple[Model, ModelSpec],
+) -> None:
+    model, spec = model_and_spec
+    messages = [user("go"), *({"role": "assistant", "content": "x"} for _ in range(2))]
+    answer = await model.complete(Request(spec, messages, [LOOK]), lambda _: None)
     (call,) = answer.message.tool_calls or ()
     assert call.name == "look"
     with pytest.raises(ValueError, match="Expecting value"):

@@ -37,7 +37,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json in json": lambda value: json.dumps(json.dumps(value)),
     "url": lambda value: quote(value, safe=""),
     "url in lower case": lambda value: re.sub(
-        "%..", lambda found: found[0].lower(), quote(value, safe="")
+        "%..", lambda match: match[0].lower(), quote(value, safe="")
     ),
     "form": quote_plus,
     "path": quote,
@@ -73,13 +73,13 @@ CHUNKS = st.lists(
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("value", VALUES, ids=VALUES.values())
 def test_a_value_is_found_in_every_form(value: str, form: str) -> None:
-    said = FORMS[form](value)
-    shown = mask_bytes(f"before {said} after".encode(), PATTERNS).decode()
-    assert f"<secret:{VALUES[value]}>" in shown
-    assert shown.startswith("before ")
-    assert shown.endswith(" after")
-    assert said not in shown
-    rest = shown.replace(f"<secret:{VALUES[value]}>", "")
+    encoding = FORMS[form](value)
+    output = mask_bytes(f"before {encoding} after".encode(), PATTERNS).decode()
+    assert f"<secret:{VALUES[value]}>" in output
+    assert output.startswith("before ")
+    assert output.endswith(" after")
+    assert encoding not in output
+    rest = output.replace(f"<secret:{VALUES[value]}>", "")
     rest = re.sub(r"[\s:]+", "", rest)
     assert len(rest) < len("beforeafter") + 80, "no more than quotes and armour"
 
@@ -97,11 +97,11 @@ def test_however_a_text_is_cut_the_same_comes_out(parts: list[bytes], data: st.D
 
 @given(parts=CHUNKS)
 def test_no_value_survives(parts: list[bytes]) -> None:
-    shown = mask_bytes(b"".join(parts), PATTERNS)
+    output = mask_bytes(b"".join(parts), PATTERNS)
     for value in VALUES:
         for form in FORMS.values():
-            said = form(value).strip("\"'").encode()
-            assert said not in shown
+            encoding = form(value).strip("\"'").encode()
+            assert encoding not in output
 
 
 @given(text=st.text(max_size=300))
@@ -135,10 +135,10 @@ def test_a_reader_who_does_not_wait_sees_the_beginning_and_never_the_rest() -> N
 
 
 def test_part_of_a_long_value_is_masked_too() -> None:
-    shown = mask_bytes(f"the start: {PEM[:300]}".encode(), PATTERNS).decode()
-    assert "<secret:PEM>" in shown
-    assert PEM[16:80] not in shown
-    assert PEM[100:120] not in shown
+    output = mask_bytes(f"the start: {PEM[:300]}".encode(), PATTERNS).decode()
+    assert "<secret:PEM>" in output
+    assert PEM[16:80] not in output
+    assert PEM[100:120] not in output
 
 
 def test_what_is_public_of_a_key_is_shown() -> None:

@@ -79,8 +79,8 @@ def update(key: str, value: Any) -> ConversationStateUpdateEvent:
 def test_names_of_things_on_the_machine_stay_in_a_spec() -> None:
     spec = Agent(model=ModelSpec(name="m"), workspace=f"/srv/{VALUE}", system_prompt=f"Be {VALUE}.")
     clean = mask_value(update("spec", spec.model_dump(mode="json")), mask)
-    found = Agent.model_validate(clean.value)
-    assert (found.workspace, found.system_prompt) == (f"/srv/{VALUE}", "Be <secret:TOKEN>.")
+    agent = Agent.model_validate(clean.value)
+    assert (agent.workspace, agent.system_prompt) == (f"/srv/{VALUE}", "Be <secret:TOKEN>.")
 
 
 def test_state_values_and_their_keys_are_masked() -> None:
@@ -120,11 +120,11 @@ def test_a_failure_without_values_is_raised_as_it_is() -> None:
 
 
 def test_causes_and_details_of_a_failure_are_masked() -> None:
-    told = mask_failure(failure(VALUE, {"at": VALUE}), mask)
-    assert isinstance(told, ApplicationError)
-    assert (told.message, told.type, told.non_retryable) == ("plain", "T", True)
-    assert told.details == ({"at": "<secret:TOKEN>"},)
-    cause = told.__cause__
+    error = mask_failure(failure(VALUE, {"at": VALUE}), mask)
+    assert isinstance(error, ApplicationError)
+    assert (error.message, error.type, error.non_retryable) == ("plain", "T", True)
+    assert error.details == ({"at": "<secret:TOKEN>"},)
+    cause = error.__cause__
     assert isinstance(cause, ApplicationError)
     assert (cause.message, cause.type) == ("'<secret:TOKEN>'", "KeyError")
 

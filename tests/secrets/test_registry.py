@@ -57,7 +57,7 @@ def test_hidden_files_of_kubernetes_are_no_secrets(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "reason"),
     [
         (b"short", "has a value of 5 bytes, and 8 to 65,536 can be kept secret"),
         (b"x" * 70_000, "has a value of 70,000 bytes"),
@@ -66,11 +66,11 @@ def test_hidden_files_of_kubernetes_are_no_secrets(folder: Path) -> None:
     ],
 )
 def test_a_value_that_cannot_be_kept_secret_is_refused(
-    folder: Path, value: bytes, said: str
+    folder: Path, value: bytes, reason: str
 ) -> None:
     (folder / "BAD").write_bytes(value)
     secrets = Secrets(folder, {})
-    assert said in refusal(secrets, "BAD")
+    assert reason in refusal(secrets, "BAD")
     assert secrets.mask("a-value-in-a-file") == "<secret:FROM_FILE>"
 
 
@@ -146,6 +146,6 @@ def test_no_value_is_in_a_repr(folder: Path) -> None:
     secrets = Secrets(folder, {"PERDURE_SECRET_TOKEN": "0123456789"})
     secrets.mask("look at all")
     lent = secrets.lend(("TOKEN", "FROM_FILE"))
-    for shown in (secrets, lent, secrets.patterns(), secrets.masker()):
-        assert "0123456789" not in repr(shown)
-        assert "a-value" not in str(shown)
+    for holder in (secrets, lent, secrets.patterns(), secrets.masker()):
+        assert "0123456789" not in repr(holder)
+        assert "a-value" not in str(holder)

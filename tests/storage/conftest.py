@@ -30,8 +30,8 @@ async def bucket(seaweed: Seaweed) -> str:
 @pytest.fixture(params=["files", "s3", "memory"])
 def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     def of(name: str) -> str:
-        found: str = request.getfixturevalue(name)
-        return found
+        fixture_value: str = request.getfixturevalue(name)
+        return fixture_value
 
     stores: dict[str, Callable[[], Store]] = {
         "files": lambda: FileStore(tmp_path / "store"),

@@ -16,23 +16,23 @@ async def batch(*names: str, epochs: int = 1) -> tuple[BatchFolder, BatchRecord]
     table = {"name": "b", "dataset": "d.jsonl", "agent": {"model": {"name": "m"}}, "epochs": epochs}
     folder = BatchFolder(MemoryStore(), "somebody", "b")
     key, count, chunks = await folder.write_samples([sample(name) for name in names])
-    kept = BatchRecord(spec=parse_batch(table), samples=key, count=count, chunks=chunks)
+    record = BatchRecord(spec=parse_batch(table), samples=key, count=count, chunks=chunks)
     for name in "abc":
         for epoch in (0, 1):
             await folder.record_attempt(sample(name), attempt(1, epoch))
-    return folder, kept
+    return folder, record
 
 
 async def test_a_sample_that_left_the_batch_does_not_count() -> None:
-    folder, kept = await batch("c", "new", "a", epochs=2)
-    assert await list_sample_ids(folder, kept) == ["c", "new", "a"]
-    found = {
+    folder, record = await batch("c", "new", "a", epochs=2)
+    assert await list_sample_ids(folder, record) == ["c", "new", "a"]
+    epochs_by_sample = {
         result.id: [it.epoch for it in result.attempts]
-        async for result in read_current_results(folder, kept)
+        async for result in read_current_results(folder, record)
     }
-    assert found == {"a": [0, 1], "c": [0, 1]}
+    assert epochs_by_sample == {"a": [0, 1], "c": [0, 1]}
 
 
 async def test_an_epoch_beyond_the_spec_does_not_count() -> None:
-    folder, kept = await batch("a")
-    assert [len(result.attempts) async for result in read_current_results(folder, kept)] == [1]
+    folder, record = await batch("a")
+    assert [len(result.attempts) async for result in read_current_results(folder, record)] == [1]

@@ -37,16 +37,16 @@ async def test_samples_come_back_in_their_order(
     folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_store, "MAX_CHUNK_SAMPLES", 3)
-    given = samples(8)
-    name, count, chunks = await folder.write_samples(given)
+    dataset = samples(8)
+    name, count, chunks = await folder.write_samples(dataset)
     assert (count, chunks) == (8, 3)
-    found = [item for chunk in range(chunks) for item in await folder.read_chunk(name, chunk)]
-    assert found == given
-    assert await folder.read_sample(name, 1, 2) == given[5]
+    contents = [item for chunk in range(chunks) for item in await folder.read_chunk(name, chunk)]
+    assert contents == dataset
+    assert await folder.read_sample(name, 1, 2) == dataset[5]
     with pytest.raises(Altered):
         await folder.read_sample(name, 2, 2)
-    assert await folder.write_samples(given) == (name, 8, 3)
-    assert (await folder.write_samples(given[1:]))[0] != name
+    assert await folder.write_samples(dataset) == (name, 8, 3)
+    assert (await folder.write_samples(dataset[1:]))[0] != name
 
 
 async def test_a_large_sample_has_an_object_of_its_own(
@@ -60,20 +60,20 @@ async def test_a_large_sample_has_an_object_of_its_own(
 
 
 async def test_a_line_break_in_a_sample_does_not_split_it(folder: BatchFolder) -> None:
-    given = [build_sample({"id": "s", "input": "a\nb\r\nc\u2028d\x85e"}), *samples(1)]
-    name, _, _ = await folder.write_samples(given)
-    assert await folder.read_chunk(name, 0) == given
+    dataset = [build_sample({"id": "s", "input": "a\nb\r\nc\u2028d\x85e"}), *samples(1)]
+    name, _, _ = await folder.write_samples(dataset)
+    assert await folder.read_chunk(name, 0) == dataset
 
 
 async def test_a_late_result_does_not_replace_the_first(folder: BatchFolder) -> None:
     [sample] = samples(1)
-    kept = await asyncio.gather(
+    attempts = await asyncio.gather(
         *(folder.record_attempt(sample, attempt(answer=str(n))) for n in range(5))
     )
-    assert len({item.answer for item in kept}) == 1
-    found = await folder.read_result("s0", 0, 0)
-    assert found is not None
-    assert found.attempts == (kept[0],)
+    assert len({item.answer for item in attempts}) == 1
+    result = await folder.read_result("s0", 0, 0)
+    assert result is not None
+    assert result.attempts == (attempts[0],)
     assert await folder.read_result("s0", 0, 1) is None
 
 
@@ -81,15 +81,15 @@ async def test_results_come_once_a_sample_with_every_attempt(
     folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_store, "PARALLEL_REQUESTS", 2)
-    given = samples(7)
-    for sample in given:
+    dataset = samples(7)
+    for sample in dataset:
         await folder.record_attempt(sample, attempt(1))
         await folder.record_attempt(sample, attempt(0, 1))
         await folder.record_attempt(sample, attempt(0, 0))
         await folder.record_grading(sample.id, 0, 0, "judge", b"a reply")
-    found = [result async for result in folder.read_results()]
-    assert sorted(item.id for item in found) == [item.id for item in given]
-    for item in found:
+    results = [result async for result in folder.read_results()]
+    assert sorted(item.id for item in results) == [item.id for item in dataset]
+    for item in results:
         assert [(each.epoch, each.number) for each in item.attempts] == [(0, 0), (0, 1), (1, 0)]
         assert await folder.list_attempts(item.id) == [(0, 0), (0, 1), (1, 0)]
 
@@ -98,9 +98,9 @@ async def test_results_come_once_a_sample_with_every_attempt(
 async def test_any_sample_id_has_a_key(folder: BatchFolder, name: str) -> None:
     sample = build_sample({"id": name, "input": "?"})
     await folder.record_attempt(sample, attempt())
-    found = await folder.read_result(name, 0, 0)
-    assert found is not None
-    assert found.id == name
+    sample_result = await folder.read_result(name, 0, 0)
+    assert sample_result is not None
+    assert sample_result.id == name
     assert [result.id async for result in folder.read_results()] == [name]
 
 
@@ -121,10 +121,10 @@ async def test_the_record_of_a_batch_is_read_back(folder: BatchFolder) -> None:
     assert await folder.load() is None
     assert await folder.is_fresh()
     table = {"name": "one", "dataset": "d.jsonl", "model": "m", "epochs": 3}
-    kept = BatchRecord(spec=parse_batch(table), samples="set", count=4, chunks=1)
-    await folder.save(kept)
-    assert await folder.load() == kept
-    assert kept.expected_attempts == 12
+    record = BatchRecord(spec=parse_batch(table), samples="set", count=4, chunks=1)
+    await folder.save(record)
+    assert await folder.load() == record
+    assert record.expected_attempts == 12
     assert await list_batches(folder.store, "local") == ["one"]
     [sample] = samples(1)
     await folder.record_attempt(sample, attempt())

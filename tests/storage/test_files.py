@@ -26,9 +26,9 @@ async def test_a_killed_writer_leaves_no_torn_object(tmp_path: Path, objects: in
     keys = await store.list("")
     assert set(acknowledged) <= set(keys)
     for key in keys:
-        found = await store.read(key)
-        assert found is not None
-        assert hashlib.sha256(found[64:]).hexdigest().encode() == found[:64]
+        content = await store.read(key)
+        assert content is not None
+        assert hashlib.sha256(content[64:]).hexdigest().encode() == content[:64]
     assert not await store.create(acknowledged[0], b"another")
     assert await store.read(acknowledged[0]) == body(acknowledged[0])
     await store.close()
@@ -88,9 +88,9 @@ async def test_a_foreign_file_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"secret")
     store = FileStore(tmp_path / "store")
     await store.create("a", b"")
-    for asked in (store.list("../"), store.folders("../"), store.list("/"), store.folders("/")):
+    for request in (store.list("../"), store.folders("../"), store.list("/"), store.folders("/")):
         with pytest.raises(ValueError, match="is not a key of a store"):
-            await asked
+            await request
     await store.close()
 
 

@@ -70,9 +70,9 @@ class StaleStore(MemoryStore):
         self.seen: set[str] = set()
 
     async def read(self, key: str) -> bytes | None:
-        found = await super().read(key)
-        if found is None or key in self.seen:
-            return found
+        body = await super().read(key)
+        if body is None or key in self.seen:
+            return body
         self.seen.add(key)
         return None
 
@@ -85,7 +85,7 @@ class IncompleteListStore(MemoryStore):
 
 
 @pytest.mark.parametrize(
-    ("store", "said"),
+    ("store", "complaint"),
     [
         (UnconditionalStore(), "overwrote the object"),
         (CheckThenWriteStore(), "of 32 writers of one key"),
@@ -97,8 +97,8 @@ class IncompleteListStore(MemoryStore):
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_a_store_that_would_lose_events_is_refused(store: Store, said: str) -> None:
-    with pytest.raises(UnsafeStore, match=f"^This store cannot keep a log: .*{said}"):
+async def test_a_store_that_would_lose_events_is_refused(store: Store, complaint: str) -> None:
+    with pytest.raises(UnsafeStore, match=f"^This store cannot keep a log: .*{complaint}"):
         await probe(FaultyStore(store, choices_from(b"")))
 
 

@@ -138,9 +138,9 @@ async def test_an_unknown_access_key_is_refused(bucket: str, access: S3Access) -
 
 async def test_a_missing_bucket_is_refused(access: S3Access) -> None:
     store = S3Store("no-such-bucket", access=access)
-    for asked in (store.read("a"), store.list(""), store.folders(""), probe(store)):
+    for request in (store.read("a"), store.list(""), store.folders(""), probe(store)):
         with pytest.raises(StoreRefused, match="NoSuchBucket: create the bucket, or correct"):
-            await asked
+            await request
     await store.close()
 
 
@@ -159,12 +159,12 @@ async def test_an_endpoint_without_a_url_is_refused(access: S3Access) -> None:
 async def test_the_environment_names_endpoint_and_keys_as_for_any_other_program(
     bucket: str, access: S3Access
 ) -> None:
-    told = {
+    variables = {
         "AWS_ENDPOINT_URL_S3": access.endpoint_url,
         "AWS_ACCESS_KEY_ID": access.access_key,
         "AWS_SECRET_ACCESS_KEY": access.secret_key,
     }
-    with environment(told):
+    with environment(variables):
         store = S3Store(bucket)
         assert await store.create("a", b"one")
     await store.close()

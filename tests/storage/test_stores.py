@@ -120,11 +120,11 @@ async def test_folders_are_found_page_by_page(store: Store) -> None:
     names = {"a", "a-b", "a.b", "ab", "b", "c"}
     for name in names:
         await store.create(f"x/{name}/1", b"")
-    found: list[str] = []
-    while page := await store.folders("x/", after=found[-1] if found else "", limit=2):
-        found.extend(page)
-    assert len(found) == len(names)
-    assert set(found) == names
+    folders: list[str] = []
+    while page := await store.folders("x/", after=folders[-1] if folders else "", limit=2):
+        folders.extend(page)
+    assert len(folders) == len(names)
+    assert set(folders) == names
 
 
 @pytest.mark.parametrize("key", ["", "/a", "a//b", "a/", "../a", "a/../../b", "./a", "a\0b"])

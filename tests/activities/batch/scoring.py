@@ -30,10 +30,10 @@ class Grader:
 
     def __init__(self, *replies: str | Exception) -> None:
         self.replies = list(replies)
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
-        self.asked.append(request)
+        self.requests.append(request)
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -85,9 +85,9 @@ class Scene:
         result = AttemptResult(conversation_id=CONVERSATION_ID, status="scored")
         return await score_attempt(world, self.shelf, batch(*scorers), sample, outcome, result)
 
-    async def failure_detail(self, *scorers: Any, **given: Any) -> str:
+    async def failure_detail(self, *scorers: Any, **options: Any) -> str:
         """Why there is no score, with whose fault that is."""
-        judgement = await self.score(*scorers, **given)
+        judgement = await self.score(*scorers, **options)
         assert judgement.failure is not None
         assert judgement.scores == {}
         return f"{judgement.failure.kind} {judgement.failure.code} {judgement.failure.detail}"
@@ -98,8 +98,8 @@ def batch(*scorers: Any) -> BatchSpec:
     return parse_batch(table)
 
 
-def command(line: str, **given: Any) -> dict[str, Any]:
-    return {"kind": "command", "command": line, "timeout": 60, **given}
+def command(line: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": "command", "command": line, "timeout": 60, **fields}
 
 
 @pytest.fixture

@@ -103,9 +103,9 @@ async def test_finish_is_an_answer(scene: Scene) -> None:
 
 
 async def test_example_messages_of_the_sample_are_no_answer(scene: Scene) -> None:
-    said = agent("Paris.").llm_message
-    told = MessageEvent(timestamp=TIMESTAMP, source="agent", llm_message=said)
-    await scene.add(*OPENING, user("Capital of France?"), told, user("Of Italy?"), error_event())
+    example_message = agent("Paris.").llm_message
+    example = MessageEvent(timestamp=TIMESTAMP, source="agent", llm_message=example_message)
+    await scene.add(*OPENING, user("Capital of France?"), example, user("Of Italy?"), error_event())
     outcome, result = await scene.outcome()
     assert (result.answer, outcome.text) == (None, "")
     assert any(message["content"] == "Paris." for message in outcome.messages)
@@ -180,11 +180,11 @@ async def test_only_the_last_messages_of_a_long_conversation_are_kept(
 ) -> None:
     monkeypatch.setattr("perdure.activities.batch.outcomes.MAX_OUTCOME_BYTES", 2000)
     await scene.add(*OPENING, *(user(f"{nth} {'x' * 300}") for nth in range(20)), agent("Done."))
-    kept = (await scene.outcome())[0].messages
-    assert "are left out" in str(kept[0]["content"])
-    assert len(kept) < 8
-    assert [item["content"] for item in kept[-2:]] == [f"19 {'x' * 300}", "Done."]
-    assert str(22 - len(kept[1:])) in str(kept[0]["content"])
+    messages = (await scene.outcome())[0].messages
+    assert "are left out" in str(messages[0]["content"])
+    assert len(messages) < 8
+    assert [message["content"] for message in messages[-2:]] == [f"19 {'x' * 300}", "Done."]
+    assert str(22 - len(messages[1:])) in str(messages[0]["content"])
 
 
 @pytest.mark.parametrize("lost", [4, 5])
@@ -216,14 +216,14 @@ async def test_a_long_log_is_read_page_by_page_to_the_same_end(
 class Counting(FileStore):
     """A store that counts what it is asked."""
 
-    asked = 0
+    requests = 0
 
     async def read(self, key: str) -> bytes | None:
-        self.asked += 1
+        self.requests += 1
         return await super().read(key)
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        self.asked += 1
+        self.requests += 1
         return await super().list(prefix, after, limit)
 
 
@@ -231,9 +231,9 @@ async def test_cached_entries_are_not_read_from_the_store(tmp_path: Path) -> Non
     store, scene = Counting(tmp_path), Scene(tmp_path)
     scene.log = EventLog(store, "local", scene.log.conversation_id, EntryCache(1 << 20))
     await scene.add(*OPENING, user("Go."), agent("Done."))
-    store.asked = 0
+    store.requests = 0
     assert (await scene.result()).answer == "Done."
-    assert store.asked == 0
+    assert store.requests == 0
 
 
 async def test_the_last_text_is_found_far_from_the_end(scene: Scene) -> None:

@@ -45,8 +45,8 @@ async def test_every_scorer_gives_a_score(scene: Scene) -> None:
 
 async def test_an_unscorable_attempt_fails_without_any_score(scene: Scene) -> None:
     scene.target = None
-    told = await scene.failure_detail(f"{SCORERS_MODULE}:counts", "exact")
-    assert told.startswith("scorer unscorable exact: The sample 'one' has no target")
+    detail = await scene.failure_detail(f"{SCORERS_MODULE}:counts", "exact")
+    assert detail.startswith("scorer unscorable exact: The sample 'one' has no target")
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ async def test_an_unscorable_attempt_fails_without_any_score(scene: Scene) -> No
 async def test_an_error_in_a_custom_scorer_is_reported(
     scene: Scene, function: str, why: str
 ) -> None:
-    told = await scene.failure_detail(f"{SCORERS_MODULE}:{function}")
-    assert told.startswith(f"scorer unscorable {function}: ")
-    assert why in told
+    detail = await scene.failure_detail(f"{SCORERS_MODULE}:{function}")
+    assert detail.startswith(f"scorer unscorable {function}: ")
+    assert why in detail
 
 
 @pytest.mark.parametrize("function", ["takes_its_time", "never_ends"])

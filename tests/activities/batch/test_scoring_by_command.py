@@ -15,13 +15,13 @@ __all__ = ["scene"]
 
 
 async def test_a_command_gets_its_sample_and_answer(scene: Scene) -> None:
-    said = 'It\'s "42" $HOME `x`\n--end\n'
-    (scene.folder / "said").write_text(said)
+    answer = 'It\'s "42" $HOME `x`\n--end\n'
+    (scene.folder / "said").write_text(answer)
     line = (
         '[ "$SAMPLE_ID $SAMPLE_TARGET" = "one 42" ] && cmp said "$PERDURE_ANSWER" && '
         'case "$PERDURE_ANSWER" in "$PWD"/*) false;; esac'
     )
-    judgement = await scene.score(command(line), answer=said)
+    judgement = await scene.score(command(line), answer=answer)
     assert judgement.scores["command"].value is True, judgement
     assert [path.name for path in scene.folder.iterdir()] == ["said"]
 
@@ -54,7 +54,7 @@ async def test_a_command_that_fails_is_wrong(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "given", "why"),
+    ("line", "fields", "why"),
     [
         ("kill -9 $$", {}, "was ended by signal 9"),
         ("(kill -9 $$)", {}, "was ended by signal 9"),
@@ -65,11 +65,11 @@ async def test_a_command_that_fails_is_wrong(scene: Scene) -> None:
     ],
 )
 async def test_a_command_that_did_not_run_is_no_zero(
-    scene: Scene, line: str, given: dict[str, Any], why: str
+    scene: Scene, line: str, fields: dict[str, Any], why: str
 ) -> None:
-    told = await scene.failure_detail(command(line, **given))
-    assert told.startswith("scorer unscorable command: ")
-    assert why in told
+    detail = await scene.failure_detail(command(line, **fields))
+    assert detail.startswith("scorer unscorable command: ")
+    assert why in detail
 
 
 async def test_a_command_without_a_workspace_is_no_zero(scene: Scene) -> None:

@@ -18,7 +18,7 @@ async def test_a_model_grades_and_its_usage_is_counted(scene: Scene) -> None:
     judgement = await scene.score(other)
     assert judgement.scores["by judge"].numbers == {"": 1.0}
     assert (judgement.grading.cost, judgement.grading.prompt_tokens) == (0.25, 10)
-    request = scene.grader.asked[0]
+    request = scene.grader.requests[0]
     assert request.model.name == "judge"
     assert ANSWER in request.messages[0]["content"]
     assert request.messages[0]["role"] == "user"
@@ -39,8 +39,8 @@ async def test_without_a_grade_the_model_is_asked_again(scene: Scene) -> None:
     judgement = await scene.score("model_graded")
     assert judgement.scores["model_graded"].value == "C"
     assert judgement.grading.cost == 0.75
-    assert [item.number for item in scene.grader.asked] == [0, 1, 2]
-    assert {item.model.name for item in scene.grader.asked} == {"the-agent"}
+    assert [item.number for item in scene.grader.requests] == [0, 1, 2]
+    assert {item.model.name for item in scene.grader.requests} == {"the-agent"}
     assert list(scene.shelf.bodies) == ["model_graded", "model_graded~1", "model_graded~2"]
 
 

@@ -154,15 +154,15 @@ async def test_background_processes_of_a_setup_command_end(folder: Path) -> None
 
 async def test_after_a_cancellation_no_process_writes_to_the_folder(folder: Path) -> None:
     token = f"token{uuid.uuid4().hex}"
-    told: list[str] = []
+    chunks: list[str] = []
     work = f"echo begun; (exec -a {token} sleep 600) & exec -a {token} sleep 600"
-    task = asyncio.create_task(run_set_up(folder, work, tell=told.append))
-    await wait_until(lambda: find_processes(token) and told)
+    task = asyncio.create_task(run_set_up(folder, work, tell=chunks.append))
+    await wait_until(lambda: find_processes(token) and chunks)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not find_processes(token)
-    assert told[0] == "begun\n"
+    assert chunks[0] == "begun\n"
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "uid"])
@@ -175,8 +175,10 @@ async def test_in_a_sandbox_the_command_may_write_there_and_nowhere_else(
     folder, beside = open_path / "workspace", open_path / "beside"
     folder.mkdir()
     beside.mkdir()
-    one = sample(f"cp in.txt out.txt; echo >in.txt; echo x >{beside}/x || echo no", {"in.txt": "x"})
-    output = await set_up(one, CommandContext(folder, tried.sandbox), lambda _: None, 60.0)
+    copy_sample = sample(
+        f"cp in.txt out.txt; echo >in.txt; echo x >{beside}/x || echo no", {"in.txt": "x"}
+    )
+    output = await set_up(copy_sample, CommandContext(folder, tried.sandbox), lambda _: None, 60.0)
     assert output.endswith("no\n")
     assert (folder / "out.txt").read_text() == "x"
     assert (folder / "in.txt").read_text() == "\n"

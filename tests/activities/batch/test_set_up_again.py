@@ -90,9 +90,9 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> Scene:
-    found = Scene(tmp_path)
-    await found.begin()
-    return found
+    scene = Scene(tmp_path)
+    await scene.begin()
+    return scene
 
 
 async def test_a_retry_returns_everything_that_was_recorded(scene: Scene) -> None:
@@ -107,15 +107,15 @@ async def test_missing_messages_are_recorded_with_the_restored_files(
     scene: Scene, lost: tuple[int, ...]
 ) -> None:
     await scene.set_up("one", 1)
-    told = (await scene.log.get(RECALL)).event
-    assert isinstance(told, RecallEvent)
-    assert "word.txt" in str(told.content)
+    recall = (await scene.log.get(RECALL)).event
+    assert isinstance(recall, RecallEvent)
+    assert "word.txt" in str(recall.content)
     scene.lose(*lost)
     again = await scene.set_up("another", 2)
     assert [item.seq for item in again] == [SET_UP, MESSAGE, RECALL]
     once_more = (await scene.log.get(RECALL)).event
     assert isinstance(once_more, RecallEvent)
-    assert str(once_more.content).replace("/another/", "/one/") == str(told.content)
+    assert str(once_more.content).replace("/another/", "/one/") == str(recall.content)
 
 
 async def test_a_retry_returns_parts_that_this_machine_would_not_write(

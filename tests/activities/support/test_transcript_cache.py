@@ -121,10 +121,10 @@ async def test_a_step_reads_the_same_at_any_length(store: CountingStore) -> None
         await write_messages(store, *map(str, range(20))),
     )
     before = store.reads
-    shown = (await TranscriptCache(1_000_000).load(short, 20, ((2, 9),))).messages()
+    messages = (await TranscriptCache(1_000_000).load(short, 20, ((2, 9),))).messages()
     few = store.reads - before
     assert len((await TranscriptCache(1_000_000).load(long, 60, ((2, 49),))).messages()) == len(
-        shown
+        messages
     )
     assert store.reads - before == 2 * few
 

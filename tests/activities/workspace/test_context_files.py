@@ -58,8 +58,8 @@ def test_the_same_instructions_are_shown_once(workspace: Path) -> None:
     (workspace / "CLAUDE.md").symlink_to("AGENTS.md")
     (workspace / "GEMINI.md").write_text("Use tabs.")
     (workspace / ".cursorrules").write_text("Use spaces.")
-    found = read_instructions(workspace, workspace, (*NAMES, "GEMINI.md", ".cursorrules"))
-    assert [item.name for item in found] == ["AGENTS.md", ".cursorrules"]
+    instructions = read_instructions(workspace, workspace, (*NAMES, "GEMINI.md", ".cursorrules"))
+    assert [item.name for item in instructions] == ["AGENTS.md", ".cursorrules"]
 
 
 @pytest.mark.parametrize("raw", [b"\0binary", b"", b"  \n"])
@@ -75,8 +75,8 @@ def test_instructions_from_elsewhere_are_not_read(workspace: Path) -> None:
 
 def test_long_instructions_are_read_only_in_part(workspace: Path) -> None:
     (workspace / "AGENTS.md").write_text("x" * 1_000_000)
-    [found] = read_instructions(workspace, workspace, NAMES)
-    assert len(found.text) == MAX_PART_BYTES + 1
+    [file] = read_instructions(workspace, workspace, NAMES)
+    assert len(file.text) == MAX_PART_BYTES + 1
 
 
 def test_an_empty_workspace_has_no_facts(workspace: Path) -> None:
@@ -136,9 +136,9 @@ def test_a_clone_tells_no_address(workspace: Path, tmp_path: Path) -> None:
 def test_a_broken_repository_is_one_too(workspace: Path, head: bytes) -> None:
     (workspace / ".git").mkdir()
     (workspace / ".git/HEAD").write_bytes(head)
-    said = git_fact(workspace)
-    assert said is not None
-    assert "commit" not in said
+    fact = git_fact(workspace)
+    assert fact is not None
+    assert "commit" not in fact
 
 
 def test_a_worktree_is_a_repository(workspace: Path) -> None:

@@ -38,8 +38,8 @@ async def test_the_first_message_recalls_the_workspace(workspace: Path) -> None:
     assert (event.recall_type, event.source) == ("WORKSPACE_CONTEXT", "environment")
     assert event.query == "Use git here"
     assert event.skills == ("git", "style")
-    for said in ("In it: AGENTS.md", "Use tabs.", "Be brief.", "Rebase.", "<name>pdf</name>"):
-        assert said in event.content
+    for text in ("In it: AGENTS.md", "Use tabs.", "Be brief.", "Rebase.", "<name>pdf</name>"):
+        assert text in event.content
     assert f"Today: {event.timestamp[:10]}" in event.content
     assert "Hidden." not in event.content
 

@@ -24,11 +24,11 @@ def definition(read_only: bool = False, **schema: Any) -> ToolDefinition:
 
 
 def test_the_risk_parameter_is_required_and_the_summary_optional() -> None:
-    asked = add_annotation_parameters(definition(additionalProperties=False))
-    assert list(asked.parameters["properties"]) == ["path", "security_risk", "summary"]
-    assert asked.parameters["properties"]["security_risk"]["enum"] == ["LOW", "MEDIUM", "HIGH"]
-    assert asked.parameters["required"] == ["path", "security_risk"]
-    assert asked.parameters["additionalProperties"] is False
+    tool = add_annotation_parameters(definition(additionalProperties=False))
+    assert list(tool.parameters["properties"]) == ["path", "security_risk", "summary"]
+    assert tool.parameters["properties"]["security_risk"]["enum"] == ["LOW", "MEDIUM", "HIGH"]
+    assert tool.parameters["required"] == ["path", "security_risk"]
+    assert tool.parameters["additionalProperties"] is False
 
 
 def test_the_tool_itself_stays_as_it_is() -> None:
@@ -61,12 +61,12 @@ def test_a_tool_with_additional_properties_keeps_all_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "risk"),
+    ("argument", "risk"),
     [("LOW", "LOW"), (" high\n", "HIGH"), ("Medium", "MEDIUM"), ("UNKNOWN", "UNKNOWN")]
     + [(wrong, "UNKNOWN") for wrong in ("", "none", 3, None, ["LOW"], {"a": 1})],
 )
-def test_an_unrecognized_risk_is_unknown(said: Any, risk: str) -> None:
-    arguments = {"path": "a", "security_risk": said}
+def test_an_unrecognized_risk_is_unknown(argument: Any, risk: str) -> None:
+    arguments = {"path": "a", "security_risk": argument}
     assert split_annotations(definition(), arguments) == ({"path": "a"}, Annotations(risk, None))  # type: ignore[arg-type]
 
 

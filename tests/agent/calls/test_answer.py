@@ -45,10 +45,14 @@ def kinds(events: list[Event]) -> list[str]:
 
 def test_a_response_without_calls_becomes_a_message() -> None:
     answer = completion(words="Hello.", response="r-9")
-    [said] = parse_response(answer, TOOLS)
-    assert isinstance(said, MessageEvent)
-    assert said.llm_message == answer.message
-    assert (said.source, said.llm_response_id, said.timestamp) == ("agent", "r-9", TIMESTAMP)
+    [message] = parse_response(answer, TOOLS)
+    assert isinstance(message, MessageEvent)
+    assert message.llm_message == answer.message
+    assert (message.source, message.llm_response_id, message.timestamp) == (
+        "agent",
+        "r-9",
+        TIMESTAMP,
+    )
 
 
 def test_an_empty_response_becomes_a_message() -> None:
@@ -56,12 +60,16 @@ def test_an_empty_response_becomes_a_message() -> None:
 
 
 def test_a_call_becomes_an_action_with_parsed_arguments() -> None:
-    asked = call("write", "call_7", GOOD)
-    [event] = parse_response(completion(asked, response="r-9"), TOOLS)
+    tool_call = call("write", "call_7", GOOD)
+    [event] = parse_response(completion(tool_call, response="r-9"), TOOLS)
     assert isinstance(event, ActionEvent)
     assert event.action == MCPToolAction(data={"path": "a"})
     assert (event.tool_name, event.tool_call_id) == ("write", "call_7")
-    assert (event.tool_call, event.llm_response_id, event.timestamp) == (asked, "r-9", TIMESTAMP)
+    assert (event.tool_call, event.llm_response_id, event.timestamp) == (
+        tool_call,
+        "r-9",
+        TIMESTAMP,
+    )
 
 
 def test_the_error_for_an_unknown_tool_lists_the_tools() -> None:
@@ -106,10 +114,10 @@ def test_an_exception_in_a_tools_check_is_reported_to_the_model() -> None:
 
 
 def test_a_misspelled_name_is_resolved_and_the_call_stored_unchanged() -> None:
-    asked = call("functions.Look<|channel|>", arguments=GOOD)
-    [event] = parse_response(completion(asked), TOOLS)
+    tool_call = call("functions.Look<|channel|>", arguments=GOOD)
+    [event] = parse_response(completion(tool_call), TOOLS)
     assert isinstance(event, ActionEvent)
-    assert (event.tool_name, event.tool_call) == ("look", asked)
+    assert (event.tool_name, event.tool_call) == ("look", tool_call)
     _, error = parse_response(completion(call("LOOK")), TOOLS)
     assert isinstance(error, AgentErrorEvent)
     assert error.tool_name == "look"
@@ -126,8 +134,8 @@ CUT = "The arguments of look were cut off, as the answer reached its token limit
 
 @pytest.mark.parametrize("arguments", ["", '{"path": "a"', '{"path": "', "{"])
 def test_the_error_for_cut_off_arguments_says_so(arguments: str) -> None:
-    asked = call("look", arguments=arguments)
-    action, error = parse_response(completion(asked, finish_reason="length"), TOOLS)
+    tool_call = call("look", arguments=arguments)
+    action, error = parse_response(completion(tool_call, finish_reason="length"), TOOLS)
     assert isinstance(action, ActionEvent)
     assert action.action is None
     assert isinstance(error, AgentErrorEvent)
@@ -166,13 +174,13 @@ def test_actions_come_in_the_order_of_calls_and_errors_behind_them() -> None:
     calls = [call("fly", "a"), call("look", "b", GOOD), call("look", "c"), call("write", "d", GOOD)]
     events = parse_response(completion(*calls), TOOLS)
     assert kinds(events) == ["ActionEvent"] * 4 + ["AgentErrorEvent"] * 2
-    asked = [event.tool_call_id for event in events if isinstance(event, ActionEvent)]
-    failed = [event.tool_call_id for event in events if isinstance(event, AgentErrorEvent)]
-    assert (asked, failed) == (["a", "b", "c", "d"], ["a", "c"])
+    action_calls = [event.tool_call_id for event in events if isinstance(event, ActionEvent)]
+    error_calls = [event.tool_call_id for event in events if isinstance(event, AgentErrorEvent)]
+    assert (action_calls, error_calls) == (["a", "b", "c", "d"], ["a", "c"])
 
 
 def test_only_the_first_action_carries_the_models_thoughts() -> None:
-    said = Message(
+    message = Message(
         role="assistant",
         content=(*text("Let me see.", ""), ImageContent(image_urls=("data:x",))),
         tool_calls=(call("look", "a", GOOD), call("look", "b", GOOD)),
@@ -180,12 +188,12 @@ def test_only_the_first_action_carries_the_models_thoughts() -> None:
         thinking_blocks=(ThinkingBlock(thinking="Hm.", signature="s"),),
     )
     first, second = parse_response(
-        Completion(id="r", model="m", message=said, received=TIMESTAMP), TOOLS
+        Completion(id="r", model="m", message=message, received=TIMESTAMP), TOOLS
     )
     assert isinstance(first, ActionEvent)
     assert isinstance(second, ActionEvent)
     assert first.thought == (TextContent(text="Let me see."),)
-    assert (first.reasoning_content, first.thinking_blocks) == ("Hm.", said.thinking_blocks)
+    assert (first.reasoning_content, first.thinking_blocks) == ("Hm.", message.thinking_blocks)
     assert (second.thought, second.reasoning_content, second.thinking_blocks) == ((), None, ())
 
 
@@ -212,15 +220,15 @@ MODEL = ("model", model_risk)
 
 
 def risks(events: Sequence[Event]) -> dict[str, Risk]:
-    found = events[-1]
-    assert isinstance(found, SecurityAnalysisEvent)
-    return found.risks
+    analysis = events[-1]
+    assert isinstance(analysis, SecurityAnalysisEvent)
+    return analysis.risks
 
 
 def test_the_risks_of_an_answer_come_last_by_the_ids_of_its_actions() -> None:
     calls = [call("fly", "a"), call("look", "b", GOOD), call("look", "c"), call("write", "d", GOOD)]
-    told = assessment(MODEL, ("rules", says("LOW")))
-    events = parse_response(completion(*calls), TOOLS, told)
+    assessor = assessment(MODEL, ("rules", says("LOW")))
+    events = parse_response(completion(*calls), TOOLS, assessor)
     expected = ["ActionEvent"] * 4 + ["AgentErrorEvent"] * 2 + ["SecurityAnalysisEvent"]
     assert kinds(events) == expected
     placed = [entry.event for entry in entries(events, start=7)]
@@ -252,8 +260,8 @@ def test_the_risks_of_an_answer_come_last_by_the_ids_of_its_actions() -> None:
 def test_the_highest_risk_counts_and_a_failing_analyzer_rates_high(
     model: str, rules: Analyze, risk: Risk
 ) -> None:
-    asked = call("write", arguments=f'{{"path": "a", "security_risk": "{model}"}}')
-    events = parse_response(completion(asked), TOOLS, assessment(MODEL, ("rules", rules)))
+    tool_call = call("write", arguments=f'{{"path": "a", "security_risk": "{model}"}}')
+    events = parse_response(completion(tool_call), TOOLS, assessment(MODEL, ("rules", rules)))
     assert risks(events) == {id_of(7): risk}
 
 
@@ -288,10 +296,12 @@ def test_events_are_a_function_of_the_completion_alone(
 ) -> None:
     answer = completion(*made, words=words, finish_reason=reason)
     recorded = Completion.model_validate_json(answer.model_dump_json(exclude_none=True))
-    told = assessment(MODEL)
-    events = parse_response(answer, TOOLS, told)
+    assessor = assessment(MODEL)
+    events = parse_response(answer, TOOLS, assessor)
     assert (
-        events == parse_response(recorded, TOOLS, told) == parse_response(answer, dict(TOOLS), told)
+        events
+        == parse_response(recorded, TOOLS, assessor)
+        == parse_response(answer, dict(TOOLS), assessor)
     )
 
 

@@ -62,12 +62,12 @@ def test_empty_text_means_no_arguments(nothing: str) -> None:
 @given(JSON_LIKE)
 def test_any_text_parses_as_an_object_or_raises_value_error(raw: str) -> None:
     try:
-        arguments, said = parse_arguments(raw), None
+        arguments, problem = parse_arguments(raw), None
     except ValueError as error:
-        arguments, said = {}, str(error)
+        arguments, problem = {}, str(error)
     assert isinstance(arguments, dict)
     json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
-    assert said is None or (said.startswith("The arguments ") and said.endswith("."))
+    assert problem is None or (problem.startswith("The arguments ") and problem.endswith("."))
 
 
 @pytest.mark.parametrize(

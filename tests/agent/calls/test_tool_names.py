@@ -56,6 +56,6 @@ def test_a_tools_own_name_goes_before_an_alias() -> None:
 
 @given(st.text(), st.sets(st.text(), max_size=4))
 def test_any_name_resolves_to_a_tool_or_none(written: str, tools: set[str]) -> None:
-    found = resolve_tool_name(written, tools)
-    assert found is None or found in tools
-    assert found == written or written not in tools
+    name = resolve_tool_name(written, tools)
+    assert name is None or name in tools
+    assert name == written or written not in tools

@@ -188,7 +188,7 @@ def test_an_invalid_skill_file_is_refused(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keyword", "text", "found"),
+    ("keyword", "text", "match"),
     [
         ("git", "Use Git, please", True),
         ("git", "a digit", False),
@@ -211,8 +211,8 @@ def test_an_invalid_skill_file_is_refused(text: str, reason: str) -> None:
         ("/deploy", "/deploy-all", False),
     ],
 )
-def test_a_keyword_is_found_as_a_word(keyword: str, text: str, found: bool) -> None:
-    assert bool(skills_for_message(text, [skill("s", keyword)], ())) is found
+def test_a_keyword_is_found_as_a_word(keyword: str, text: str, match: bool) -> None:
+    assert bool(skills_for_message(text, [skill("s", keyword)], ())) is match
 
 
 def test_a_skill_is_triggered_once() -> None:

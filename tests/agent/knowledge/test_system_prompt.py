@@ -40,7 +40,7 @@ def test_the_dynamic_context_is_empty_without_confirmation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "phrase"),
     [
         ({"policy": "always"}, "Every action waits until"),
         (
@@ -53,8 +53,8 @@ def test_the_dynamic_context_is_empty_without_confirmation() -> None:
         ),
     ],
 )
-def test_an_agent_knows_which_actions_wait(fields: dict[str, object], said: str) -> None:
-    assert said in asking(**fields)
+def test_an_agent_knows_which_actions_wait(fields: dict[str, object], phrase: str) -> None:
+    assert phrase in asking(**fields)
 
 
 def test_only_an_agent_with_the_model_analyzer_is_told_to_rate_risks() -> None:
@@ -66,14 +66,14 @@ def test_only_an_agent_with_the_model_analyzer_is_told_to_rate_risks() -> None:
 
 
 def test_an_agent_knows_the_names_of_its_secrets() -> None:
-    told = build_dynamic_context(Agent(model=MODEL, secrets=("API_TOKEN", "DB_URL"))) or ""
-    assert "these secrets: API_TOKEN, DB_URL." in told
-    assert "`$NAME`" in told
+    context = build_dynamic_context(Agent(model=MODEL, secrets=("API_TOKEN", "DB_URL"))) or ""
+    assert "these secrets: API_TOKEN, DB_URL." in context
+    assert "`$NAME`" in context
 
 
 def test_the_dynamic_context_has_secrets_and_confirmation() -> None:
     always = Confirmation(policy="always")
-    told = (
+    context = (
         build_dynamic_context(Agent(model=MODEL, secrets=("API_TOKEN",), confirmation=always)) or ""
     )
-    assert told.index("# Secrets") < told.index("# Confirmation")
+    assert context.index("# Secrets") < context.index("# Confirmation")

@@ -207,8 +207,8 @@ def test_a_stuck_agent_is_stopped_until_the_next_message() -> None:
     state = with_spec(stuck=StuckThresholds(action_observation=2))
     for seq in (4, 6):
         state = apply_events(state, action("look"), observation(id_of(seq)))
-    found = StuckFinding(pattern="action_observation", first_seq=4, last_seq=7, count=2)
-    assert only_step(state) == Record(items=(found,))
+    finding = StuckFinding(pattern="action_observation", first_seq=4, last_seq=7, count=2)
+    assert only_step(state) == Record(items=(finding,))
     stuck = record_next(state)
     assert (stuck.status, stuck.reason) == ("stuck", "action_observation: events 4 to 7")
     assert decide(stuck, ()) == ()

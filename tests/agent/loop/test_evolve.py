@@ -108,11 +108,11 @@ def test_a_person_or_an_overflow_asks_for_a_smaller_view() -> None:
     assert working(USER_ASKS, overflow()).condense_reason == "overflow"
 
 
-@pytest.mark.parametrize("asked", [USER_ASKS, overflow()])
-def test_condensing_is_asked_for_until_it_is_done_or_comes_to_nothing(asked: AnyEvent) -> None:
-    assert working(asked, user(), PAUSE, opened_event("run-2")).condense_reason is not None
+@pytest.mark.parametrize("cause", [USER_ASKS, overflow()])
+def test_condensing_is_asked_for_until_it_is_done_or_comes_to_nothing(cause: AnyEvent) -> None:
+    assert working(cause, user(), PAUSE, opened_event("run-2")).condense_reason is not None
     for end in (condensation(3, 3), error_event("context_overflow")):
-        assert working(asked, end).condense_reason is None
+        assert working(cause, end).condense_reason is None
 
 
 def test_a_requested_condensation_may_be_refused() -> None:
@@ -175,7 +175,7 @@ def test_only_events_of_the_prompt_are_counted() -> None:
     ]
     state = working()
     assert apply_events(state, *hidden).view_events == state.view_events
-    shown: list[AnyEvent] = [
+    events: list[AnyEvent] = [
         action("look"),
         observation(id_of(4)),
         error(None, "fly"),
@@ -185,10 +185,10 @@ def test_only_events_of_the_prompt_are_counted() -> None:
         agent(),
         user(),
     ]
-    assert apply_events(state, *shown).view_events == state.view_events + len(shown)
+    assert apply_events(state, *events).view_events == state.view_events + len(events)
     assert (
-        apply_events(state, *shown).view_tokens
-        > apply_events(state, *shown[:-1]).view_tokens
+        apply_events(state, *events).view_tokens
+        > apply_events(state, *events[:-1]).view_tokens
         > state.view_tokens
     )
 

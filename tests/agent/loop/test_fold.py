@@ -48,11 +48,11 @@ a kind and nothing else that can be read."""
 
 
 def make_summary(seq: int, which: str | dict[str, Any], fields: dict[str, Any]) -> EventSummary:
-    told = {"kind": which} if isinstance(which, str) else {"kind": UPDATE, **which}
-    blank = told["kind"] in ("RecallEvent", "SecurityAnalysisEvent", "Condensation", UPDATE)
+    kind_fields = {"kind": which} if isinstance(which, str) else {"kind": UPDATE, **which}
+    blank = kind_fields["kind"] in ("RecallEvent", "SecurityAnalysisEvent", "Condensation", UPDATE)
     if blank and fields["newer"]:
-        told = {"kind": told["kind"]}
-    return EventSummary(seq=seq, fingerprint="f", **{**fields, **told})
+        kind_fields = {"kind": kind_fields["kind"]}
+    return EventSummary(seq=seq, fingerprint="f", **{**fields, **kind_fields})
 
 
 UPDATE = "ConversationStateUpdateEvent"

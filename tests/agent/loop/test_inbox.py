@@ -43,15 +43,15 @@ def test_a_message_has_a_size_in_bytes_of_json(character: str) -> None:
     room = MAX_MESSAGE_BYTES - json_size(UserMessage(text="x"))
     fits = "x" + character * (room // bytes_each)
     assert find_message_error(UserMessage(text=fits)) is None
-    told = find_message_error(UserMessage(text=fits + character * 2))
-    assert told is not None
-    assert "the limit is 98,304: put the text in a file of the workspace" in told
+    error = find_message_error(UserMessage(text=fits + character * 2))
+    assert error is not None
+    assert "the limit is 98,304: put the text in a file of the workspace" in error
 
 
 def test_a_sender_takes_room_too() -> None:
-    told = find_message_error(UserMessage(text="hi", sender="s" * MAX_MESSAGE_BYTES))
-    assert told is not None
-    assert "bytes and the limit is" in told
+    error = find_message_error(UserMessage(text="hi", sender="s" * MAX_MESSAGE_BYTES))
+    assert error is not None
+    assert "bytes and the limit is" in error
 
 
 @pytest.mark.parametrize("message_id", [None, "m", "m" * 128, "urn:uuid:1/2?a=b&c={~}", "turn 1"])
@@ -61,8 +61,8 @@ def test_an_id_that_can_be_remembered_is_taken(message_id: str | None) -> None:
 
 @pytest.mark.parametrize("message_id", ["", "m" * 129, "é", "a\nb", 'a"b', "a\\b", "m\n", "\x7f"])
 def test_an_id_that_cannot_be_remembered_is_refused(message_id: str) -> None:
-    told = find_message_error(UserMessage(text="hi", message_id=message_id))
-    assert told == "A message_id has 1 to 128 ASCII characters, without quotes and backslashes."
+    error = find_message_error(UserMessage(text="hi", message_id=message_id))
+    assert error == "A message_id has 1 to 128 ASCII characters, without quotes and backslashes."
 
 
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
@@ -91,17 +91,17 @@ def test_a_message_may_be_an_image_only() -> None:
     ],
 )
 def test_an_image_is_an_address_or_the_image_itself(image: str) -> None:
-    told = find_message_error(UserMessage(text="Look:", images=(PICTURE, image)))
-    assert told is not None
-    assert told.startswith("An image is an http address, or data:image")
+    error = find_message_error(UserMessage(text="Look:", images=(PICTURE, image)))
+    assert error is not None
+    assert error.startswith("An image is an http address, or data:image")
 
 
 def test_a_picture_takes_room_too() -> None:
-    told = find_message_error(
+    error = find_message_error(
         UserMessage(text="", images=("data:image/png;base64," + "A" * MAX_MESSAGE_BYTES,))
     )
-    assert told is not None
-    assert "bytes and the limit is" in told
+    assert error is not None
+    assert "bytes and the limit is" in error
 
 
 @pytest.mark.parametrize(
@@ -113,19 +113,19 @@ def test_a_picture_takes_room_too() -> None:
     ],
 )
 def test_half_a_character_is_refused(half: dict[str, Any]) -> None:
-    told = find_message_error(UserMessage(**half))
-    assert told == "The message holds half a surrogate pair: send the whole character, or none."
+    error = find_message_error(UserMessage(**half))
+    assert error == "The message holds half a surrogate pair: send the whole character, or none."
 
 
 @given(st.text(), st.none() | st.text(), st.none() | st.text())
 def test_a_valid_message_can_be_written(
     text: str, message_id: str | None, sender: str | None
 ) -> None:
-    said = UserMessage(text=text, message_id=message_id, sender=sender)
-    if find_message_error(said) is None:
-        assert json_size(said) <= MAX_MESSAGE_BYTES
+    message = UserMessage(text=text, message_id=message_id, sender=sender)
+    if find_message_error(message) is None:
+        assert json_size(message) <= MAX_MESSAGE_BYTES
         assert len(json.dumps(message_id)) <= 130
-        assert UserMessage.model_validate_json(said.model_dump_json()) == said
+        assert UserMessage.model_validate_json(message.model_dump_json()) == message
 
 
 ITEMS: list[InboxItem] = [

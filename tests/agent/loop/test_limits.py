@@ -196,15 +196,15 @@ def test_an_agent_is_warned_once_before_a_limit(
 
 
 def test_each_turn_has_its_own_warning() -> None:
-    told = record_next(respond(opening_with(max_iterations=2)))
-    again = respond(apply_events(told, agent(), user()))
+    earlier_state = record_next(respond(opening_with(max_iterations=2)))
+    again = respond(apply_events(earlier_state, agent(), user()))
     assert warning_text(again) == "answers for this turn"
 
 
 def test_another_limit_has_a_warning_of_its_own() -> None:
-    told = record_next(respond(opening_with(max_iterations=2)))
+    earlier_state = record_next(respond(opening_with(max_iterations=2)))
     state = apply_events(
-        told, spec_event(SPEC.model_copy(update={"limits": Limits(max_iterations=3)}))
+        earlier_state, spec_event(SPEC.model_copy(update={"limits": Limits(max_iterations=3)}))
     )
     assert isinstance(only_step(state), Think)
     assert warning_text(respond(state)) == "answers for this turn"

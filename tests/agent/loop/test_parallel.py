@@ -137,20 +137,20 @@ calls = st.builds(
 )
 
 
-def conflicts(one: Call, other: Call) -> bool:
+def conflicts(first: Call, second: Call) -> bool:
     """Restate the rule for conflicts independently of the code."""
-    both_read = {one.name, other.name} <= {"look", "finish"}
-    known = one.touches is not None and other.touches is not None
-    apart = known and not {*(one.touches or ())} & {*(other.touches or ())}
+    both_read = {first.name, second.name} <= {"look", "finish"}
+    known = first.touches is not None and second.touches is not None
+    apart = known and not {*(first.touches or ())} & {*(second.touches or ())}
     return not (both_read or apart)
 
 
 @given(st.lists(calls, min_size=1, max_size=7), st.lists(calls, max_size=3), st.integers(0, 5))
 @settings(max_examples=40)
 def test_any_calls_run_in_order_and_never_beside_a_conflict(
-    one: list[Call], other: list[Call], parallel: int
+    first_calls: list[Call], second_calls: list[Call], parallel: int
 ) -> None:
-    batch = [*one, *(Call(call.name, call.touches, "response-2") for call in other)]
+    batch = [*first_calls, *(Call(call.name, call.touches, "response-2") for call in second_calls)]
     state = with_calls(*batch, spec=SPEC.model_copy(update={"parallel": parallel}))
     expected = FIRST
     while state.pending:

@@ -33,5 +33,5 @@ def test_the_prefix_of_a_key_is_its_scope(key: str, scope: str, name: str) -> No
 def test_a_shared_key_is_a_plain_word_and_no_key_is_empty(
     keys: list[str], error: str | None
 ) -> None:
-    found = find_key_error(keys)
-    assert found is None if error is None else error in str(found)
+    key_error = find_key_error(keys)
+    assert key_error is None if error is None else error in str(key_error)

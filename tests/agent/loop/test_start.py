@@ -36,18 +36,18 @@ def test_a_conversation_before_its_opening_has_an_empty_status() -> None:
 def test_the_status_has_the_counts_of_the_state() -> None:
     bill = Usage(cost=0.5, prompt_tokens=7, model="m")
     state = apply_events(apply_events(opened_state(CAREFUL), user()), agent(), usage=bill)
-    found = status_of(apply_events(state, state_update("title", "Doors")))
-    assert (found.status, found.reason, found.title) == ("finished", None, "Doors")
-    assert (found.turn, found.iterations, found.next_seq) == (1, 1, 6)
-    assert (found.shown, found.tokens) == (3, state.view_tokens)
-    assert found.spent.cost == 0.5
-    assert found.spent_on == {"chat m": bill.model_copy(update={"model": ""})}
-    assert (found.model, found.tags) == ("scripted:story.json", ("blue",))
+    status = status_of(apply_events(state, state_update("title", "Doors")))
+    assert (status.status, status.reason, status.title) == ("finished", None, "Doors")
+    assert (status.turn, status.iterations, status.next_seq) == (1, 1, 6)
+    assert (status.shown, status.tokens) == (3, state.view_tokens)
+    assert status.spent.cost == 0.5
+    assert status.spent_on == {"chat m": bill.model_copy(update={"model": ""})}
+    assert (status.model, status.tags) == ("scripted:story.json", ("blue",))
 
 
 def test_the_status_has_its_reason() -> None:
-    found = status_of(apply_events(opened_state(), user(), error_event("auth", "Set a key.")))
-    assert (found.status, found.reason) == ("error", "auth: Set a key.")
+    status = status_of(apply_events(opened_state(), user(), error_event("auth", "Set a key.")))
+    assert (status.status, status.reason) == ("error", "auth: Set a key.")
 
 
 def test_no_title_is_none() -> None:
@@ -59,9 +59,9 @@ def test_the_status_says_which_actions_wait_for_a_person() -> None:
     state = apply_events(
         opened_state(CAREFUL), user(), *batch, status_event("waiting_for_confirmation")
     )
-    found = status_of(state)
-    assert found.status == "waiting_for_confirmation"
-    assert found.pending == (
+    status = status_of(state)
+    assert status.status == "waiting_for_confirmation"
+    assert status.pending == (
         PendingCall(seq=4, tool_name="look", tool_call_id="call_0", risk="LOW", asks=False),
         PendingCall(seq=5, tool_name="write", tool_call_id="call_1", risk="HIGH", asks=True),
     )
@@ -75,5 +75,5 @@ def test_the_input_of_a_continued_workflow_survives_serialization() -> None:
     )
     start = Start(conversation_id="c", user_id="u", state=state, inbox=(UserMessage(text="hi"),))
     assert Start.model_validate_json(to_json(start, exclude_none=True)) == start
-    found = status_of(state, 1)
-    assert ConversationStatus.model_validate_json(to_json(found, exclude_none=True)) == found
+    status = status_of(state, 1)
+    assert ConversationStatus.model_validate_json(to_json(status, exclude_none=True)) == status

@@ -35,18 +35,18 @@ QUESTIONS = """
 
 
 def cells() -> list[tuple[str, str, str]]:
-    found = []
+    all_cells = []
     for table in (MOVES, QUESTIONS):
         header, *rows = table.replace("waiting", "waiting_for_confirmation").split("\n")[1:-1]
         for row in rows:
             status, *thens = row.split()
-            found += [(status, *cell) for cell in zip(header.split(), thens, strict=True)]
-    return found
+            all_cells += [(status, *cell) for cell in zip(header.split(), thens, strict=True)]
+    return all_cells
 
 
 def test_the_table_has_every_cell() -> None:
-    asked = {(status, happening) for status, happening, _ in cells()}
-    assert asked == {(status, happening) for status in STATUSES for happening in HAPPENINGS}
+    pairs = {(status, happening) for status, happening, _ in cells()}
+    assert pairs == {(status, happening) for status in STATUSES for happening in HAPPENINGS}
 
 
 @pytest.mark.parametrize(("status", "happening", "then"), cells())

@@ -41,8 +41,8 @@ ID = id_of(0)
 
 
 def corrective(words: str = "Go on.") -> MessageEvent:
-    said = Message(role="user", content=text(words))
-    return MessageEvent(timestamp=TIMESTAMP, source="environment", llm_message=said)
+    message = Message(role="user", content=text(words))
+    return MessageEvent(timestamp=TIMESTAMP, source="environment", llm_message=message)
 
 
 def failure(words: str = "no such file", name: str = "look") -> ObservationEvent:
@@ -63,13 +63,13 @@ def traces(events: Sequence[Event], thresholds: StuckThresholds = USUAL) -> tupl
 def detect(
     events: Sequence[Event], waits: Sequence[str] = (), **thresholds: int
 ) -> StuckFinding | None:
-    asked = StuckThresholds(**thresholds)
-    return detect_stuck(traces(events, asked), asked, waits)
+    stuck_thresholds = StuckThresholds(**thresholds)
+    return detect_stuck(traces(events, stuck_thresholds), stuck_thresholds, waits)
 
 
 def warning_for(events: Sequence[Event], **thresholds: int) -> str | None:
-    asked = StuckThresholds(**thresholds)
-    warning = warn_of_stuck(traces(events, asked), asked)
+    stuck_thresholds = StuckThresholds(**thresholds)
+    warning = warn_of_stuck(traces(events, stuck_thresholds), stuck_thresholds)
     return warning.text if warning else None
 
 
@@ -86,8 +86,8 @@ FRO: list[Event] = [action("write"), observation(ID, "write", "done")]
 
 def test_the_same_action_with_the_same_observation_four_times_is_a_circle() -> None:
     assert detect([user(), *SAME * 3]) is None
-    found = StuckFinding(pattern="action_observation", first_seq=1, last_seq=8, count=4)
-    assert detect([user(), *SAME * 4]) == found
+    finding = StuckFinding(pattern="action_observation", first_seq=1, last_seq=8, count=4)
+    assert detect([user(), *SAME * 4]) == finding
 
 
 def test_an_agent_that_sees_something_new_is_not_stuck() -> None:
@@ -101,18 +101,18 @@ def test_the_newest_events_count() -> None:
 
 def test_a_failing_action_is_warned_of_at_the_third_and_stuck_at_the_fourth() -> None:
     assert warning_for(FAILING * 2) is None
-    said = warning_for(FAILING * 3)
-    assert said is not None
-    assert "`look` was called 3 times in a row" in said
+    warning = warning_for(FAILING * 3)
+    assert warning is not None
+    assert "`look` was called 3 times in a row" in warning
     assert detect(FAILING * 3) is None
     assert warning_for(FAILING * 4) is None
-    found = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
-    assert detect(FAILING * 4) == found
+    finding = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
+    assert detect(FAILING * 4) == finding
 
 
 def test_an_action_that_fails_in_other_words_every_time_is_stuck_too() -> None:
-    found = StuckFinding(pattern="action_error", first_seq=0, last_seq=7, count=4)
-    assert detect(call_each(*[error(ID, words=f"line {nth}") for nth in range(4)])) == found
+    finding = StuckFinding(pattern="action_error", first_seq=0, last_seq=7, count=4)
+    assert detect(call_each(*[error(ID, words=f"line {nth}") for nth in range(4)])) == finding
 
 
 def test_a_result_that_is_a_failure_counts_as_one() -> None:
@@ -143,13 +143,13 @@ def test_the_agent_is_warned_again_of_another_failure() -> None:
 
 def test_three_messages_in_a_row_are_a_monologue_whatever_they_say() -> None:
     assert detect([agent("a"), agent("b")]) is None
-    found = StuckFinding(pattern="monologue", first_seq=1, last_seq=3, count=3)
-    assert detect([user(), agent("a"), agent("b"), agent("c")]) == found
+    finding = StuckFinding(pattern="monologue", first_seq=1, last_seq=3, count=3)
+    assert detect([user(), agent("a"), agent("b"), agent("c")]) == finding
 
 
 def test_what_the_system_says_does_not_end_a_monologue() -> None:
-    said = [agent("a"), corrective(), agent("b"), corrective(), agent("c"), corrective()]
-    assert detect(said) is not None
+    messages = [agent("a"), corrective(), agent("b"), corrective(), agent("c"), corrective()]
+    assert detect(messages) is not None
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_bookkeeping_does_not_count() -> None:
 
 def test_two_pairs_that_alternate_over_six_are_a_circle() -> None:
     assert detect([*(TO + FRO) * 2, *TO]) is None
-    found = StuckFinding(pattern="alternating", first_seq=0, last_seq=11, count=6)
-    assert detect((TO + FRO) * 3) == found
+    finding = StuckFinding(pattern="alternating", first_seq=0, last_seq=11, count=6)
+    assert detect((TO + FRO) * 3) == finding
 
 
 def test_three_things_in_turn_are_no_alternation() -> None:
@@ -181,8 +181,8 @@ def test_three_things_in_turn_are_no_alternation() -> None:
 def test_calls_and_results_of_a_batch_are_paired_by_position() -> None:
     calls: list[Event] = [action(call_id=f"call_{nth}") for nth in range(4)]
     seen: list[Event] = [observation(ID, call_id=f"call_{nth}") for nth in range(4)]
-    found = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
-    assert detect(calls + seen) == found
+    finding = StuckFinding(pattern="action_observation", first_seq=0, last_seq=7, count=4)
+    assert detect(calls + seen) == finding
 
 
 def test_a_rejection_is_no_repetition() -> None:
@@ -239,8 +239,8 @@ def test_thresholds_are_kept() -> None:
 def test_one_pair_over_and_over_is_judged_by_its_own_threshold() -> None:
     assert detect(SAME * 9, action_observation=10) is None
     refused = [*SAME * 3, action(), rejection(ID), *SAME * 3]
-    found = StuckFinding(pattern="alternating", first_seq=1, last_seq=13, count=6)
-    assert detect(refused) == found
+    finding = StuckFinding(pattern="alternating", first_seq=1, last_seq=13, count=6)
+    assert detect(refused) == finding
 
 
 def test_a_trace_is_small() -> None:
@@ -276,14 +276,14 @@ def test_evidence_lies_within_the_remembered_events(
 ) -> None:
     recent = traces(history, thresholds)
     assert len(recent) <= thresholds.window
-    found = detect_stuck(recent, thresholds, waits)
-    if found is None:
+    finding = detect_stuck(recent, thresholds, waits)
+    if finding is None:
         return
-    asked = getattr(thresholds, found.pattern)
-    assert found.count >= asked > 0
-    assert recent[0].seq <= found.first_seq <= found.last_seq <= recent[-1].seq
-    shown = [trace for trace in recent if found.first_seq <= trace.seq <= found.last_seq]
-    assert len(shown) >= found.count * (1 if found.pattern == "monologue" else 2)
+    threshold = getattr(thresholds, finding.pattern)
+    assert finding.count >= threshold > 0
+    assert recent[0].seq <= finding.first_seq <= finding.last_seq <= recent[-1].seq
+    evidence = [trace for trace in recent if finding.first_seq <= trace.seq <= finding.last_seq]
+    assert len(evidence) >= finding.count * (1 if finding.pattern == "monologue" else 2)
 
 
 @given(HISTORIES, THRESHOLDS)
@@ -292,9 +292,9 @@ def test_what_came_before_a_persons_message_does_not_matter(
 ) -> None:
     facts = summaries_of(*history, user(), *history)
 
-    def after(told: Sequence[EventSummary]) -> tuple[RecentEvent, ...]:
+    def after(facts: Sequence[EventSummary]) -> tuple[RecentEvent, ...]:
         recent: tuple[RecentEvent, ...] = ()
-        for fact in told:
+        for fact in facts:
             recent = add_recent(recent, fact, thresholds)
         return recent
 
@@ -306,17 +306,20 @@ def test_detection_uses_remembered_events_only(
     history: list[Event], thresholds: StuckThresholds, waits: tuple[str, ...]
 ) -> None:
     recent = traces(history, thresholds)
-    kept = tuple(RecentEvent.model_validate_json(trace.model_dump_json()) for trace in recent)
+    copies = tuple(RecentEvent.model_validate_json(trace.model_dump_json()) for trace in recent)
     later: list[Any] = [trace.model_copy(update={"seq": trace.seq + 1_000}) for trace in recent]
-    found, again = detect_stuck(recent, thresholds, waits), detect_stuck(kept, thresholds, waits)
-    assert found == again
+    finding, again = (
+        detect_stuck(recent, thresholds, waits),
+        detect_stuck(copies, thresholds, waits),
+    )
+    assert finding == again
     assert (
         warn_of_stuck(recent, thresholds)
-        == warn_of_stuck(kept, thresholds)
+        == warn_of_stuck(copies, thresholds)
         == warn_of_stuck(later, thresholds)
     )
     moved = detect_stuck(later, thresholds, waits)
-    assert (found is None) == (moved is None)
+    assert (finding is None) == (moved is None)
 
 
 @given(HISTORIES, THRESHOLDS)
@@ -324,6 +327,6 @@ def test_the_same_failures_never_both_warn_and_stop_the_agent(
     history: list[Event], thresholds: StuckThresholds
 ) -> None:
     recent = traces(history, thresholds)
-    found = detect_stuck(recent, thresholds.model_copy(update={"action_observation": 0}))
+    finding = detect_stuck(recent, thresholds.model_copy(update={"action_observation": 0}))
     if warn_of_stuck(recent, thresholds) is not None:
-        assert found is None or found.pattern != "action_error"
+        assert finding is None or finding.pattern != "action_error"

@@ -48,8 +48,8 @@ def event(compact: dict[str, Any]) -> Event:
         case "sys":
             return prompt()
         case "msg":
-            said = Message(role="user", content=text(compact["text"]))
-            return MessageEvent(timestamp=TIMESTAMP, source=compact["source"], llm_message=said)
+            message = Message(role="user", content=text(compact["text"]))
+            return MessageEvent(timestamp=TIMESTAMP, source=compact["source"], llm_message=message)
         case "act":
             return ActionEvent(
                 timestamp=TIMESTAMP,
@@ -80,9 +80,9 @@ def test_detection_agrees_with_the_vectors_after_every_event(case: dict[str, Any
     for nth, fact in enumerate(summaries_of(*map(event, case["events"]))):
         recent = add_recent(recent, fact, thresholds)
         stuck.append(detect_stuck(recent, thresholds) is not None)
-        told = warn_of_stuck(recent, thresholds) is not None
-        nudged.append(told or (case["name"], nth) in TOLD_ALREADY)
-        assert not (told and (case["name"], nth) in TOLD_ALREADY)
+        warning = warn_of_stuck(recent, thresholds) is not None
+        nudged.append(warning or (case["name"], nth) in TOLD_ALREADY)
+        assert not (warning and (case["name"], nth) in TOLD_ALREADY)
     assert stuck == case["expect"]["is_stuck_by_prefix"]
     assert nudged == case["expect"]["nudge_by_prefix"]
 

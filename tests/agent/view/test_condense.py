@@ -65,21 +65,21 @@ def lost_result() -> list[AnyEvent]:
 def planned(
     material: CondensationInput,
     condenser: CondenserSpec,
-    asked: CondenseReason = "size",
+    reason: CondenseReason = "size",
     tries: int = 0,
 ) -> tuple[int, int] | None:
-    plan = plan_condensation(material.view, condenser, material.tokens, asked, tries)
+    plan = plan_condensation(material.view, condenser, material.tokens, reason, tries)
     return None if plan is None else (plan.start, plan.end)
 
 
 def condensed(
-    material: CondensationInput, condenser: CondenserSpec, asked: CondenseReason = "size"
+    material: CondensationInput, condenser: CondenserSpec, reason: CondenseReason = "size"
 ) -> CondensationInput:
     """Return the view after the plan is carried out."""
-    plan = plan_condensation(material.view, condenser, material.tokens, asked)
+    plan = plan_condensation(material.view, condenser, material.tokens, reason)
     assert plan is not None
-    said = "S" if isinstance(plan.condenser, SummaryCondenser) else None
-    made = material.make_condensation(plan, TIMESTAMP, said)
+    summary = "S" if isinstance(plan.condenser, SummaryCondenser) else None
+    made = material.make_condensation(plan, TIMESTAMP, summary)
     return CondensationInput([*material.entries, *entries([made], material.entries[-1].seq + 1)])
 
 
@@ -162,16 +162,16 @@ def test_an_overflow_that_comes_again_is_met_harder() -> None:
     assert planned(material, SUMMARY, "overflow", 2) == (1, 20)
 
 
-@pytest.mark.parametrize("asked", ["user", "overflow"])
-def test_where_nothing_but_a_summary_is_left_nothing_can_go(asked: CondenseReason) -> None:
-    assert planned(talk(1), SUMMARY, asked) is None
-    assert planned(talk(2), SUMMARY, asked) is None
+@pytest.mark.parametrize("reason", ["user", "overflow"])
+def test_where_nothing_but_a_summary_is_left_nothing_can_go(reason: CondenseReason) -> None:
+    assert planned(talk(1), SUMMARY, reason) is None
+    assert planned(talk(2), SUMMARY, reason) is None
     reset = CondensationPlan(1, 5, SUMMARY)
     material = talk(5)
     made = material.make_condensation(reset, TIMESTAMP, "S")
     left = CondensationInput([*material.entries, *entries([made], 5)])
     assert [event.kind for event in left.view.events][1:] == ["CondensationSummaryEvent"]
-    assert planned(left, SUMMARY, asked, 2) is None
+    assert planned(left, SUMMARY, reason, 2) is None
 
 
 def test_one_event_is_worth_a_summary_where_it_is_long() -> None:
@@ -200,9 +200,9 @@ def test_half_of_a_window_is_half_of_what_is_shown() -> None:
     assert planned(talk(200), RecentCondenser(max_events=20), "overflow", 1) == (2, 192)
 
 
-@pytest.mark.parametrize("asked", ["size", "user", "overflow"])
-def test_without_a_condenser_nothing_goes(asked: CondenseReason) -> None:
-    assert planned(talk(500), NoCondenser(), asked) is None
+@pytest.mark.parametrize("reason", ["size", "user", "overflow"])
+def test_without_a_condenser_nothing_goes(reason: CondenseReason) -> None:
+    assert planned(talk(500), NoCondenser(), reason) is None
 
 
 def test_a_pipeline_stops_at_the_first_that_condenses() -> None:
@@ -218,7 +218,7 @@ def test_a_pipeline_stops_at_the_first_that_condenses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condenser", "shown", "tokens", "wants"),
+    ("condenser", "event_count", "tokens", "wants"),
     [
         (SummaryCondenser(), 240, 10**9, False),
         (SummaryCondenser(), 241, 0, True),
@@ -230,9 +230,9 @@ def test_a_pipeline_stops_at_the_first_that_condenses() -> None:
     ],
 )
 def test_who_wants_condensing(
-    condenser: CondenserSpec, shown: int, tokens: int, wants: bool
+    condenser: CondenserSpec, event_count: int, tokens: int, wants: bool
 ) -> None:
-    assert exceeds_threshold(condenser, shown, tokens) is wants
+    assert exceeds_threshold(condenser, event_count, tokens) is wants
 
 
 # What the event says.
@@ -248,9 +248,9 @@ def test_sizes_are_those_of_the_digests() -> None:
 
 
 def test_ranges_bridge_what_no_model_is_shown() -> None:
-    said: list[AnyEvent] = [user(f"{n}") for n in range(10)]
+    messages: list[AnyEvent] = [user(f"{n}") for n in range(10)]
     beginning: list[AnyEvent] = [opened_event(), builders.prompt(), user()]
-    log = [*beginning, status_event("resumed"), *said[:5], opened_event(), *said[5:]]
+    log = [*beginning, status_event("resumed"), *messages[:5], opened_event(), *messages[5:]]
     material = condensed(CondensationInput(entries(log)), SUMMARY, "user")
     assert newest(material).forgotten_seqs == ((3, 11),)
 
@@ -271,8 +271,10 @@ def test_a_call_that_waits_for_its_result_is_read_again() -> None:
 
 
 def test_the_prompt_in_force_is_never_forgotten() -> None:
-    said: list[AnyEvent] = [user(f"{n}") for n in range(10)]
-    material = CondensationInput(entries([builders.prompt(), *said, builders.prompt(), *said]))
+    messages: list[AnyEvent] = [user(f"{n}") for n in range(10)]
+    material = CondensationInput(
+        entries([builders.prompt(), *messages, builders.prompt(), *messages])
+    )
     made = newest(condensed(material, SUMMARY, "user"))
     assert id_of(11) not in made.forgotten_event_ids
     assert made.forgotten_seqs == ((2, 10), (12, 13))
@@ -288,11 +290,11 @@ def test_the_prompt_in_force_is_never_forgotten() -> None:
     st.integers(1, 3),
 )
 def test_condensing_makes_progress_or_says_that_it_cannot(
-    log: list[Entry], condenser: CondenserSpec, asked: CondenseReason, tries: int
+    log: list[Entry], condenser: CondenserSpec, reason: CondenseReason, tries: int
 ) -> None:
     material = CondensationInput(log)
     for _ in range(40):
-        plan = plan_condensation(material.view, condenser, material.tokens, asked, tries)
+        plan = plan_condensation(material.view, condenser, material.tokens, reason, tries)
         if plan is None:
             return
         material = carried_out(material, plan)
@@ -314,17 +316,17 @@ def test_parts_come_to_an_end(log: list[Entry], room: int) -> None:
 
 def carried_out(material: CondensationInput, plan: CondensationPlan) -> CondensationInput:
     """Return the view after the plan; only the planned events make room for the summary."""
-    shown = material.view.events
+    events = material.view.events
     gone = material.select_forgotten(plan)
-    said = "S" if isinstance(plan.condenser, SummaryCondenser) else None
-    made = material.make_condensation(plan, TIMESTAMP, said)
+    summary = "S" if isinstance(plan.condenser, SummaryCondenser) else None
+    made = material.make_condensation(plan, TIMESTAMP, summary)
     after = CondensationInput([*material.entries, *entries([made], material.entries[-1].seq + 1)])
     ids = [event.id for event in after.view.events]
-    kept = [event.id for event in shown if event not in gone]
+    expected_ids = [event.id for event in events if event not in gone]
     assert [
         identifier for identifier in ids if not identifier.startswith(after.entries[-1].event.id)
-    ] == kept
-    assert len(ids) < len(shown) or summed(after) < summed(material)
+    ] == expected_ids
+    assert len(ids) < len(events) or summed(after) < summed(material)
     check_readable(after)
     return after
 

@@ -48,10 +48,10 @@ def test_a_model_is_told_of_whole_events() -> None:
 
 
 def test_the_prompt_asks_for_what_must_not_be_lost() -> None:
-    asked = build_summary_prompt(["The user says:\nFix it."], 1000)
+    prompt = build_summary_prompt(["The user says:\nFix it."], 1000)
     sections = ("USER_CONTEXT", "TASK_TRACKING", "COMPLETED", "PENDING", "CURRENT_STATE")
-    assert all(section in asked for section in (*sections, "CODE_STATE", "TESTS", "CHANGES"))
-    assert "<EVENT>\nThe user says:\nFix it.\n</EVENT>" in asked
+    assert all(section in prompt for section in (*sections, "CODE_STATE", "TESTS", "CHANGES"))
+    assert "<EVENT>\nThe user says:\nFix it.\n</EVENT>" in prompt
 
 
 @given(st.lists(st.text("ab", max_size=300), min_size=1, max_size=9), st.integers(0, 2000))
@@ -60,11 +60,11 @@ def test_only_the_longest_texts_are_shortened(texts: list[str], room: int) -> No
     if sum(map(len, texts)) <= room:
         assert short == texts
         return
-    cut = [len(text) for text, left in zip(texts, short, strict=True) if text != left]
-    kept = [len(text) for text, left in zip(texts, short, strict=True) if text == left]
-    assert max(kept, default=0) <= min(cut)
+    cut_lengths = [len(text) for text, left in zip(texts, short, strict=True) if text != left]
+    whole_lengths = [len(text) for text, left in zip(texts, short, strict=True) if text == left]
+    assert max(whole_lengths, default=0) <= min(cut_lengths)
     note = len("\n[1,234 characters left out]\n")
-    assert sum(map(len, short)) <= room + note * len(cut)
+    assert sum(map(len, short)) <= room + note * len(cut_lengths)
 
 
 def test_a_long_stretch_is_summarised_in_parts() -> None:

@@ -17,18 +17,18 @@ def slots(ranges: Iterable[tuple[int, int]]) -> list[int]:
 
 @given(some, some)
 def test_merged_ranges_hold_all_slots_of_both_and_no_others(
-    one: SeqRanges, other: SeqRanges
+    first: SeqRanges, second: SeqRanges
 ) -> None:
-    found = merge_ranges(merge_ranges((), one), other)
-    assert slots(found) == sorted({*slots(one), *slots(other)})
-    assert found == merge_ranges(found, ()) == merge_ranges(merge_ranges((), other), one)
+    union = merge_ranges(merge_ranges((), first), second)
+    assert slots(union) == sorted({*slots(first), *slots(second)})
+    assert union == merge_ranges(union, ()) == merge_ranges(merge_ranges((), second), first)
 
 
 @given(some)
 def test_merged_ranges_are_in_order_and_apart(ranges: SeqRanges) -> None:
-    found = merge_ranges((), ranges)
-    assert all(first <= last for first, last in found)
-    assert all(after[0] > before[1] + 1 for before, after in pairwise(found))
+    union = merge_ranges((), ranges)
+    assert all(first <= last for first, last in union)
+    assert all(after[0] > before[1] + 1 for before, after in pairwise(union))
 
 
 def test_ranges_survive_json() -> None:

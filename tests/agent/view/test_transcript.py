@@ -31,14 +31,14 @@ from tests.builders import (
 from tests.logs import add_events, recall_event, system_message
 
 
-def shown(*events: AnyEvent) -> list[ChatMessage]:
+def to_messages(*events: AnyEvent) -> list[ChatMessage]:
     """Return the messages for a model from a log that begins with these events."""
     transcript = Transcript()
     add_events(transcript.view, with_ids(events))
     return transcript.messages()
 
 
-def asked(*calls: tuple[str, str], words: str | None = None) -> ChatMessage:
+def call_message(*calls: tuple[str, str], words: str | None = None) -> ChatMessage:
     return {
         "role": "assistant",
         "content": words,
@@ -53,7 +53,7 @@ def result(call_id: str, content: Any, name: str = "look") -> ChatMessage:
     return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 
 
-def said(words: str) -> ChatMessage:
+def user_message(words: str) -> ChatMessage:
     return {"role": "user", "content": words}
 
 
@@ -61,9 +61,9 @@ def said(words: str) -> ChatMessage:
 
 
 def test_a_call_and_its_result() -> None:
-    assert shown(user("hi"), action(), observation(id_of(1), words="seen")) == [
-        said("hi"),
-        asked(("look", "call_1")),
+    assert to_messages(user("hi"), action(), observation(id_of(1), words="seen")) == [
+        user_message("hi"),
+        call_message(("look", "call_1")),
         result("call_1", "seen"),
     ]
 
@@ -75,8 +75,8 @@ def test_results_stand_in_the_order_of_the_calls() -> None:
         observation(id_of(0)),
         error(id_of(1), "write"),
     ]
-    assert shown(*calls, *results) == [
-        asked(("look", "a"), ("write", "b"), ("look", "c")),
+    assert to_messages(*calls, *results) == [
+        call_message(("look", "a"), ("write", "b"), ("look", "c")),
         result("a", "ok"),
         result("b", "no such tool", "write"),
         result("c", "The user did not allow this: not on a Friday"),
@@ -92,28 +92,28 @@ def test_messages_sent_meanwhile_follow_the_results() -> None:
         user("two"),
         observation(id_of(1)),
     ]
-    assert shown(*events) == [
-        asked(("look", "a"), ("look", "b")),
+    assert to_messages(*events) == [
+        call_message(("look", "a"), ("look", "b")),
         result("a", "ok"),
         result("b", "ok"),
-        said("one"),
-        said("two"),
+        user_message("one"),
+        user_message("two"),
     ]
 
 
 def test_messages_are_shown_although_a_batch_is_unfinished() -> None:
     calls = [action("look", "a"), action("look", "b")]
-    assert shown(*calls, observation(id_of(0)), user("one"), user("two")) == [
-        said("one"),
-        said("two"),
+    assert to_messages(*calls, observation(id_of(0)), user("one"), user("two")) == [
+        user_message("one"),
+        user_message("two"),
     ]
 
 
 def test_the_first_result_of_a_call_stands() -> None:
     first, second = (observation(id_of(0), words=words) for words in ("first", "second"))
     calls = [action("look", "a"), action("look", "b")]
-    assert shown(*calls, first, second, observation(id_of(1)), second) == [
-        asked(("look", "a"), ("look", "b")),
+    assert to_messages(*calls, first, second, observation(id_of(1)), second) == [
+        call_message(("look", "a"), ("look", "b")),
         result("a", "first"),
         result("b", "ok"),
     ]
@@ -125,12 +125,12 @@ def test_a_duplicate_call_id_is_replaced() -> None:
         for nth in range(3)
     ]
     fresh = [f"call_{id_of(seq).replace('-', '')}" for seq in (2, 4)]
-    assert shown(*(event for turn in turns for event in turn)) == [
-        asked(("look", "0")),
+    assert to_messages(*(event for turn in turns for event in turn)) == [
+        call_message(("look", "0")),
         result("0", "0"),
-        asked(("look", fresh[0])),
+        call_message(("look", fresh[0])),
         result(fresh[0], "1"),
-        asked(("look", fresh[1])),
+        call_message(("look", fresh[1])),
         result(fresh[1], "2"),
     ]
     assert max(map(len, fresh)) <= 40
@@ -138,8 +138,8 @@ def test_a_duplicate_call_id_is_replaced() -> None:
 
 def test_a_call_without_an_id_gets_one() -> None:
     given_id = f"call_{id_of(0).replace('-', '')}"
-    assert shown(action("look", ""), observation(id_of(0))) == [
-        asked(("look", given_id)),
+    assert to_messages(action("look", ""), observation(id_of(0))) == [
+        call_message(("look", given_id)),
         result(given_id, "ok"),
     ]
 
@@ -147,8 +147,8 @@ def test_a_call_without_an_id_gets_one() -> None:
 def test_an_error_without_an_action_id_is_that_of_a_call_that_could_not_be_read() -> None:
     calls = [action("look", "same"), action("fly", "same", valid=False)]
     fresh = f"call_{id_of(1).replace('-', '')}"
-    assert shown(*calls, error(None, "fly", "same"), observation(id_of(0), words="seen")) == [
-        asked(("look", "same"), ("fly", fresh)),
+    assert to_messages(*calls, error(None, "fly", "same"), observation(id_of(0), words="seen")) == [
+        call_message(("look", "same"), ("fly", fresh)),
         result("same", "seen"),
         result(fresh, "no such tool", "fly"),
     ]
@@ -156,17 +156,17 @@ def test_an_error_without_an_action_id_is_that_of_a_call_that_could_not_be_read(
 
 def test_a_result_that_comes_late_stands_behind_its_call() -> None:
     calls = [action("look", "a", "r-1"), action("look", "b", "r-2")]
-    assert shown(*calls, observation(id_of(1)), user("so?"), observation(id_of(0))) == [
-        asked(("look", "a")),
+    assert to_messages(*calls, observation(id_of(1)), user("so?"), observation(id_of(0))) == [
+        call_message(("look", "a")),
         result("a", "ok"),
-        asked(("look", "b")),
+        call_message(("look", "b")),
         result("b", "ok"),
-        said("so?"),
+        user_message("so?"),
     ]
 
 
 def test_a_result_without_a_call_is_not_shown() -> None:
-    assert shown(user("hi"), observation(id_of(9)), error(None)) == [said("hi")]
+    assert to_messages(user("hi"), observation(id_of(9)), error(None)) == [user_message("hi")]
 
 
 # Arguments.
@@ -191,12 +191,12 @@ def test_repaired_arguments_are_shown_as_parsed(raw: str) -> None:
     sent = good.tool_call.model_copy(update={"arguments": raw})
     assert arguments_shown(good.model_copy(update={"tool_call": sent})) == '{"a": 1, "b": null}'
     edit = FileEditorAction(command="view", path="a", view_range=(1, -1))
-    shown = arguments_shown(good.model_copy(update={"tool_call": sent, "action": edit}))
-    assert json.loads(shown) == {"command": "view", "path": "a", "view_range": [1, -1]}
+    arguments = arguments_shown(good.model_copy(update={"tool_call": sent, "action": edit}))
+    assert json.loads(arguments) == {"command": "view", "path": "a", "view_range": [1, -1]}
 
 
 def arguments_shown(event: ActionEvent) -> str:
-    [message, _] = shown(event, observation(id_of(0)))
+    [message, _] = to_messages(event, observation(id_of(0)))
     [call] = message["tool_calls"]
     return str(call["function"]["arguments"])
 
@@ -206,13 +206,13 @@ def arguments_shown(event: ActionEvent) -> str:
 
 def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
     transcript = Transcript()
-    told = SystemPromptEvent(
+    prompt_event = SystemPromptEvent(
         timestamp=TIMESTAMP,
         system_prompt=TextContent(text="Be careful."),
         tools=(tool("look", repeatable=True),),
         dynamic_context=TextContent(text="It is raining."),
     )
-    add_events(transcript.view, with_ids([opened_event(), user("hi"), told]))
+    add_events(transcript.view, with_ids([opened_event(), user("hi"), prompt_event]))
     assert transcript.messages() == [
         {
             "role": "system",
@@ -221,7 +221,7 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
                 {"type": "text", "text": "It is raining."},
             ],
         },
-        said("hi"),
+        user_message("hi"),
     ]
     schema = {"type": "object", "properties": {}}
     function = {"name": "look", "description": "look", "parameters": schema}
@@ -230,19 +230,19 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
 
 def test_the_newest_system_prompt_is_in_force() -> None:
     other = prompt().model_copy(update={"system_prompt": TextContent(text="Be bold.")})
-    assert shown(prompt(), user("hi"), other)[0] == {"role": "system", "content": "Be bold."}
+    assert to_messages(prompt(), user("hi"), other)[0] == {"role": "system", "content": "Be bold."}
 
 
 def test_added_context_follows_the_words() -> None:
     event = user("hi").model_copy(update={"extended_content": text("By the way.")})
-    assert shown(event) == [said("hi\nBy the way.")]
+    assert to_messages(event) == [user_message("hi\nBy the way.")]
 
 
 def test_pictures_make_a_list_of_parts() -> None:
     parts = (*text("Look:"), ImageContent(image_urls=("data:a", "data:b")))
     seen = MCPToolObservation(tool_name="look", content=parts)
     spoken = Message(role="user", content=parts)
-    told: list[AnyEvent] = [
+    events: list[AnyEvent] = [
         user().model_copy(update={"llm_message": spoken}),
         action(),
         observation(id_of(1)).model_copy(update={"observation": seen}),
@@ -252,7 +252,7 @@ def test_pictures_make_a_list_of_parts() -> None:
         {"type": "image_url", "image_url": {"url": "data:a"}},
         {"type": "image_url", "image_url": {"url": "data:b"}},
     ]
-    message, _, answer = shown(*told)
+    message, _, answer = to_messages(*events)
     assert message["content"] == answer["content"] == expected
 
 
@@ -260,20 +260,20 @@ def test_thinking_goes_back_with_its_signature() -> None:
     block = ThinkingBlock(thinking="Hm.", signature="s")
     expected = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]
     thought = action().model_copy(update={"thinking_blocks": (block,), "thought": text("So:")})
-    first, *_ = shown(thought, observation(id_of(0)))
-    assert first == {**asked(("look", "call_1"), words="So:"), "thinking_blocks": expected}
+    first, *_ = to_messages(thought, observation(id_of(0)))
+    assert first == {**call_message(("look", "call_1"), words="So:"), "thinking_blocks": expected}
     spoken = agent("Done.").llm_message.model_copy(update={"thinking_blocks": (block,)})
-    assert shown(agent().model_copy(update={"llm_message": spoken})) == [
+    assert to_messages(agent().model_copy(update={"llm_message": spoken})) == [
         {"role": "assistant", "content": "Done.", "thinking_blocks": expected}
     ]
 
 
 def test_reasoning_is_sent_back_with_its_response() -> None:
     thought = action().model_copy(update={"reasoning_content": "Hm."})
-    first, *_ = shown(thought, observation(id_of(0)))
-    assert first == {**asked(("look", "call_1")), "reasoning_content": "Hm."}
+    first, *_ = to_messages(thought, observation(id_of(0)))
+    assert first == {**call_message(("look", "call_1")), "reasoning_content": "Hm."}
     spoken = agent("Done.").llm_message.model_copy(update={"reasoning_content": "Hm."})
-    assert shown(agent().model_copy(update={"llm_message": spoken})) == [
+    assert to_messages(agent().model_copy(update={"llm_message": spoken})) == [
         {"role": "assistant", "content": "Done.", "reasoning_content": "Hm."}
     ]
 
@@ -285,33 +285,33 @@ def test_a_partial_response_is_the_agents_message() -> None:
         InterruptEvent(timestamp=TIMESTAMP),
         user("stop"),
     ]
-    assert shown(*events) == [
-        said("hi"),
+    assert to_messages(*events) == [
+        user_message("hi"),
         {"role": "assistant", "content": "I was about"},
-        said("stop"),
+        user_message("stop"),
     ]
 
 
 def test_a_warning_has_the_role_of_a_user() -> None:
-    assert shown(user("hi"), system_message("Two answers are left.")) == [
-        said("hi"),
-        said("Two answers are left."),
+    assert to_messages(user("hi"), system_message("Two answers are left.")) == [
+        user_message("hi"),
+        user_message("Two answers are left."),
     ]
 
 
 @pytest.mark.parametrize("role", ["system", "tool", "user"])
 def test_only_the_agent_has_the_assistant_role(role: Literal["system", "tool"]) -> None:
     spoken = Message(role=role, content=text("hi"))
-    assert shown(user().model_copy(update={"llm_message": spoken})) == [said("hi")]
+    assert to_messages(user().model_copy(update={"llm_message": spoken})) == [user_message("hi")]
 
 
 def test_recalled_context_follows_its_message() -> None:
-    assert shown(
+    assert to_messages(
         user("hi"), opened_event(), recall_event("Be brief."), recall_event("Be kind.")
-    ) == [said("hi\nBe brief.\nBe kind.")]
+    ) == [user_message("hi\nBe brief.\nBe kind.")]
     parts = (ImageContent(image_urls=("data:a",)),)
     picture = user().model_copy(update={"llm_message": Message(role="user", content=parts)})
-    [message] = shown(picture, recall_event("Be brief."))
+    [message] = to_messages(picture, recall_event("Be brief."))
     assert message["content"][1] == {"type": "text", "text": "Be brief."}
 
 
@@ -322,12 +322,12 @@ def test_context_recalled_by_a_file_follows_the_results() -> None:
         recall_event("Be brief."),
         observation(id_of(2)),
     ]
-    assert shown(user("hi"), *calls, *results) == [
-        said("hi"),
-        asked(("look", "a"), ("look", "b")),
+    assert to_messages(user("hi"), *calls, *results) == [
+        user_message("hi"),
+        call_message(("look", "a"), ("look", "b")),
         result("a", "ok"),
         result("b", "ok"),
-        said("Be brief."),
+        user_message("Be brief."),
     ]
 
 
@@ -338,10 +338,10 @@ def test_a_summary_has_the_role_of_a_user() -> None:
         summary="They said hello.",
         summary_offset=1,
     )
-    assert shown(prompt(), user("hi"), agent("Hello."), made, user("So?")) == [
+    assert to_messages(prompt(), user("hi"), agent("Hello."), made, user("So?")) == [
         {"role": "system", "content": "Be careful."},
-        said("They said hello."),
-        said("So?"),
+        user_message("They said hello."),
+        user_message("So?"),
     ]
 
 
@@ -354,11 +354,13 @@ def test_a_forgotten_system_prompt_stays_in_force() -> None:
 
 
 def test_an_empty_message_is_not_shown() -> None:
-    assert shown(user("hi"), agent(""), user(""), recall_event(""), user("Hello?")) == [
-        said("hi"),
-        said("Hello?"),
+    assert to_messages(user("hi"), agent(""), user(""), recall_event(""), user("Hello?")) == [
+        user_message("hi"),
+        user_message("Hello?"),
     ]
 
 
 def test_bookkeeping_events_are_not_shown() -> None:
-    assert shown(opened_event(), unknown_event(), unknown_event("PauseEvent", until=None)) == []
+    assert (
+        to_messages(opened_event(), unknown_event(), unknown_event("PauseEvent", until=None)) == []
+    )

@@ -23,12 +23,12 @@ ASKED: dict[str | None, CondenseReason] = {"hard": "user", "soft": "size", None:
 def test_condensation_forgets_the_events_of_the_vectors(case: dict[str, Any]) -> None:
     expected = case["expect"]
     material = CondensationInput(entries(case))
-    shown = [event.id for event in material.view.events]
-    assert shown == case["view"]
+    visible_ids = [event.id for event in material.view.events]
+    assert visible_ids == case["view"]
     condenser = SummaryCondenser(max_size=case["max_size"], keep_first=case["keep_first"])
     requirement = expected["requirement"]
     assert (requirement == "hard") == material.view.condensation_requested
-    wants = exceeds_threshold(condenser, len(shown), 0)
+    wants = exceeds_threshold(condenser, len(visible_ids), 0)
     assert (requirement == "soft") == (wants and not material.view.condensation_requested)
     plan = plan_condensation(material.view, condenser, material.tokens, ASKED[requirement])
     if "forget" not in expected:
@@ -36,7 +36,7 @@ def test_condensation_forgets_the_events_of_the_vectors(case: dict[str, Any]) ->
         return
     assert plan is not None
     assert plan.start == expected["offset"]
-    assert shown[plan.start : plan.end] == expected["forget"]
+    assert visible_ids[plan.start : plan.end] == expected["forget"]
     check_condensed(material, material.make_condensation(plan, TIMESTAMP, "SUM"), expected)
 
 
@@ -49,10 +49,10 @@ def check_condensed(
     the log holds, before that place, what the view holds back, and an offset counts it. Theirs
     counts only what is shown, so that its summary comes to stand too early.
     """
-    shown = [event.id for event in material.view.events]
+    visible_ids = [event.id for event in material.view.events]
     material.view.add(made.model_copy(update={"id": "made"}))
     gone, at = set(expected["forget"]), expected["offset"]
-    left = [item for item in shown if item not in gone]
+    left = [item for item in visible_ids if item not in gone]
     assert [event.id for event in material.view.events] == [*left[:at], "made-summary", *left[at:]]
 
 

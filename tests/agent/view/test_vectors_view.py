@@ -75,13 +75,13 @@ def brief(message: ChatMessage) -> Brief:
 
 def merged(messages: Sequence[Brief]) -> list[Brief]:
     """Messages of the user that follow each other as one."""
-    found: list[Brief] = []
+    briefs: list[Brief] = []
     for message in messages:
-        if found and message[0] == found[-1][0] == "user":
-            found[-1] = ("user", 0, None, found[-1][3] + message[3])
+        if briefs and message[0] == briefs[-1][0] == "user":
+            briefs[-1] = ("user", 0, None, briefs[-1][3] + message[3])
         else:
-            found.append(message)
-    return found
+            briefs.append(message)
+    return briefs
 
 
 def ordered(
@@ -90,17 +90,17 @@ def ordered(
     """Their messages with the system prompt first, batches whole, their results behind them."""
     results = {their[2]: their for their in theirs if their[0] == "tool"}
     waiting = iter(calls)
-    found: list[Brief] = []
+    briefs: list[Brief] = []
     if any(event["t"] == "sys" for event in events):
-        found.append(("system", 0, None, "sys"))
+        briefs.append(("system", 0, None, "sys"))
     due = 0
     for their in theirs:
         if their[1]:
             if not due:
-                asked = next(waiting)
-                due = len(asked)
-                found += [("assistant", due, None, their[3]), *(results[call] for call in asked)]
+                batch = next(waiting)
+                due = len(batch)
+                briefs += [("assistant", due, None, their[3]), *(results[call] for call in batch)]
             due -= their[1]
         elif their[0] not in ("system", "tool"):
-            found.append(their)
-    return found
+            briefs.append(their)
+    return briefs

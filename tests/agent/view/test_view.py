@@ -215,11 +215,11 @@ def test_the_next_cut_and_the_last() -> None:
 
 
 def check_whole(view: View, entries: list[Entry]) -> None:
-    shown: list[ViewEvent] = view.events
-    ids = Counter(event.id for event in shown)
+    events: list[ViewEvent] = view.events
+    ids = Counter(event.id for event in events)
     assert set(ids.values()) <= {1}
-    actions = [event.id for event in shown if isinstance(event, ActionEvent)]
-    answered = [view.groups.action_of[event.id] for event in shown if isinstance(event, ANSWERS)]
+    actions = [event.id for event in events if isinstance(event, ActionEvent)]
+    answered = [view.groups.action_of[event.id] for event in events if isinstance(event, ANSWERS)]
     assert sorted(actions) == sorted(answered)
     for batch in batches(entries):
         assert batch <= ids.keys() or batch.isdisjoint(ids)
@@ -228,7 +228,7 @@ def check_whole(view: View, entries: list[Entry]) -> None:
 
 
 def batches(entries: list[Entry]) -> list[set[str]]:
-    found: list[set[str]] = []
+    id_sets: list[set[str]] = []
     before: AnyEvent | None = None
     for event in (entry.event for entry in entries):
         if isinstance(event, ActionEvent):
@@ -236,24 +236,24 @@ def batches(entries: list[Entry]) -> list[set[str]]:
                 isinstance(before, ActionEvent) and before.llm_response_id == event.llm_response_id
             )
             if not same:
-                found.append(set())
-            found[-1].add(event.id)
+                id_sets.append(set())
+            id_sets[-1].add(event.id)
         before = event
-    return found
+    return id_sets
 
 
 def loops(entries: list[Entry]) -> list[set[str]]:
-    found: list[set[str]] = []
+    id_sets: list[set[str]] = []
     inside = False
     for event in (entry.event for entry in entries):
         if isinstance(event, ActionEvent) and event.thinking_blocks:
-            found.append(set())
+            id_sets.append(set())
             inside = True
         elif not isinstance(event, (ActionEvent, *ANSWERS)):
             inside = False
         if inside:
-            found[-1].add(event.id)
-    return found
+            id_sets[-1].add(event.id)
+    return id_sets
 
 
 @given(condensed_logs)

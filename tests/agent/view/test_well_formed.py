@@ -68,8 +68,8 @@ def test_every_message_is_there_once_and_in_order(log: list[Entry]) -> None:
         event = entry.event
         transcript.view.add(event)
         if isinstance(event, MessageEvent) and event.source != "agent":
-            said = "message" if event.source == "user" else "nudge"
-            heard.append(f"{said} {entry.seq}")
+            label = "message" if event.source == "user" else "nudge"
+            heard.append(f"{label} {entry.seq}")
     messages = transcript.messages()
     words = [message["content"].split("\n")[0] for message in messages if message["role"] == "user"]
     assert [word for word in words if not word.startswith("recalled")] == heard
@@ -96,28 +96,28 @@ def test_a_batch_is_shown_when_every_call_has_its_result_and_else_not_at_all(
 ) -> None:
     transcript = Transcript()
     add_events(transcript.view, (entry.event for entry in log))
-    shown = {event.id for event in transcript.view.events}
+    visible_ids = {event.id for event in transcript.view.events}
     calls = [
         len(message["tool_calls"]) for message in transcript.messages() if message.get("tool_calls")
     ]
     expected = [batch for batch in batches(log) if whole(batch, log)]
-    looping = [batch for batch in expected if batch[0].id not in shown]
+    looping = [batch for batch in expected if batch[0].id not in visible_ids]
     assert calls == [len(batch) for batch in expected if batch not in looping]
     assert not looping or any(event.thinking_blocks for batch in batches(log) for event in batch)
 
 
 def batches(log: list[Entry]) -> list[list[ActionEvent]]:
     """The actions that stand side by side under one response."""
-    found: list[list[ActionEvent]] = []
+    groups: list[list[ActionEvent]] = []
     before: AnyEvent | None = None
     for event in (entry.event for entry in log):
         if isinstance(event, ActionEvent):
             beside = isinstance(before, ActionEvent)
-            if not beside or found[-1][-1].llm_response_id != event.llm_response_id:
-                found.append([])
-            found[-1].append(event)
+            if not beside or groups[-1][-1].llm_response_id != event.llm_response_id:
+                groups.append([])
+            groups[-1].append(event)
         before = event
-    return found
+    return groups
 
 
 def whole(batch: list[ActionEvent], log: list[Entry]) -> bool:

@@ -47,16 +47,18 @@ async def library(litellm: LiteLLM) -> Any:
 async def test_capabilities_come_from_litellms_list(
     library: Any, name: str, features: dict[str, Any]
 ) -> None:
-    found = find_route(library, ModelSpec(name=name)).capabilities
-    assert {each: getattr(found, each) for each in features} == features
+    capabilities = find_route(library, ModelSpec(name=name)).capabilities
+    assert {each: getattr(capabilities, each) for each in features} == features
 
 
-@pytest.mark.parametrize("told", [True, False])
-async def test_the_spec_overrides_litellms_list(library: Any, told: bool) -> None:
-    said = {"native_tool_calling": told, "vision": told, "prompt_caching": told}
+@pytest.mark.parametrize("support", [True, False])
+async def test_the_spec_overrides_litellms_list(library: Any, support: bool) -> None:
+    fields = {"native_tool_calling": support, "vision": support, "prompt_caching": support}
     for name in ("anthropic/claude-sonnet-4-5", "perplexity/sonar"):
-        found = find_route(library, ModelSpec(name=name, **said)).capabilities
-        assert (found.native_tools, found.vision, found.cache_marks) == (told,) * 3
+        capabilities = find_route(library, ModelSpec(name=name, **fields)).capabilities
+        assert (capabilities.native_tools, capabilities.vision, capabilities.cache_marks) == (
+            support,
+        ) * 3
 
 
 def test_unknown_models_have_the_safest_capabilities() -> None:
@@ -91,5 +93,7 @@ async def test_a_self_hosted_server_gets_purpose_and_number(
     async with server.spec() as spec:
         await litellm.complete(Request(spec, [user("hi")], **fields), lambda _: None)
     ((sent, _),) = server.requests
-    told = {name[10:]: value for name, value in sent.items() if name.startswith("x-perdure-")}
-    assert told == headers
+    own_headers = {
+        name[10:]: value for name, value in sent.items() if name.startswith("x-perdure-")
+    }
+    assert own_headers == headers

@@ -130,26 +130,26 @@ async def test_an_error_is_raised_and_the_next_attempt_succeeds(
 ) -> None:
     spec = model(url, name, provider)
     says = says.replace("OPENAI", provider.upper())
-    asked = user(f"attempt {uuid.uuid4()}")
+    question = user(f"attempt {uuid.uuid4()}")
     with pytest.raises(kind, match=says) as raised:
-        await ask(litellm, spec, asked)
+        await ask(litellm, spec, question)
     assert raised.value.code == code
     assert getattr(raised.value, "retry_after", None) == FAILURES[name].retry_after
     assert str(raised.value).endswith(".")
     assert "\n" not in str(raised.value)
     assert "abcdefgh" not in str(raised.value)
     assert raised.value.__cause__ is None
-    assert text_in(await ask(litellm, spec, asked)) == "At last."
+    assert text_in(await ask(litellm, spec, question)) == "At last."
 
 
 @pytest.mark.parametrize("provider", ["openai", "hosted_vllm"])
 async def test_an_answer_comes_whole_through_its_stream(
     litellm: LiteLLM, url: str, provider: str
 ) -> None:
-    shown: list[str] = []
-    answer = await ask(litellm, model(url, "story", provider), shown=shown)
-    said = STORY.answers[0]
-    assert text_in(answer) == said.content
+    texts: list[str] = []
+    answer = await ask(litellm, model(url, "story", provider), shown=texts)
+    script_answer = STORY.answers[0]
+    assert text_in(answer) == script_answer.content
     assert answer.message.reasoning_content == "Where am I?"
     assert [(call.id, call.name, call.arguments) for call in answer.message.tool_calls or ()] == [
         ("call_story_1_1", "look", '{"at": "é"}'),
@@ -158,12 +158,12 @@ async def test_an_answer_comes_whole_through_its_stream(
     assert answer.finish_reason == "tool_calls"
     assert answer.model == f"{provider}/story"
     assert answer.id.startswith("chatcmpl-")
-    assert answer.usage.model_copy(update={"latency": 0.0}) == said.usage
+    assert answer.usage.model_copy(update={"latency": 0.0}) == script_answer.usage
     assert answer.usage.latency > 0
     assert datetime.fromisoformat(answer.received).replace(tzinfo=UTC) <= datetime.now(UTC)
-    assert shown[-1] == said.content
-    assert len(shown) > 2
-    assert all(later.startswith(text) for text, later in itertools.pairwise(shown))
+    assert texts[-1] == script_answer.content
+    assert len(texts) > 2
+    assert all(later.startswith(text) for text, later in itertools.pairwise(texts))
 
 
 async def test_a_conversation_ends_with_its_script(litellm: LiteLLM, url: str) -> None:
@@ -194,10 +194,10 @@ async def test_a_hanging_server_runs_into_the_timeout_of_the_spec(
 
 
 async def test_a_slow_stream_runs_into_the_timeout(litellm: LiteLLM, url: str) -> None:
-    shown: list[str] = []
+    texts: list[str] = []
     with pytest.raises(ModelUnavailable, match="gave no answer in"):
-        await ask(litellm, model(url, "slow", timeout=0.5), shown=shown)
-    assert shown
+        await ask(litellm, model(url, "slow", timeout=0.5), shown=texts)
+    assert texts
 
 
 @pytest.mark.parametrize("provider", ["openai", "hosted_vllm"])
@@ -318,10 +318,10 @@ async def test_the_answer_of_a_server_without_streaming_is_read_whole(
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     message = {"content": "hi", "reasoning_content": "hm", "tool_calls": [call]}
     server = Fixed(completion(message, usage={"prompt_tokens": 3}), kind)
-    shown: list[str] = []
+    texts: list[str] = []
     async with server.spec() as spec:
-        answer = await ask(litellm, spec, shown=shown)
-    assert (text_in(answer), answer.message.reasoning_content, shown) == ("hi", "hm", ["hi"])
+        answer = await ask(litellm, spec, shown=texts)
+    assert (text_in(answer), answer.message.reasoning_content, texts) == ("hi", "hm", ["hi"])
     assert [call.name for call in answer.message.tool_calls or ()] == ["look"]
     assert (answer.id, answer.usage.prompt_tokens) == ("r-1", 3)
     assert len(server.requests) == 1
@@ -341,9 +341,9 @@ class Unstreaming(Fixed):
         self.streamed: list[bool] = []
 
     async def answer(self, request: Any) -> Any:
-        asked = json.loads(await request.body())
-        self.streamed.append(asked.get("stream", False))
-        if asked.get("stream"):
+        request_body = json.loads(await request.body())
+        self.streamed.append(request_body.get("stream", False))
+        if request_body.get("stream"):
             message = {"message": "This model does not support stream=True."}
             self.body, self.status = json.dumps({"error": message}).encode(), 400
         else:
@@ -501,10 +501,10 @@ def anthropic(*events: tuple[str, dict[str, Any]]) -> bytes:
 
 async def test_a_provider_with_another_protocol_gives_the_same_answer(litellm: LiteLLM) -> None:
     server = Fixed(anthropic(*ANTHROPIC), "text/event-stream")
-    shown: list[str] = []
+    texts: list[str] = []
     async with server.spec("anthropic/claude-sonnet-4-5") as spec:
-        answer = await ask(litellm, spec, shown=shown)
-    assert (text_in(answer), shown) == ("Hi there", ["Hi ", "Hi there"])
+        answer = await ask(litellm, spec, shown=texts)
+    assert (text_in(answer), texts) == ("Hi there", ["Hi ", "Hi there"])
     assert answer.message.reasoning_content == "hm"
     assert answer.message.thinking_blocks == (ThinkingBlock(thinking="hm", signature="s"),)
     ((call),) = answer.message.tool_calls or ()
@@ -515,15 +515,15 @@ async def test_a_provider_with_another_protocol_gives_the_same_answer(litellm: L
 
 
 async def test_a_provider_with_another_protocol_gives_the_same_errors(litellm: LiteLLM) -> None:
-    for status, kind, said, error in (
+    for status, kind, message, error in (
         (429, "rate_limit_error", "slow down", ModelUnavailable),
         (529, "overloaded_error", "Overloaded", ModelUnavailable),
         (400, "invalid_request_error", "prompt is too long: 9 > 8", ContextOverflow),
         (401, "authentication_error", "invalid x-api-key", ModelRefused),
     ):
-        body = json.dumps({"type": "error", "error": {"type": kind, "message": said}}).encode()
+        body = json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
         server = Fixed(body, status=status, headers={"retry-after": "3"})
         async with server.spec("anthropic/claude-sonnet-4-5") as spec:
-            with pytest.raises(error, match=said) as raised:
+            with pytest.raises(error, match=message) as raised:
                 await ask(litellm, spec)
         assert getattr(raised.value, "retry_after", 3) == 3

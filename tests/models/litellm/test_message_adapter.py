@@ -18,8 +18,8 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
 MARK = {"type": "ephemeral"}
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"type": "text", "text": said, **more}
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **more}
 
 
 def call(call_id: str) -> dict[str, Any]:
@@ -48,12 +48,12 @@ TALK: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "kept"),
+    ("kind", "fields"),
     [("", set()), ("text", {"reasoning_content"}), ("blocks", {"thinking_blocks"})],
 )
-def test_reasoning_is_sent_back_in_the_models_form(kind: Any, kept: set[str]) -> None:
+def test_reasoning_is_sent_back_in_the_models_form(kind: Any, fields: set[str]) -> None:
     answer = adapt_messages(TALK, Capabilities(reasoning=kind))[2]
-    assert answer.keys() & {"reasoning_content", "thinking_blocks"} == kept
+    assert answer.keys() & {"reasoning_content", "thinking_blocks"} == fields
 
 
 def test_images_are_sent_only_to_models_with_vision() -> None:
@@ -84,16 +84,21 @@ def test_cache_marks_are_after_the_system_prompt_and_at_the_end() -> None:
     assert last["content"] == [text("go on", cache_control=MARK)]
     *_, last = adapt_messages(TALK[:5], features)
     assert (last["content"], last["cache_control"]) == ("two", MARK)
-    one, other = adapt_messages([{"role": "system", "content": "Be."}, user("")], features)
-    assert (one["content"], other["content"]) == ([text("Be.", cache_control=MARK)], "")
+    system_message, user_message = adapt_messages(
+        [{"role": "system", "content": "Be."}, user("")], features
+    )
+    assert (system_message["content"], user_message["content"]) == (
+        [text("Be.", cache_control=MARK)],
+        "",
+    )
 
 
 def test_signatures_are_sent_only_to_the_provider_that_made_them() -> None:
     signed = [{"role": "assistant", "tool_calls": [call("c1__thought__abc=")]}]
     signed.append(result("c1__thought__abc=", "one"))
     assert adapt_messages(signed, Capabilities(signed_ids=True)) == signed
-    asked, answered = adapt_messages(signed, Capabilities())
-    assert (asked["tool_calls"][0]["id"], answered["tool_call_id"]) == ("c1", "c1")
+    call_message, result_message = adapt_messages(signed, Capabilities())
+    assert (call_message["tool_calls"][0]["id"], result_message["tool_call_id"]) == ("c1", "c1")
 
 
 def test_adapting_messages_leaves_the_originals_unchanged() -> None:

@@ -73,12 +73,12 @@ async def test_the_fast_path_sends_the_same_bytes(
         short = await sent(litellm, spec, server, request, direct=True)
         assert litellm.routes[spec].direct
         assert short == await sent(litellm, spec, server, request, direct=False)
-    asked = json.loads(short)
-    assert asked["messages"] == (REASONED if name == KIMI else TALK)
-    assert asked["model"] == name.removeprefix("openai/")
-    assert asked.get("tools", []) == list(tools)
-    assert (asked["temperature"], asked["max_tokens"]) == (0.5, 99)
-    assert asked["stream_options"] == {"include_usage": True}
+    body = json.loads(short)
+    assert body["messages"] == (REASONED if name == KIMI else TALK)
+    assert body["model"] == name.removeprefix("openai/")
+    assert body.get("tools", []) == list(tools)
+    assert (body["temperature"], body["max_tokens"]) == (0.5, 99)
+    assert body["stream_options"] == {"include_usage": True}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -178,7 +178,9 @@ SEEN: list[dict[str, Any]] = [
 ]
 
 
-async def asked(litellm: LiteLLM, name: str, talk: list[dict[str, Any]], **fields: Any) -> Any:
+async def capture_request(
+    litellm: LiteLLM, name: str, talk: list[dict[str, Any]], **fields: Any
+) -> Any:
     """Return the request that the provider gets."""
     server = Fixed(b'{"error": {"message": "later"}}', status=500)
     async with server.spec(name, **fields) as spec:
@@ -189,7 +191,9 @@ async def asked(litellm: LiteLLM, name: str, talk: list[dict[str, Any]], **field
 
 
 async def test_claude_gets_thinking_images_and_marks(litellm: LiteLLM) -> None:
-    body = await asked(litellm, "anthropic/claude-sonnet-4-5", SEEN, reasoning_effort="low")
+    body = await capture_request(
+        litellm, "anthropic/claude-sonnet-4-5", SEEN, reasoning_effort="low"
+    )
     mark = {"type": "ephemeral"}
     assert [part.get("cache_control") for part in body["system"]] == [mark, None]
     thought, call = body["messages"][1]["content"]
@@ -203,18 +207,20 @@ async def test_claude_gets_thinking_images_and_marks(litellm: LiteLLM) -> None:
 
 async def test_claude_does_not_think_after_a_call_without_thinking(litellm: LiteLLM) -> None:
     bare = [{**each, "thinking_blocks": []} for each in SEEN]
-    body = await asked(litellm, "anthropic/claude-sonnet-4-5", bare, reasoning_effort="low")
+    body = await capture_request(
+        litellm, "anthropic/claude-sonnet-4-5", bare, reasoning_effort="low"
+    )
     assert "thinking" not in body
 
 
 async def test_gemini_gets_its_signature_back(litellm: LiteLLM) -> None:
-    body = await asked(litellm, "gemini/gemini-2.5-pro", SEEN)
+    body = await capture_request(litellm, "gemini/gemini-2.5-pro", SEEN)
     assert body["contents"][1]["parts"][0]["thoughtSignature"] == "c2ln"
     assert "inline_data" in json.dumps(body["contents"][2])
 
 
 async def test_openai_gets_neither_reasoning_nor_images_in_results(litellm: LiteLLM) -> None:
-    body = await asked(litellm, "openai/gpt-5", SEEN, reasoning_effort="minimal")
+    body = await capture_request(litellm, "openai/gpt-5", SEEN, reasoning_effort="minimal")
     system, _, call, result, image = body["messages"]
     assert system["content"] == "Always.\nToday."
     assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "c1"
@@ -222,5 +228,5 @@ async def test_openai_gets_neither_reasoning_nor_images_in_results(litellm: Lite
     assert (result["role"], type(result["content"])) == ("tool", str)
     assert (image["role"], image["content"][1]["image_url"]["url"]) == ("user", PNG)
     assert body["reasoning_effort"] == "minimal"
-    plain = await asked(litellm, "openai/gpt-4o", SEEN, reasoning_effort="minimal")
+    plain = await capture_request(litellm, "openai/gpt-4o", SEEN, reasoning_effort="minimal")
     assert "reasoning_effort" not in plain

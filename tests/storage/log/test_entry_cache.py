@@ -17,9 +17,9 @@ def key_of(seq: int, conversation: str = "c") -> tuple[str, str, int]:
 
 def test_an_entry_is_found_by_user_conversation_and_seq() -> None:
     cache = EntryCache(1_000_000)
-    one = build_entry(1)
-    cache.put(key_of(1), one)
-    assert cache.get(key_of(1)) is one
+    entry = build_entry(1)
+    cache.put(key_of(1), entry)
+    assert cache.get(key_of(1)) is entry
     assert cache.get(key_of(2)) is None
     assert cache.get(key_of(1, "another")) is None
     assert cache.get(("eve", "c", 1)) is None

@@ -150,10 +150,10 @@ async def test_the_answer_of_a_newer_writer_counts_as_well(store: Store) -> None
     log = log_in(store)
     answer = newer_event(kind="ObservationEvent", action_id="action", light="blue")
     written = await log.append([answer], base=0, origin=origin_by("newer"))
-    found = await log.append(
+    entries = await log.append(
         [error_event("action")], base=0, origin=origin_by("older"), shared=True
     )
-    assert [entry.body for entry in found] == [entry.body for entry in written]
+    assert [entry.body for entry in entries] == [entry.body for entry in written]
 
 
 async def test_answers_without_an_action_do_not_exclude_each_other(store: Store) -> None:
@@ -276,11 +276,11 @@ async def test_the_state_is_the_one_that_was_saved_last(store: Store) -> None:
 
 
 async def test_conversations_do_not_share_objects(store: Store) -> None:
-    one, other = log_in(store), log_in(store)
-    await one.append([user_message("one")], base=0, origin=origin_by("a"))
+    log, other = log_in(store), log_in(store)
+    await log.append([user_message("one")], base=0, origin=origin_by("a"))
     await other.append([user_message("other")], base=0, origin=origin_by("a"))
-    await EventLog(store, "another", one.conversation_id).append(
+    await EventLog(store, "another", log.conversation_id).append(
         [user_message("another's")], base=0, origin=origin_by("a")
     )
-    assert texts(await one.read(0, 10)) == ["one"]
+    assert texts(await log.read(0, 10)) == ["one"]
     assert texts(await other.read(0, 10)) == ["other"]

@@ -81,18 +81,20 @@ async def test_the_first_events_of_a_fork_are_written_with_it(store: Store) -> N
     await fill(parent, 3)
     child = await make_fork(parent, 1, "a new beginning")
     assert texts(await child.read(0, 100)) == ["0", "1", "a new beginning"]
-    kept = await child.load_state()
-    assert kept is not None
-    assert State.model_validate_json(kept) == await read_state_at(child, 3)
+    state_bytes = await child.load_state()
+    assert state_bytes is not None
+    assert State.model_validate_json(state_bytes) == await read_state_at(child, 3)
 
 
-@pytest.mark.parametrize("kept", [b"", b"{", b"[]", b'{"next_seq": 2, "from_the_future": 1}'])
-async def test_an_unreadable_cached_state_is_ignored(kept: bytes) -> None:
+@pytest.mark.parametrize(
+    "state_bytes", [b"", b"{", b"[]", b'{"next_seq": 2, "from_the_future": 1}']
+)
+async def test_an_unreadable_cached_state_is_ignored(state_bytes: bytes) -> None:
     parent = log_in(MemoryStore())
     await fill(parent, 5)
     child = await make_fork(parent, 2)
     state = await read_state(child)
-    await child.save_state(kept)
+    await child.save_state(state_bytes)
     assert await read_state(child) == state
 
 
@@ -202,13 +204,13 @@ async def test_a_fork_with_an_unreadable_origin_is_refused(body: bytes) -> None:
 
 
 async def test_forks_that_go_in_circles_are_not_followed(store: Store) -> None:
-    one, two = str(uuid4()), str(uuid4())
-    for name, parent in ((one, two), (two, one)):
+    first, second = str(uuid4()), str(uuid4())
+    for name, parent in ((first, second), (second, first)):
         body = {"user_id": "somebody", "conversation_id": parent, "at": 5, "sha": ""}
         prefix = f"users/somebody/conversations/{name}/"
         await store.create(f"{prefix}fork.json", json.dumps(body).encode())
     with pytest.raises(Altered):
-        await log_in(store, conversation=one).find(0)
+        await log_in(store, conversation=first).find(0)
 
 
 @dataclass

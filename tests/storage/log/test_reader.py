@@ -90,9 +90,9 @@ async def test_a_missing_object_is_named_and_the_rest_is_readable() -> None:
         store.lose(lost)
     assert await log.end() == MORE_THAN_TWO_BATCHES
     assert await log.end(hint=41) == MORE_THAN_TWO_BATCHES
-    found = await log.read_slots(0, 1000)
-    assert [slot.seq for slot in found if isinstance(slot, Missing)] == [3, 40]
-    assert [slot for slot in found if isinstance(slot, Entry)] == [
+    slots = await log.read_slots(0, 1000)
+    assert [slot.seq for slot in slots if isinstance(slot, Missing)] == [3, 40]
+    assert [slot for slot in slots if isinstance(slot, Entry)] == [
         entry for entry in written if entry.seq not in (3, 40)
     ]
     with pytest.raises(Missing, match="The object of seq 3 is missing: restore users/") as caught:
@@ -113,9 +113,9 @@ async def test_a_damaged_object_is_named_and_the_rest_is_readable(
     with pytest.raises(Damaged, match=r"The object of seq 2 is damaged: restore users/") as caught:
         await log.read(0, 10)
     assert caught.value.seq == 2
-    found = await log.read_slots(0, 10)
-    assert [type(slot) for slot in found] == [Entry, Entry, Damaged, Entry]
-    assert found[3] == written[3]
+    slots = await log.read_slots(0, 10)
+    assert [type(slot) for slot in slots] == [Entry, Entry, Damaged, Entry]
+    assert slots[3] == written[3]
 
 
 async def test_an_object_that_was_put_into_another_slot_is_damaged(store: Store) -> None:
@@ -132,9 +132,9 @@ async def test_a_concurrent_reader_sees_no_gap(store: Store) -> None:
     writing = asyncio.create_task(fill(log, MORE_THAN_TWO_BATCHES))
     seen = 0
     while seen < MORE_THAN_TWO_BATCHES:
-        found = await log.read(0, 1000)  # never raises Missing
-        assert len(found) >= seen
-        seen = len(found)
+        entries = await log.read(0, 1000)  # never raises Missing
+        assert len(entries) >= seen
+        seen = len(entries)
     await writing
 
 

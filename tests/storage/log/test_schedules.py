@@ -108,11 +108,11 @@ class Run:
 
     def fold(self, walks: Sequence[list[Entry]]) -> None:
         """Add what activities with one base returned: the same everywhere, and without a hole."""
-        found = {entry.seq: entry for walked in walks for entry in walked}
-        assert all(found[entry.seq] == entry for walked in walks for entry in walked)
+        entries_by_seq = {entry.seq: entry for walked in walks for entry in walked}
+        assert all(entries_by_seq[entry.seq] == entry for walked in walks for entry in walked)
         base = len(self.folded)
-        assert sorted(found) == list(range(base, base + len(found)))
-        self.folded.extend(found[seq] for seq in sorted(found))
+        assert sorted(entries_by_seq) == list(range(base, base + len(entries_by_seq)))
+        self.folded.extend(entries_by_seq[seq] for seq in sorted(entries_by_seq))
 
     async def end(self) -> None:
         """Wait for what was left behind: it adopts, or is fenced, and never fails otherwise."""

@@ -245,8 +245,8 @@ async def test_blobs_and_responses_are_checked() -> None:
     await log.store.delete(full_key(log, lost))
     await log.store.replace(full_key(log, altered), b"what was never said")
     await log.store.replace(full_key(log, "responses/000002.json"), b"{")
-    told = [(item.kind, item.seq) for item in await find_all(log)]
-    assert told == [("blob", 0), ("blob", 1), ("response", 2)]
+    findings = [(item.kind, item.seq) for item in await find_all(log)]
+    assert findings == [("blob", 0), ("blob", 1), ("response", 2)]
 
 
 async def test_a_fork_is_verified_down_to_the_first_event_of_its_lineage() -> None:
@@ -254,9 +254,9 @@ async def test_a_fork_is_verified_down_to_the_first_event_of_its_lineage() -> No
     child = await make_fork(hurt.log, 20, "on")
     assert await find_all(child) == []
     await hurt.put(forge(hurt, 5))
-    told = await find_all(child)
-    assert [(item.kind, item.seq) for item in told] == [("altered", 5)]
-    assert hurt.log.conversation_id in told[0].key
+    findings = await find_all(child)
+    assert [(item.kind, item.seq) for item in findings] == [("altered", 5)]
+    assert hurt.log.conversation_id in findings[0].key
     before = await make_fork(hurt.log, 4, "on")
     await check_integrity(before)
     assert await find_all(before) == []

@@ -224,9 +224,9 @@ async def test_a_pack_with_other_bytes_is_refused(store: MemoryStore, folder: Pa
     name = f"{PREFIX}workspace/packs/{hashlib.sha256(pack).hexdigest()}"
     store.objects[name] = pack
     pieces, files = [[PIECE, 0, 0, 5]], {"a": [0o644, 0, 5, False, [0]]}
-    told = hostile(packs=[name], pieces=pieces, files=files)
+    manifest = hostile(packs=[name], pieces=pieces, files=files)
     with pytest.raises(Unrestorable, match="not in the pack"):
-        await restore(store, put(store, zlib.compress(json.dumps(told).encode())), folder)
+        await restore(store, put(store, zlib.compress(json.dumps(manifest).encode())), folder)
     assert list(folder.iterdir()) == []
 
 
@@ -266,9 +266,9 @@ async def test_a_folder_that_is_too_deep_is_skipped_and_named(
 def read_after(folder: Path, change: Callable[[], object]) -> Tree:
     """Read a folder that changes between the scan and the read."""
     with open_folder(folder) as root:
-        found = scan(root, SnapshotLimits())
+        entries = scan(root, SnapshotLimits())
         change()
-        reading = TreeReader(root, found, {}, {}, Packer(PREFIX, {}), 0, no_secrets)
+        reading = TreeReader(root, entries, {}, {}, Packer(PREFIX, {}), 0, no_secrets)
         assert list(reading.read_packs()) == []
     return reading.tree
 

@@ -56,10 +56,10 @@ async def test_a_random_folder_is_restored_as_it_was(
     first: int, store: MemoryStore, tmp_path: Path
 ) -> None:
     for seed in range(first, first + 20):
-        one = tmp_path / f"{seed}"
-        make_random_folder(one, random.Random(seed))
-        expected = folder_contents(one)
-        await restore(store, await take_anew(store, one), tmp_path / "restored")
+        folder = tmp_path / f"{seed}"
+        make_random_folder(folder, random.Random(seed))
+        expected = folder_contents(folder)
+        await restore(store, await take_anew(store, folder), tmp_path / "restored")
         assert folder_contents(tmp_path / "restored") == expected, seed
 
 

@@ -98,10 +98,10 @@ def _write(path: Path, dice: random.Random) -> None:
 
 
 def all_paths(folder: Path, kind: Callable[[int], bool] | None = None) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for place, folders, files in os.walk(folder):
-        found += [Path(place, name) for name in [*folders, *files]]
-    return [path for path in sorted(found) if kind is None or kind(path.lstat().st_mode)]
+        paths += [Path(place, name) for name in [*folders, *files]]
+    return [path for path in sorted(paths) if kind is None or kind(path.lstat().st_mode)]
 
 
 def no_secrets(_: bytes) -> set[str]:
