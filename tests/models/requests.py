@@ -45,7 +45,7 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def given(completion: Completion) -> dict[str, Any]:
+def to_message(completion: Completion) -> dict[str, Any]:
     """Convert an answer to the message of the next request."""
     message: dict[str, Any] = {"role": "assistant", "content": text_in(completion)}
     if completion.message.tool_calls:
@@ -65,11 +65,11 @@ def text_in(completion: Completion) -> str:
 
 
 async def ask(
-    model: Model, spec: ModelSpec, *messages: Mapping[str, Any], shown: list[str] | None = None
+    model: Model, spec: ModelSpec, *messages: Mapping[str, Any], texts: list[str] | None = None
 ) -> Completion:
-    """Call the model with these messages; `shown` collects the growing text."""
-    texts: list[str] = [] if shown is None else shown
-    return await model.complete(Request(spec, messages or (user("hello"),)), texts.append)
+    """Call the model with these messages; `texts` collects the growing text."""
+    growth: list[str] = [] if texts is None else texts
+    return await model.complete(Request(spec, messages or (user("hello"),)), growth.append)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from perdure.models.prompt_tool_parser import format_call
 from perdure.testing.script import Script, ScriptedAnswer
 from perdure.testing.scripted_model import ScriptedModel
 from perdure.testing.server import serve_scripts
-from tests.models.requests import given, text_in, user
+from tests.models.requests import text_in, to_message, user
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Item .* is using the `ReadOnly` qualifier"),
@@ -96,7 +96,7 @@ async def test_an_unfinished_call_cannot_be_executed(
 def answered(completion: Completion) -> list[dict[str, Any]]:
     (call,) = completion.message.tool_calls or ()
     return [
-        given(completion),
+        to_message(completion),
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": "seen"},
     ]
 

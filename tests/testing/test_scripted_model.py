@@ -20,7 +20,7 @@ from perdure.models.model import (
 )
 from perdure.testing.script import Script, ScriptedAnswer, ScriptedFailure, ScriptedToolCall
 from perdure.testing.scripted_model import ScriptedModel, load
-from tests.models.requests import ask, given, text_in, user
+from tests.models.requests import ask, text_in, to_message, user
 
 SPEC = ModelSpec(name="scripted:story.json", timeout=30)
 
@@ -34,12 +34,16 @@ async def test_answers_follow_each_other_to_the_end() -> None:
     (made,) = first.message.tool_calls or ()
     assert (made.id, made.name, made.arguments) == ("call_s_1_1", "look", '{"at": "it"}')
     assert first.finish_reason == "tool_calls"
-    messages = [user("go"), given(first), {"role": "tool", "tool_call_id": made.id, "content": "."}]
+    messages = [
+        user("go"),
+        to_message(first),
+        {"role": "tool", "tool_call_id": made.id, "content": "."},
+    ]
     second = await ask(model, SPEC, *messages)
     assert (text_in(second), second.finish_reason) == ("ok", "stop")
     assert second.id != first.id
     with pytest.raises(ModelRefused, match=r"has 2 answers .* asked for answer 3: add") as raised:
-        await ask(model, SPEC, *messages, given(second))
+        await ask(model, SPEC, *messages, to_message(second))
     assert raised.value.code == "script_exhausted"
 
 
@@ -101,7 +105,7 @@ async def test_a_paced_answer_grows_word_by_word() -> None:
         Script(answers=(ScriptedAnswer(content="I am\nhere now", chunk_delay=0.001),))
     )
     previews: list[str] = []
-    await ask(model, SPEC, shown=previews)
+    await ask(model, SPEC, texts=previews)
     assert previews == ["I ", "I am\n", "I am\nhere ", "I am\nhere now"]
 
 

@@ -25,7 +25,16 @@ from perdure.models.model import (
 )
 from perdure.testing.script import Script, ScriptedAnswer, ScriptedFailure, ScriptedToolCall
 from perdure.testing.server import serve_scripts
-from tests.models.requests import Fixed, ask, completion, environment, given, stream, text_in, user
+from tests.models.requests import (
+    Fixed,
+    ask,
+    completion,
+    environment,
+    stream,
+    text_in,
+    to_message,
+    user,
+)
 
 # Of litellm's stream wrapper, as it builds its types and copies its chunks.
 pytestmark = [
@@ -147,7 +156,7 @@ async def test_an_answer_comes_whole_through_its_stream(
     litellm: LiteLLM, url: str, provider: str
 ) -> None:
     texts: list[str] = []
-    answer = await ask(litellm, model(url, "story", provider), shown=texts)
+    answer = await ask(litellm, model(url, "story", provider), texts=texts)
     script_answer = STORY.answers[0]
     assert text_in(answer) == script_answer.content
     assert answer.message.reasoning_content == "Where am I?"
@@ -173,10 +182,10 @@ async def test_a_conversation_ends_with_its_script(litellm: LiteLLM, url: str) -
         {"role": "tool", "tool_call_id": call.id, "content": "."}
         for call in first.message.tool_calls or ()
     ]
-    second = await ask(litellm, spec, user("go"), given(first), *results)
+    second = await ask(litellm, spec, user("go"), to_message(first), *results)
     assert text_in(second) == "Done."
     with pytest.raises(ModelRefused, match=r"^The script story has 2 .* calls finish\.$") as raised:
-        await ask(litellm, spec, user("go"), given(first), *results, given(second))
+        await ask(litellm, spec, user("go"), to_message(first), *results, to_message(second))
     assert raised.value.code == "script_exhausted"
 
 
@@ -196,7 +205,7 @@ async def test_a_hanging_server_runs_into_the_timeout_of_the_spec(
 async def test_a_slow_stream_runs_into_the_timeout(litellm: LiteLLM, url: str) -> None:
     texts: list[str] = []
     with pytest.raises(ModelUnavailable, match="gave no answer in"):
-        await ask(litellm, model(url, "slow", timeout=0.5), shown=texts)
+        await ask(litellm, model(url, "slow", timeout=0.5), texts=texts)
     assert texts
 
 
@@ -320,7 +329,7 @@ async def test_the_answer_of_a_server_without_streaming_is_read_whole(
     server = Fixed(completion(message, usage={"prompt_tokens": 3}), kind)
     texts: list[str] = []
     async with server.spec() as spec:
-        answer = await ask(litellm, spec, shown=texts)
+        answer = await ask(litellm, spec, texts=texts)
     assert (text_in(answer), answer.message.reasoning_content, texts) == ("hi", "hm", ["hi"])
     assert [call.name for call in answer.message.tool_calls or ()] == ["look"]
     assert (answer.id, answer.usage.prompt_tokens) == ("r-1", 3)
@@ -503,7 +512,7 @@ async def test_a_provider_with_another_protocol_gives_the_same_answer(litellm: L
     server = Fixed(anthropic(*ANTHROPIC), "text/event-stream")
     texts: list[str] = []
     async with server.spec("anthropic/claude-sonnet-4-5") as spec:
-        answer = await ask(litellm, spec, shown=texts)
+        answer = await ask(litellm, spec, texts=texts)
     assert (text_in(answer), texts) == ("Hi there", ["Hi ", "Hi there"])
     assert answer.message.reasoning_content == "hm"
     assert answer.message.thinking_blocks == (ThinkingBlock(thinking="hm", signature="s"),)
