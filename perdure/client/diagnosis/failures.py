@@ -109,9 +109,11 @@ async def load_workflow_failure(temporal: Client, description: Description) -> F
     """Load why a closed workflow has failed; None if it has not. Raises Unreachable."""
     if description.workflow_execution_info.status != WORKFLOW_FAILED:
         return None
-    [event] = await _load_newest_events(temporal, description, 1)
-    failure = event.workflow_execution_failed_event_attributes.failure
-    return FailureReason(*await decode_reason(temporal, failure))
+    for event in await _load_newest_events(temporal, description, 1):  # all of one transaction
+        failed = event.workflow_execution_failed_event_attributes
+        if event.HasField("workflow_execution_failed_event_attributes"):
+            return FailureReason(*await decode_reason(temporal, failed.failure))
+    return None
 
 
 async def load_heartbeat(temporal: Client, step: PendingActivityInfo) -> dict[str, Any]:
