@@ -25,7 +25,7 @@ from reliability.mutants.faults import Fault
 PLANTED, VERDICTS = "PERDURE_MUTANTS_PLANTED", "PERDURE_MUTANTS_VERDICTS"
 """Environment variables: the file of faults to plant, and the descriptor for the verdicts."""
 
-FAULT_SECONDS = 150
+FAULT_SECONDS = 90
 """Seconds after which no further test is begun for a fault: it has survived."""
 
 HANGING_SECONDS = FAULT_SECONDS + 150

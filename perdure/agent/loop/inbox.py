@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"https?://\S+|data:image/[a-z.+-]+;base64,[A-Za-z0-9+/=]+")
 class UserMessage(Frozen):
     """A message of a user; `message_id` makes repeats harmless, `images` are URLs or data URLs."""
 
-    kind: Literal["said"] = "said"
+    kind: Literal["message"] = "message"
     text: str
     images: tuple[str, ...] = ()
     message_id: str | None = None
@@ -28,38 +28,38 @@ class UserMessage(Frozen):
 
 
 class PauseRequest(Frozen):
-    kind: Literal["pause_asked"] = "pause_asked"
+    kind: Literal["pause"] = "pause"
 
 
 class ResumeRequest(Frozen):
-    kind: Literal["resume_asked"] = "resume_asked"
+    kind: Literal["resume"] = "resume"
 
 
 class InterruptRequest(Frozen):
     """Stop what is running, and wait for the user."""
 
-    kind: Literal["interrupt_asked"] = "interrupt_asked"
+    kind: Literal["interrupt"] = "interrupt"
 
 
 class CondenseRequest(Frozen):
-    kind: Literal["condense_asked"] = "condense_asked"
+    kind: Literal["condense"] = "condense"
 
 
 class CloseRequest(Frozen):
-    kind: Literal["close_asked"] = "close_asked"
+    kind: Literal["close"] = "close"
 
 
 class Approval(Frozen):
     """A person's approval of the actions in these slots."""
 
-    kind: Literal["confirmed"] = "confirmed"
+    kind: Literal["approval"] = "approval"
     actions: tuple[int, ...]
 
 
 class Rejection(Frozen):
     """A person's rejection of the actions in these slots."""
 
-    kind: Literal["rejected"] = "rejected"
+    kind: Literal["rejection"] = "rejection"
     actions: tuple[int, ...]
     reason: str
 
@@ -67,14 +67,14 @@ class Rejection(Frozen):
 class SpecChange(Frozen):
     """New values for fields of the spec."""
 
-    kind: Literal["configured"] = "configured"
+    kind: Literal["spec_change"] = "spec_change"
     changes: dict[str, Any]
 
 
 class StateNote(Frozen):
     """A note that steers nothing: the title, or values of the conversation's state."""
 
-    kind: Literal["noted"] = "noted"
+    kind: Literal["note"] = "note"
     key: Literal["title", "state"]
     value: Any
 
@@ -82,7 +82,7 @@ class StateNote(Frozen):
 class TurnFailure(Frozen):
     """A failure that ends the turn; `detail` is a sentence that says what to do."""
 
-    kind: Literal["failed"] = "failed"
+    kind: Literal["failure"] = "failure"
     code: str
     detail: str
 
@@ -90,14 +90,14 @@ class TurnFailure(Frozen):
 class RefusedInput(Frozen):
     """Input that was refused after the sender could be told."""
 
-    kind: Literal["refused"] = "refused"
+    kind: Literal["refusal"] = "refusal"
     detail: str
 
 
 class AgentWarning(Frozen):
     """A warning to the agent; `topic` is its reason."""
 
-    kind: Literal["nudged"] = "nudged"
+    kind: Literal["warning"] = "warning"
     topic: Literal["stuck", "limits"]
     text: str
 
@@ -105,7 +105,7 @@ class AgentWarning(Frozen):
 class StuckFinding(Frozen):
     """The finding that the agent is stuck, with the range of events that show it."""
 
-    kind: Literal["found_stuck"] = "found_stuck"
+    kind: Literal["stuck"] = "stuck"
     pattern: str
     first_seq: int
     last_seq: int
@@ -115,7 +115,7 @@ class StuckFinding(Frozen):
 class ConfirmationRequest(Frozen):
     """The request that a person confirms the actions in these slots."""
 
-    kind: Literal["confirmation_asked"] = "confirmation_asked"
+    kind: Literal["confirmation_request"] = "confirmation_request"
     actions: tuple[int, ...]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import McpServer, ModelSpec
+from perdure.agent.spec import CustomCondenser, McpServer, ModelSpec
 from perdure.cli.agent_options import (
     build_agent,
     check_agent_options,
@@ -103,6 +103,14 @@ def test_a_policy_may_name_the_lowest_risk_that_needs_approval() -> None:
 @pytest.mark.parametrize("kind", CONDENSER_KINDS)
 def test_every_kind_of_condenser_can_be_chosen(kind: str) -> None:
     assert build_agent(AgentOptions(condenser=kind), ModelSpec(name="m")).condenser.kind == kind
+
+
+def test_a_condenser_of_ones_own_is_chosen_by_reference_and_others_are_refused() -> None:
+    options = AgentOptions(condenser="my_package.condensers:forget")
+    condenser = build_agent(options, ModelSpec(name="m")).condenser
+    assert condenser == CustomCondenser(function="my_package.condensers:forget")
+    with pytest.raises(Invalid, match="There is no condenser 'forgetful'"):
+        build_agent(AgentOptions(condenser="forgetful"), ModelSpec(name="m"))
 
 
 def test_assignments_have_nested_keys_and_json_values() -> None:
