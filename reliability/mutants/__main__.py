@@ -67,8 +67,7 @@ def product_modules() -> dict[str, list[str]]:
 def sample(count: int, seed: int, only: Iterable[str] = ()) -> list[Mutant]:
     """Draw `count` mutants, each room in proportion to its lines, at least two a room."""
     chance = random.Random(seed)
-    chosen = set(only)
-    rooms = {room: paths for room, paths in product_modules().items() if room in chosen or not only}
+    rooms = product_modules()
     lines = {
         room: sum((ROOT / path).read_text().count("\n") for path in paths)
         for room, paths in rooms.items()
@@ -83,17 +82,18 @@ def sample(count: int, seed: int, only: Iterable[str] = ()) -> list[Mutant]:
         ]
         share = max(2, round(count * lines[room] / total))
         mutants += chance.sample(faults, min(share, len(faults)))
-    return mutants
+    return [mutant for mutant in mutants if not only or mutant.room in only]
 
 
 def run(
     mutants: list[Mutant], processes: int, report: Path | None, *, nearest_only: bool
 ) -> list[Verdict]:
-    """Try every mutant, print each verdict, and return them."""
+    """Try every mutant without a verdict in `report`, and return all verdicts."""
+    verdicts = _load_verdicts(report, mutants)
+    mutants = [mutant for mutant in mutants if mutant not in {known.mutant for known in verdicts}]
     waiting: queue.SimpleQueue[tuple[str, list[Mutant]]] = queue.SimpleQueue()
     for room, of_room in groupby(mutants, key=lambda mutant: mutant.room):
         waiting.put((room, list(of_room)))
-    verdicts: list[Verdict] = []
     lock = threading.Lock()
 
     def work(copy: Copy) -> None:
@@ -115,7 +115,7 @@ def run(
                 with lock:
                     verdicts.append(verdict)
                     word = f"caught by {verdict.caught_by}" if verdict.caught_by else "SURVIVED"
-                    print(f"{len(verdicts):4}/{len(mutants)} {verdict.mutant}: {word}", flush=True)
+                    print(f"{len(verdicts):4} {verdict.mutant}: {word}", flush=True)
                     if report is not None:
                         report.write_text(json.dumps([asdict(item) for item in verdicts], indent=1))
 
@@ -127,6 +127,15 @@ def run(
         for thread in threads:
             thread.join()
     return verdicts
+
+
+def _load_verdicts(report: Path | None, mutants: list[Mutant]) -> list[Verdict]:
+    """Load the verdicts of an earlier run, on mutants of this one."""
+    verdicts = []
+    for row in json.loads(report.read_text()) if report is not None and report.exists() else ():
+        fault = Fault(**row["mutant"].pop("fault"))
+        verdicts.append(Verdict(Mutant(**row["mutant"], fault=fault), row["caught_by"]))
+    return [verdict for verdict in verdicts if verdict.mutant in set(mutants)]
 
 
 def print_table(verdicts: list[Verdict]) -> None:
@@ -150,7 +159,9 @@ def main() -> int:
     parser.add_argument("--nearest", action="store_true", help="run the nearest tests alone")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--at-least", type=float, default=0.9, help="share that must be caught")
-    parser.add_argument("--report", type=Path, help="a JSON file for the verdicts")
+    parser.add_argument(
+        "--report", type=Path, help="a JSON file of verdicts, which a run goes on from"
+    )
     options = parser.parse_args()
     mutants = sample(options.count, options.seed, options.only)
     verdicts = run(mutants, options.processes, options.report, nearest_only=options.nearest)
