@@ -103,3 +103,11 @@ def test_a_document_has_what_the_page_has() -> None:
     assert [change["id"] for change in comparison["worse"]] == ["s12", "s13"]
     assert comparison["groups"]["level"]["0"]["pairs"] == 15
     assert comparison["groups"]["level"]["0"]["better"] == 6
+
+
+def test_the_first_hundred_metrics_are_compared_over_all_samples() -> None:
+    metrics = {f"metric-{number:03}": float(number) for number in range(101)}
+    scores = scores_by_sample([result(name, metrics) for name in "ab"], "exact", "mean")
+    assert len(scores.values) == 100
+    assert scores.values["metric-099"] == {"a": 99, "b": 99}
+    assert "metric-100" not in scores.values
