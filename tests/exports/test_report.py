@@ -167,6 +167,22 @@ def test_failures_are_by_cause_and_an_attempt_that_was_made_again_is_none() -> N
     assert "the agent got stuck: 1." in html_page.sections["limits"]
 
 
+def test_the_first_hundred_causes_are_counted_and_the_others_together() -> None:
+    def failed(number: int, code: int) -> SampleResult:
+        failure = AttemptFailure(kind="scorer", code=f"code-{code:03}", detail="No.")
+        final = attempt(None, status="failed", failure=failure)
+        return SampleResult(id=f"s{number:03}", attempts=(final,))
+
+    codes = [*range(103), 0]
+    results = [failed(number, code) for number, code in enumerate(codes)]
+    collected = Collected(spec())
+    for item in results:
+        collected.add(item)
+    causes = {cause.code: cause.final for cause in collected.causes()}
+    assert len(causes) == 101
+    assert (causes["code-000"], causes["code-099"], causes["(others)"]) == (2, 1, 3)
+
+
 def test_what_was_spent_is_that_of_all_attempts_with_grading() -> None:
     graded = attempt(1, grading=Usage(prompt_tokens=7, completion_tokens=1, cost=0.25))
     html_page = page([*story(), SampleResult(id="f", attempts=(graded,))], 6)
