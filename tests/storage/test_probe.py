@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ class EveryoneWinsStore(MemoryStore):
         return True
 
 
+class TwoWinnersStore(MemoryStore):
+    """Keeps the first object of a race, and tells its first two writers that they won."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tries: Counter[str] = Counter()
+
+    async def create(self, key: str, body: bytes) -> bool:
+        created = await super().create(key, body)
+        self.tries[key] += 1
+        return created or ("race" in key and self.tries[key] == 2)
+
+
 class TextStore(MemoryStore):
     """Treats every object as text."""
 
@@ -91,6 +105,7 @@ class IncompleteListStore(MemoryStore):
         (CheckThenWriteStore(), "of 32 writers of one key"),
         (OverwritingStore(), "overwrote the object"),
         (EveryoneWinsStore(), "was not refused"),
+        (TwoWinnersStore(), "of 32 writers of one key 2 were told that they wrote it"),
         (TextStore(), "other bytes than were written"),
         (StaleStore(), "cannot be read"),
         (IncompleteListStore(), "is not listed"),
