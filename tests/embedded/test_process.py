@@ -1,6 +1,7 @@
 import asyncio
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -118,3 +119,10 @@ async def test_ps_gives_the_start_time_of_a_process_without_proc(
 
 def test_free_ports_are_all_different() -> None:
     assert len(set(find_free_ports(50))) == 50
+
+
+def test_a_port_in_use_is_not_free() -> None:
+    [port] = find_free_ports(1)
+    with socket.socket() as taken:
+        taken.bind(("", port))
+        assert port not in find_free_ports(22_768)
