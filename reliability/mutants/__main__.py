@@ -1,10 +1,11 @@
 """`python -m reliability.mutants`: plant faults in the product and see which the tests catch.
 
-Each fault is planted in a copy of the working tree, and the tests of its room are run against it,
-the nearest by name and imports first and the `long` ones last, for some minutes. Tests that fail
-without the fault as well are left out; a test that hangs catches the fault. The sample is spread
-over all rooms by their lines, and is a function of `--seed`. What survives is judged in
-`survivors.md`. Exits 1 where fewer than `--at-least` of the faults are caught.
+Each fault is planted in a copy of the working tree, and the tests of its room are run against it
+for a minute and a half: the nearest by name and imports first, `long` ones that do not import the
+module last. Tests that fail without the fault as well are left out; a test that hangs catches the
+fault. The sample is spread over all rooms by their lines, and is a function of `--seed`. What
+survives is judged in `survivors.md`. Exits 1 where fewer than `--at-least` of the faults are
+caught.
 """
 
 import argparse
@@ -102,14 +103,10 @@ def run(
                 room, of_room = waiting.get_nowait()
             except queue.Empty:
                 return
-            planted = [
-                {
-                    **asdict(mutant),
-                    "number": number,
-                    "files": copy.test_files(mutant.module, room, nearest_only=nearest_only),
-                }
-                for number, mutant in enumerate(of_room, 1)
-            ]
+            planted = []
+            for number, mutant in enumerate(of_room, 1):
+                files, near = copy.test_files(mutant.module, room, nearest_only=nearest_only)
+                planted.append({**asdict(mutant), "number": number, "files": files, "near": near})
             for answer in copy.run(planted):
                 verdict = Verdict(of_room[answer["number"] - 1], answer["caught_by"])
                 with lock:

@@ -55,7 +55,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
             pairs = _changed_codes(original.decode(), changed)
             affected = functions.get(os.path.realpath(path), [])
             try:
-                items = _nearest_first(session, planted["files"])
+                items = _nearest_first(session, planted["files"], planted["near"])
                 assert items, f"no test of {planted['files']} was collected"
                 caught_by = _find_failing(items, unreliable, (affected, pairs), path, original)
             finally:
@@ -66,16 +66,16 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     return True
 
 
-def _nearest_first(session: pytest.Session, files: Sequence[str]) -> list[pytest.Item]:
+def _nearest_first(session: pytest.Session, files: Sequence[str], near: int) -> list[pytest.Item]:
+    """Sort the tests by their files; `long` ones come last, but for those of the `near` files."""
     rank = {os.path.realpath(file): nth for nth, file in enumerate(files)}
     items = [item for item in session.items if os.path.realpath(item.path) in rank]
-    return sorted(
-        items,
-        key=lambda item: (
-            item.get_closest_marker("long") is not None,
-            rank[os.path.realpath(item.path)],
-        ),
-    )
+
+    def order(item: pytest.Item) -> tuple[bool, int]:
+        place = rank[os.path.realpath(item.path)]
+        return item.get_closest_marker("long") is not None and place >= near, place
+
+    return sorted(items, key=order)
 
 
 def _find_failing(

@@ -23,8 +23,10 @@ FAR = 99
 NEIGHBOURS = {
     "__init__": ("test_public_api.py",),
     "activities": ("workflows",),
+    "client": ("workflows",),
     "errors": ("client", "cli"),
     "events": ("agent",),
+    "operations": ("workflows",),
     "worker": ("workflows",),
 }
 """Tests that are run for a module besides those of its own room."""
@@ -83,8 +85,8 @@ class Copy:
             yield from map(json.loads, verdicts)
         process.wait()
 
-    def test_files(self, module: str, room: str, *, nearest_only: bool) -> list[str]:
-        """List the test files of a module's room, nearest first."""
+    def test_files(self, module: str, room: str, *, nearest_only: bool) -> tuple[list[str], int]:
+        """List the test files of a module's room, nearest first, and count those that import it."""
         distances = self._imports.distances(module)
         names = (room, f"test_{room}.py", *NEIGHBOURS.get(room, ()))
         paths = [self.tree / "tests" / name for name in names]
@@ -98,8 +100,12 @@ class Copy:
             return f"/test_{stem}" not in path, min(distance, 1 if named else FAR)
 
         files.sort(key=nearness)
-        near = sum(not nearness(path)[0] or nearness(path)[1] <= 2 for path in files)
-        return files[: min(near or len(files), NEAREST_FILES)] if nearest_only else files
+        importing, near = (
+            sum(not nearness(path)[0] or nearness(path)[1] <= most for path in files)
+            for most in (1, 2)
+        )
+        nearest = files[: min(near or len(files), NEAREST_FILES)]
+        return nearest if nearest_only else files, importing
 
 
 def _python_files(tree: Path) -> list[Path]:
