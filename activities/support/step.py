@@ -85,7 +85,7 @@ async def _beat(progress: StepProgress) -> None:
         progress.beat()
         details = {
             "started": progress.started_at,
-            "told": progress.changed_at,
+            "changed_at": progress.changed_at,
             "text": progress.shareable_text[-MAX_HEARTBEAT_CHARS:],
         }
         activity.heartbeat(details)

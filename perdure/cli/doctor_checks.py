@@ -54,7 +54,7 @@ class CheckResult:
         return {
             "ok": self.exit_code == EXIT_OK,
             "check": self.check,
-            "told": self.message,
+            "message": self.message,
             "hint": self.hint,
             "exit_code": self.exit_code,
         }

@@ -82,7 +82,7 @@ async def test_a_store_without_conditional_put_is_detected(configured: Perdure) 
         doctor, worker = await asyncio.gather(unsafe("doctor", "-ojson"), unsafe("worker"))
     [store] = [item for item in doctor.json if item["check"] == "store"]
     assert store["exit_code"] == 2
-    assert "ignores If-None-Match" in store["told"]
+    assert "ignores If-None-Match" in store["message"]
     assert worker.code != 0
     assert "ignores If-None-Match" in worker.err
 

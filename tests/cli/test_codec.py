@@ -49,7 +49,7 @@ async def test_without_a_key_or_with_half_a_key_nothing_is_served(configured: Pe
     half = await configured.with_env(PERDURE_PAYLOAD_KEYS=f"k1:{KEY_TEXT[:20]}")("doctor", "-ojson")
     [check] = [item for item in half.json if item["check"] == "payloads"]
     assert (half.code, check["ok"]) == (2, False)
-    assert "The key 'k1' of PERDURE_PAYLOAD_KEYS is not 32 bytes" in check["told"]
+    assert "The key 'k1' of PERDURE_PAYLOAD_KEYS is not 32 bytes" in check["message"]
     assert KEY_TEXT[:20] not in half.out + half.err
 
 

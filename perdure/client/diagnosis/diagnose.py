@@ -145,7 +145,7 @@ async def _diagnose_silence(
     if step.state != STEP_STARTED or seconds < options.max_silence:
         return None
     heartbeat = await failures.load_heartbeat(workflow.temporal, step)
-    if last_output := heartbeat.get("told"):
+    if last_output := heartbeat.get("changed_at"):
         moment = datetime.fromisoformat(f"{last_output}+00:00")
         seconds = (datetime.now(UTC) - moment).total_seconds()
     if seconds < options.max_silence or (heartbeat.get("text") and not last_output):
