@@ -19,7 +19,7 @@ def test_a_value_comes_back_as_it_went() -> None:
 
 def test_absent_fields_take_no_room() -> None:
     [payload] = CONVERT.to_payloads([UserMessage(text="hi")])
-    assert payload.data == b'{"kind":"said","text":"hi","images":[]}'
+    assert payload.data == b'{"kind":"message","text":"hi","images":[]}'
 
 
 def test_a_payload_that_is_too_large_is_refused_with_its_largest_field() -> None:
