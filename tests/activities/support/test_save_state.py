@@ -1,4 +1,4 @@
-"""`llm_messages.json`, written when a conversation closes."""
+"""The state, the segments and `llm_messages.json` are written when a conversation closes."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.activities.support.resources import Resources
-from perdure.activities.support.save_state import save_messages
+from perdure.activities.support.save_state import save_closed, save_messages
 from perdure.agent.loop.state import State
 from perdure.client.client import Client
 from perdure.embedded.temporal import TemporalServer
@@ -76,6 +76,17 @@ async def test_llm_messages_are_not_written_without_the_setting(
 def test_the_environment_turns_llm_messages_on(word: str) -> None:
     assert Settings().save_llm_messages
     assert not Settings(save_llm_messages=word).save_llm_messages
+
+
+async def test_a_closed_conversation_has_its_state_and_sealed_segments(tmp_path: Path) -> None:
+    log = log_in(MemoryStore())
+    await log.append([opened_event(), user()], base=0, origin=origin_by("1"))
+    resources = Resources(log.store, ModelRouter(), tmp_path, save_llm_messages=False)
+    state = State(first_user_seq=1, next_seq=2)
+    await save_closed(resources, log, state)
+    assert await log.load_state() == state.model_dump_json().encode()
+    prefix = conversation_prefix(log.user_id, log.conversation_id)
+    assert any("/segments/" in key for key in await log.store.list(prefix))
 
 
 async def test_llm_messages_are_not_written_for_a_delegate_or_an_empty_log() -> None:
