@@ -2,7 +2,7 @@
 
 import pytest
 
-from perdure.exports.report.plots import Distribution
+from perdure.exports.report.plots import Distribution, histogram_plot
 
 
 def test_a_spread_keeps_few_numbers_and_is_right() -> None:
@@ -39,3 +39,20 @@ def test_any_numbers_have_a_histogram(values: list[float]) -> None:
     bins, beyond = spread.histogram()
     assert sum(item.frequency for item in bins) + beyond == len(values)
     assert len(bins) < 100
+
+
+def test_the_labels_of_a_histogram_begin_at_its_lowest_number_and_end_with_the_outliers() -> None:
+    spread = Distribution(whole=True)
+    for value in (2, 2, 3, 4, 5):
+        spread.add(value)
+    plot = histogram_plot(spread, "{:.0f}".format)
+    assert [column.label for column in plot.columns] == ["2", "3", "4", "5"]
+    assert [text for text, _, _ in plot.labels] == ["2", "3", "4", "5"]
+    positions = [x for _, x, _ in plot.labels]
+    assert positions == sorted(positions)
+    for _ in range(1000):
+        spread.add(3)
+    spread.add(1_000_000)
+    *labels, outliers = histogram_plot(spread, "{:.0f}".format).labels
+    assert labels[0][0] == "2"
+    assert outliers[0].startswith("≥ ")
