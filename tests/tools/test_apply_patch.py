@@ -270,3 +270,13 @@ def test_the_annotations_say_the_worst_but_for_the_world() -> None:
     assert not annotations.openWorldHint
     assert not annotations.repeatable
     assert "*** Begin Patch" in APPLY_PATCH.definition.description
+
+
+async def test_an_error_of_the_operating_system_changes_nothing_and_is_said(
+    place: ToolBench,
+) -> None:
+    name = "n" * 300
+    message = await apply_refused(
+        place, "*** Add File: good", "+text", f"*** Add File: {name}", "+"
+    )
+    assert message == f"Nothing was changed.\n`{name}`: File name too long."
