@@ -91,8 +91,9 @@ def test_an_invalid_agent_is_refused_in_a_sentence(
 
 
 def test_an_agent_without_a_model_is_refused() -> None:
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'model'"):
-        Agent()  # type: ignore[call-arg]
+    with pytest.raises(Invalid, match="An agent needs a model") as refused:
+        Agent()
+    assert "Agent(model=" in refused.value.hint
 
 
 def test_a_tool_that_is_no_function_is_refused() -> None:

@@ -253,7 +253,9 @@ class Agent(Tolerant):
     idle_timeout: Seconds = 3600.0
     """Seconds that a conversation with nothing to do keeps its workflow; its log outlives it."""
 
-    def __init__(self, model: ModelSpec | str, **fields: Unpack[AgentFields]) -> None:
+    def __init__(self, model: ModelSpec | str = "", **fields: Unpack[AgentFields]) -> None:
+        if model == "":
+            raise Invalid("An agent needs a model.", 'Name one: Agent(model="openai/gpt-5").')
         if unknown := sorted(fields.keys() - type(self).model_fields.keys()):
             names = ", ".join(type(self).model_fields)
             raise Invalid(f"An agent has no {unknown[0]!r}.", f"It has {names}.")
