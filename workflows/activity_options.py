@@ -6,6 +6,7 @@ from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType, ActivityConfig
 
 from perdure.agent.loop.state import State
+from perdure.agent.loop.step_summary import summarize_step
 from perdure.agent.loop.steps import (
     Act,
     Condense,
@@ -34,9 +35,6 @@ LOG_STEP_TIMEOUT = timedelta(seconds=60)
 MODEL_OUTAGE_TIMEOUT = timedelta(hours=1)
 """Longest unavailability of a model before the turn ends."""
 
-MAX_SUMMARY_CHARS = 80
-"""Length limit of a name in a step's summary, for which Temporal takes 400 bytes."""
-
 MISSED_HEARTBEATS = 3
 """Heartbeat timeouts after which a step that nobody took leaves its home queue."""
 
@@ -49,6 +47,11 @@ CANCELLATION_TYPE = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 
 
 def activity_options(step: Step | Open, state: State, spec: Agent) -> ActivityConfig:
+    """Return the options of a step's activity, with a summary for the Temporal UI."""
+    return {**_limits(step, spec), "summary": summarize_step(step, state, spec)}
+
+
+def _limits(step: Step | Open, spec: Agent) -> ActivityConfig:
     heartbeat_timeout = timedelta(seconds=spec.heartbeat_timeout)
     thinking = sum(model.timeout for model in (spec.model, *spec.fallbacks))
     match step:
@@ -59,7 +62,6 @@ def activity_options(step: Step | Open, state: State, spec: Agent) -> ActivityCo
                 schedule_to_close_timeout=MODEL_OUTAGE_TIMEOUT,
                 retry_policy=UNLIMITED_RETRIES,
                 cancellation_type=CANCELLATION_TYPE,
-                summary=f"{_short_name(spec)} · {state.view_events} events",
             )
         case Act():
             # A call that may have had an effect is never retried automatically.
@@ -68,7 +70,6 @@ def activity_options(step: Step | Open, state: State, spec: Agent) -> ActivityCo
                 start_to_close_timeout=timedelta(seconds=spec.tool_timeout) + TIMEOUT_MARGIN,
                 retry_policy=LIMITED_RETRIES if step.repeatable else NO_RETRY,
                 cancellation_type=CANCELLATION_TYPE,
-                summary=_tool_summary(step, state),
             )
         case FinishAttempt():
             return _with_unlimited_retries(
@@ -100,15 +101,3 @@ def home_queue_options(queue: str, spec: Agent) -> ActivityConfig:
     return ActivityConfig(
         task_queue=queue, schedule_to_start_timeout=MISSED_HEARTBEATS * heartbeat_timeout
     )
-
-
-def _short_name(spec: Agent) -> str:
-    return spec.model.name.rpartition("/")[2][:MAX_SUMMARY_CHARS]
-
-
-def _tool_summary(step: Act, state: State) -> str:
-    """Return the name of the tool, with the summary of the call if there is one."""
-    call = next((call for call in state.pending if call.seq == step.action_seq), None)
-    if call is None:
-        return ""
-    return ": ".join(filter(None, (call.tool_name[:MAX_SUMMARY_CHARS], call.preview)))

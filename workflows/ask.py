@@ -5,6 +5,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 from perdure.agent.loop.ask import Ask, AskResponse
+from perdure.agent.loop.step_summary import shorten_summary
 from perdure.agent.loop.steps import Task
 from perdure.temporal.timeouts import UNLIMITED_RETRIES
 
@@ -28,5 +29,6 @@ class AskWorkflow:
             heartbeat_timeout=ASK_HEARTBEAT_TIMEOUT,
             schedule_to_close_timeout=ASK_TIMEOUT,
             retry_policy=UNLIMITED_RETRIES,
+            summary=shorten_summary(task.step.question),
         )
         return answer

@@ -27,6 +27,7 @@ from perdure.agent.loop.state import (
     is_recorded,
     note_lost_call,
     postpone_condensing,
+    seconds_until_end,
     update_notes,
 )
 from perdure.agent.loop.steps import (
@@ -207,9 +208,11 @@ class ConversationLoop:
         if self.start.attempt is not None:  # its batch waits, however long the pause
             await workflow.wait_condition(lambda: bool(self.inbox))
             return True
-        timeout = timedelta(seconds=self.spec.idle_timeout)
+        timeout = seconds_until_end(self.spec, self.state)
         try:
-            await workflow.wait_condition(lambda: bool(self.inbox), timeout=timeout)
+            await workflow.wait_condition(
+                lambda: bool(self.inbox), timeout=timedelta(seconds=timeout)
+            )
         except TimeoutError:
             return bool(self.inbox)
         return True

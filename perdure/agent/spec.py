@@ -207,6 +207,7 @@ class AgentFields(TypedDict, total=False):
     tool_timeout: float
     heartbeat_timeout: float
     idle_timeout: float
+    finished_timeout: float
 
 
 class Agent(Tolerant):
@@ -251,7 +252,10 @@ class Agent(Tolerant):
     heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
     """Seconds without a heartbeat before a worker's step is given to another worker."""
     idle_timeout: Seconds = 3600.0
-    """Seconds that a conversation with nothing to do keeps its workflow; its log outlives it."""
+    """Seconds that a conversation keeps its workflow while it waits for a person to go on."""
+    finished_timeout: Seconds = 60.0
+    """Seconds that it keeps its workflow after the end of a turn, `idle_timeout` at most: the next
+    message starts a workflow again from the log."""
 
     def __init__(self, model: ModelSpec | str = "", **fields: Unpack[AgentFields]) -> None:
         if model == "":

@@ -10,6 +10,7 @@ from temporalio.workflow import ChildWorkflowHandle
 
 from perdure.agent.loop.attempt import Allowance, Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus, Start
+from perdure.agent.loop.step_summary import shorten_summary
 from perdure.evaluation.ledger import spent_amount
 from perdure.evaluation.messages import (
     AttemptPage,
@@ -40,7 +41,9 @@ async def count_results(state: BatchState) -> None:
     start, budget = state.start, state.budget
     if not start.fresh or start.expected is None:
         request = CountRequest(of=_sample_set(start), first=start.first, end=start.end)
-        state.progress = await run_activity("batch.survey", request, Progress)
+        state.progress = await run_activity(
+            "batch.survey", request, Progress, summary="count the attempts on record"
+        )
         settled = {
             "settled": spent_amount(state.progress.spent),
             "count": state.progress.attempts,
@@ -56,7 +59,7 @@ async def load_jobs(state: BatchState) -> None:
         request = AttemptPageRequest(
             of=_sample_set(state.start), place=state.next_place, mode=state.start.mode
         )
-        page = await run_activity("batch.page", request, AttemptPage)
+        page = await run_activity("batch.page", request, AttemptPage, summary="attempts to make")
         state.job_queue.extend(page.jobs)
         state.next_place = page.then
     state.is_loading_jobs = False
@@ -124,6 +127,7 @@ async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary
         AttemptSummary,
         time_limit=timedelta(seconds=60 + attempt.scoring_timeout),
         priority=priority_of(start),
+        summary=shorten_summary(f"sample {attempt.sample}"),
     )
 
 

@@ -4,6 +4,7 @@ from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError
 
 from perdure.agent.loop.attempt import Allowance, AllowanceRequest, Attempt, AttemptSummary
+from perdure.agent.loop.step_summary import shorten_summary
 from perdure.evaluation.messages import (
     AwaitedConversation,
     BatchStart,
@@ -140,7 +141,12 @@ class BatchRun:
         """Wait for conversations that this run did not start."""
         remaining = set(names)
         while remaining:
-            ends = await run_activity("batch.follow", sorted(remaining), list[AwaitedConversation])
+            ends = await run_activity(
+                "batch.follow",
+                sorted(remaining),
+                list[AwaitedConversation],
+                summary=f"conversations at work: {len(remaining)}",
+            )
             for end in ends:
                 remaining.discard(end.conversation_id)
                 await self.handle_end(end)
@@ -159,7 +165,12 @@ class BatchRun:
                 detail=end.failure or "",
             )
             state.in_flight += 1
-            scored = await run_activity("batch.lost", lost, AttemptSummary)
+            scored = await run_activity(
+                "batch.lost",
+                lost,
+                AttemptSummary,
+                summary=shorten_summary(f"sample {lost.attempt.sample}"),
+            )
             state.in_flight -= 1
         self.end_attempt(name, scored)
 

@@ -126,6 +126,14 @@ def actions_to_confirm(state: State) -> tuple[PendingAction, ...]:
     )
 
 
+def seconds_until_end(spec: Agent, state: State) -> float:
+    """Return the time after which the workflow of a conversation with nothing to do ends."""
+    waits_for_person = state.status in ("paused", "waiting_for_confirmation")
+    if waits_for_person:
+        return spec.idle_timeout
+    return min(spec.idle_timeout, spec.finished_timeout)
+
+
 class RunNotes(Frozen):
     """Facts about a workflow's own steps that no event holds; the next run inherits it."""
 
