@@ -21,9 +21,11 @@ from perdure.datasets.batch import parse_batch_toml
 from perdure.embedded.temporal import TemporalServer
 from tests.cli.command import Perdure, clean_environment, wait_for_line
 from tests.cli.conftest import drain_stderr
+from tests.record_reference import PAGES as RECORDED_PAGES
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+REFERENCE = {ROOT / "docs" / name for name in RECORDED_PAGES}
+PAGES = (ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - REFERENCE))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MODEL = re.compile(r'"(openai|anthropic)/[\w.-]+"')
 MODULE = re.compile(r"# \w+\.py\n")
@@ -127,3 +129,9 @@ def check_command(words: list[str]) -> None:
     known = {name for option in command.params for name in option.opts + option.secondary_opts}
     options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert set(options) <= known | {"--help", "-h"}
+
+
+@pytest.mark.parametrize("name", RECORDED_PAGES)
+def test_the_reference_is_that_of_the_code(name: str) -> None:
+    message = "run `python -m tests.record_reference`"
+    assert (ROOT / "docs" / name).read_text() == RECORDED_PAGES[name](), message
