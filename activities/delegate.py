@@ -20,6 +20,7 @@ from perdure.events.content import TextContent
 from perdure.events.observations import MCPToolObservation
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, ObservationEvent
+from perdure.events.usage import describe_cost
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import last_agent_text, read_state
 
@@ -120,5 +121,5 @@ def _child_spec(
 
 async def _report_text(log: EventLog, state: State, step: Report) -> str:
     status = f"{state.status}{f' ({state.reason})' if state.reason else ''}"
-    head = f"Conversation {step.child}: {step.failure or status}, ${state.usage.cost:.4f}."
+    head = f"Conversation {step.child}: {step.failure or status}, {describe_cost(state.usage)}."
     return f"{head}\n{await last_agent_text(log, state.next_seq)}".rstrip()

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_v
 from perdure.agent.policies import (
     Confirmation,
     Count,
+    Dollars,
     Limits,
     Name,
     Seconds,
@@ -44,6 +45,10 @@ class ModelSpec(Tolerant):
     """Whether the prompt carries cache markers for the provider."""
     timeout: Seconds = 600.0
     """Seconds for one response."""
+    input_price: Dollars | None = None
+    """US dollars for a million tokens of the prompt; None takes litellm's list of prices."""
+    output_price: Dollars | None = None
+    """US dollars for a million tokens of the response."""
 
 
 class NoCondenser(Tolerant):

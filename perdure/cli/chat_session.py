@@ -15,6 +15,7 @@ from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
 from perdure.cli.environment import Environment
 from perdure.cli.follow import (
+    TurnView,
     calls_awaiting_approval,
     describe_pending_call,
     exit_code_of,
@@ -22,7 +23,6 @@ from perdure.cli.follow import (
     note_pending_calls,
     note_start,
 )
-from perdure.cli.options import Format
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import ChatPrinter
 from perdure.client.conversation import Conversation
@@ -144,7 +144,7 @@ class Chat:
         try:
             last, show_event = self.printer.last_seq, self.printer.print_event
             return await follow(
-                self.conversation, message_id, last, Format.text, show_event=show_event
+                self.conversation, message_id, last, TurnView(), show_event=show_event
             )
         finally:
             self._following = False

@@ -3,33 +3,53 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perdure.agent.loop.start import ConversationStatus, PendingCall, build_status
 from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import note, show_json, show_result
-from perdure.cli.rendering.events import describe_call, shorten, show_slot
+from perdure.cli.output import note, show, show_json, stdout
+from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
-from perdure.events.usage import Usage
+from perdure.events.usage import Usage, describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
-from perdure.storage.keys import conversation_prefix
+from perdure.storage.log.state import last_agent_text
 
 TROUBLE_CHECK_INTERVAL = 2.0
 """Seconds between two checks of whether the conversation goes on."""
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """How a turn is shown: its events while they come, or its answer alone.
+
+    On a pipe, and with `answer_only`, the answer is all that stdout gets.
+    """
+
+    output: Format = Format.text
+    full: bool = False
+    answer_only: bool = False
+
+    @property
+    def shows_events(self) -> bool:
+        if self.output is Format.text:
+            return stdout.is_terminal and not self.answer_only
+        return self.output is Format.jsonl
 
 
 async def follow(
     conversation: Conversation,
     message_id: str | None,
     after: int,
-    output: Format,
+    view: TurnView,
     limit: float | None = None,
     show_event: Callable[[Entry], None] | None = None,
 ) -> State:
@@ -39,6 +59,10 @@ async def follow(
     `Conversation.finished` raises.
     """
 
+    if show_event is None:
+        printer = SlotPrinter(view.output, view.full)
+        show_event = printer.print_slot if view.shows_events else _ignore
+    live = view.output if view.shows_events else Format.json
     end = asyncio.ensure_future(conversation.wait_for_turn(message_id, after))
 
     async def is_over() -> bool:
@@ -47,15 +71,12 @@ async def follow(
     try:
         async with (
             asyncio.timeout(limit),
-            show_live_steps(conversation.watch_running_steps(), output) as finish_step,
+            show_live_steps(conversation.watch_running_steps(), live) as finish_step,
             run_beside(note_trouble(conversation)),
         ):
             async for entry in conversation.log.tail(after, is_idle=is_over):
                 finish_step(entry)
-                if show_event is not None:
-                    show_event(entry)
-                elif output is not Format.json:
-                    show_slot(entry, output)
+                show_event(entry)
             return await end
     except TimeoutError as error:
         raise TimedOut(
@@ -64,6 +85,10 @@ async def follow(
         ) from error
     finally:
         end.cancel()
+
+
+def _ignore(_: Entry) -> None:
+    pass
 
 
 async def note_trouble(conversation: Conversation) -> None:
@@ -82,14 +107,39 @@ async def note_trouble(conversation: Conversation) -> None:
         last_cause = trouble_now.cause if trouble_now else None
 
 
-def print_result(conversation_id: str, state: State, output: Format, **fields: Any) -> int:
-    """Print the status after a turn, with `fields` for programs; return the exit code."""
-    status = build_status(conversation_id, state).model_dump(mode="json")
-    line = f"\n{state.status} after {_summarize_usage(state)}"
-    show_result({"result": status, **fields}, output, line)
-    if output is Format.text:
-        note_pending_calls(conversation_id, state)
+async def print_result(
+    conversation: Conversation, state: State, view: TurnView, **fields: Any
+) -> int:
+    """Print the end of a turn, with `fields` for programs; return the exit code.
+
+    People at a terminal have seen the answer: for them the status and the cost come on stderr.
+    """
+    answer = await last_agent_text(conversation.log, state.next_seq)
+    if view.output is not Format.text:
+        result = result_fields(conversation.id, state, answer) | fields
+        show_json(result if view.output is Format.json else {"result": result}, view.output)
+        return exit_code_of(state)
+    if not view.shows_events and answer:
+        show(answer)
+    if view.shows_events or state.status != "finished" or state.reason:
+        note(f"\n{_describe_end(state)}" if not view.answer_only else _describe_end(state))
+        note_pending_calls(conversation.id, state)
     return exit_code_of(state)
+
+
+def result_fields(conversation_id: str, state: State, answer: str) -> dict[str, Any]:
+    """Collect what programs want to know of a turn; a cost that is not known is None."""
+    return {
+        **build_status(conversation_id, state).model_dump(mode="json"),
+        "answer": answer,
+        "truncated": state.reason == TRUNCATED_REASON,
+        "cost": state.usage.known_cost,
+    }
+
+
+def _describe_end(state: State) -> str:
+    reason = f" ({state.reason})" if state.reason else ""
+    return f"{state.status}{reason} after {_summarize_usage(state)}"
 
 
 def note_pending_calls(conversation_id: str, state: State) -> None:
@@ -109,7 +159,8 @@ def exit_code_of(state: State) -> int:
 def _summarize_usage(state: State) -> str:
     spent, count = state.usage, state.response_count
     answers = f"{count} answer{'' if count == 1 else 's'} of the model"
-    return f"{answers}: {spent.prompt_tokens + spent.completion_tokens:,} tokens, ${spent.cost:.4f}"
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    return f"{answers}: {tokens:,} tokens, {describe_cost(spent)}"
 
 
 def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
@@ -142,12 +193,12 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         "model": status.model,
         "tags": ", ".join(status.tags),
         "tokens": _describe_tokens(status.spent),
-        "cost": f"${status.spent.cost:.4f}",
+        "cost": describe_cost(status.spent),
     }
     yield from ((name, value) for name, value in lines.items() if value)
     if len(status.spent_on) > 1:
         for model, spent in status.spent_on.items():
-            yield "", f"{model}: {_describe_tokens(spent)}, ${spent.cost:.4f}"
+            yield "", f"{model}: {_describe_tokens(spent)}, {describe_cost(spent)}"
     for call in status.pending:
         suffix = ", waits for you" if call.asks else ""
         action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
@@ -164,12 +215,13 @@ def _describe_tokens(usage: Usage) -> str:
 
 @contextmanager
 def announce_conversation(
-    conversation: Conversation, environment: Environment, output: Format, script: Path | None = None
+    conversation: Conversation, environment: Environment, view: TurnView, script: Path | None = None
 ) -> Iterator[None]:
     """Print where a conversation is; after ^C, how to return to it."""
-    if output is Format.jsonl:
-        show_json({"conversation_id": conversation.id}, output)
-    note_start(conversation, environment)
+    if view.output is Format.jsonl:
+        show_json({"conversation_id": conversation.id}, view.output)
+    if not view.answer_only:
+        note_start(conversation, environment)
     try:
         yield
     except asyncio.CancelledError:
@@ -179,13 +231,10 @@ def announce_conversation(
 
 def note_start(conversation: Conversation, environment: Environment) -> None:
     """Print where to look at a conversation that begins."""
-    prefix = conversation_prefix(environment.settings.user, conversation.id)
     note(f"conversation  {conversation.id}", "bold")
-    note(f"  its events  {environment.settings.store}/{prefix}events/")
     if environment.stack_info is not None:
         workflows = f"{environment.stack_info.ui}/namespaces/default/workflows"
-        note(f"  Temporal    {workflows}/{conversation.workflow_id}")
-        note(f"  its worker  kill -9 {environment.stack_info.pids['worker']}   and see it go on")
+        note(f"Temporal UI   {workflows}/{conversation.workflow_id}")
     note("")
 
 

@@ -74,8 +74,8 @@ def report_internal_error(error: Exception, arguments: list[str]) -> int:
     """Report a bug of perdure."""
     if "--debug" in arguments:
         traceback.print_exception(error)
-    message = f"perdure failed in a way that nobody foresaw: {type(error).__name__}: {error}"
-    hint = "Please report it, with what `perdure --debug ...` prints."
+    message = f"This is a bug of perdure: {type(error).__name__}: {error}"
+    hint = "Please report it, with what `perdure --debug ...` prints; the log is whole."
     print_error("internal", message, hint, arguments)
     return INTERNAL_ERROR
 

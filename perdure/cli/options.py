@@ -101,6 +101,18 @@ class ConversationOptions(OutputOptions):
     conversation_id: str = argument("ID", "The conversation's id.")
 
 
+class FullOptions(Options):
+    """The option of a command that prints events."""
+
+    full: bool = flag("Print all output of tools, and fold none.", "--full")
+
+
+class TurnOptions(FullOptions):
+    """The options of a command that follows a turn to its end."""
+
+    answer_only: bool = flag("Print the agent's answer and nothing else.", "--print", "-p")
+
+
 class ExportOptions(Options):
     """The options of an export."""
 

@@ -7,7 +7,7 @@ from time import monotonic
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
-from perdure.agent.loop.status import Status
+from perdure.agent.loop.status import TRUNCATED_REASON, Status
 from perdure.client.live import STEP_POLL_INTERVAL, RunningStep
 from perdure.errors import ClientError
 from perdure.events.content import join_text
@@ -32,7 +32,7 @@ class TurnResult:
     """The end of a turn.
 
     `text` is the agent's last message, or its report by `finish`. `usage` sums tokens and US
-    dollars of the whole conversation. `reason` says why a turn ended without an answer.
+    dollars of the whole conversation. `reason` says why a turn ended without a whole answer.
     """
 
     conversation_id: str
@@ -40,6 +40,11 @@ class TurnResult:
     reason: str | None
     text: str
     usage: Usage
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the model's length limit cut the text off."""
+        return self.reason == TRUNCATED_REASON
 
 
 @dataclass(frozen=True)

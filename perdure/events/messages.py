@@ -40,13 +40,16 @@ class MessageEvent(EventBase):
     extended_content: tuple[TextContent, ...] = ()
     sender: str | None = None
     message_id: str | None = None
+    truncated: Literal[True] | None = None
+    """Whether the model's length limit cut the message off."""
 
     def summary_fields(self) -> dict[str, Any]:
         ids = {"message_id": self.message_id, "llm_response_id": self.llm_response_id}
         # The topic of a warning.
         if self.source != "user":
             ids["key"] = self.sender
-        return {key: shorten_name(value) for key, value in ids.items() if value is not None}
+        fields = {key: shorten_name(value) for key, value in ids.items() if value is not None}
+        return fields | ({"value": "truncated"} if self.truncated else {})
 
 
 class RecallEvent(EventBase):

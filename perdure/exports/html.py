@@ -21,6 +21,7 @@ from perdure.events.custom import CustomAction
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.tools import ActionEvent
+from perdure.events.usage import describe_cost
 from perdure.exports.content import SAFE_MEDIA_TYPES, describe_image, is_inline, media_type
 from perdure.exports.format import ExportMetadata, single_file_format
 from perdure.exports.markdown import render_markdown
@@ -68,6 +69,7 @@ def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
         describe_image=describe_image,
         is_embeddable=_is_embeddable,
         render_markdown=render_markdown,
+        describe_cost=describe_cost,
     )
 
 

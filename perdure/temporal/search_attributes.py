@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.events.usage import describe_cost
 
 Key: TypeAlias = SearchAttributeKey[Any]
 
@@ -52,7 +53,7 @@ def status_markdown(conversation_id: str, user_id: str, state: State) -> str:
         "events": f"{state.next_seq}, of which {state.view_events} in view",
         "model": state.spec.model.name if state.spec else None,
         "tokens": f"{state.usage.prompt_tokens:,} in, {state.usage.completion_tokens:,} out",
-        "cost": f"${state.usage.cost:.4f}",
+        "cost": describe_cost(state.usage),
         "log": f"users/{user_id}/conversations/{conversation_id}/",
     }
     return "\n".join(f"- {name}: {value}" for name, value in lines.items() if value)

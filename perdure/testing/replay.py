@@ -140,6 +140,9 @@ def _read_events(path: Path) -> list[Json]:
 
 def _read_folder(path: Path) -> list[Any]:
     """Read one event per file, in the order of the first number in the files' names."""
+    inner = [folder for folder in path.iterdir() if folder.is_dir()]
+    if len(inner) == 1 and inner[0].name != "events" and not any(path.glob("*.json")):
+        return _read_folder(inner[0])  # an export of OpenHands, with one conversation in it
     folder = path / "events" if (path / "events").is_dir() else path
     numbered = ((re.search(r"\d+", file.name), file) for file in folder.glob("*.json"))
     files = sorted((int(number[0]), file) for number, file in numbered if number)

@@ -68,7 +68,7 @@ def read_stream(data: bytes) -> None:
         answer = asyncio.run(assemble(data))
         assert len(answer.text) <= len(data)
         message = answer.message(("taken",))
-        usage = parse_usage(answer.usage, 0.0, 0.1)
+        usage = parse_usage(answer.usage)
         made = builders.completion().model_copy(update={"message": message, "usage": usage})
         Message.model_validate(message.model_dump())
         Completion.model_validate(json.loads(json.dumps(made.model_dump(mode="json"))))

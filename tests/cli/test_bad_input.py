@@ -121,7 +121,7 @@ async def test_an_unknown_conversation_is_not_found(configured: Perdure) -> None
 async def test_a_closed_conversation_takes_no_message(perdure: Perdure, script: Script) -> None:
     path = script({"content": "one"})
     ran = await perdure("run", "Go.", *model_options(path), "-ojson")
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     assert (await perdure("close", name)).code == 0
     watched = await perdure("watch", name, "--until-rest", "-ojson")
     while watched.json[-1].get("value") != "closed":

@@ -19,9 +19,9 @@ async def test_pending_calls_are_listed_and_answered_by_id(
     both["tool_calls"] += tool_call_answer("terminal", command="rm -rf two")["tool_calls"]
     path = script(both, {"content": "Done."})
     ran = await perdure("run", "Go.", "--confirm", "always", *model_options(path), "-ojson")
-    assert (ran.code, ran.json["result"]["status"]) == (4, "waiting_for_confirmation")
-    name = ran.json["result"]["conversation_id"]
-    first_id, second_id = (call["tool_call_id"] for call in ran.json["result"]["pending"])
+    assert (ran.code, ran.json["status"]) == (4, "waiting_for_confirmation")
+    name = ran.json["conversation_id"]
+    first_id, second_id = (call["tool_call_id"] for call in ran.json["pending"])
     refusal, status, listed = await asyncio.gather(
         perdure("approve", name), perdure("status", name), perdure("ls", "--limit", "9", "-ojson")
     )
@@ -49,8 +49,8 @@ async def test_limits_can_be_raised_and_notes_are_shown(perdure: Perdure, script
     path = script({**tool_call_answer("think", thought="Hm."), **bill}, {"content": "Done."})
     limits = ("--max-iterations", "1", "--deadline", "2h", "--tag", "nightly")
     ran = await perdure("run", "Go on.", *limits, *model_options(path), "-ojson")
-    assert (ran.code, ran.json["result"]["status"]) == (1, "error")
-    name = ran.json["result"]["conversation_id"]
+    assert (ran.code, ran.json["status"]) == (1, "error")
+    name = ran.json["conversation_id"]
     status, wrong, unknown = await asyncio.gather(
         perdure("status", name),
         perdure("configure", name, "limits.max_iteration=2", "-ojson"),

@@ -23,7 +23,7 @@ async def conversation_id(perdure: Perdure, tmp_path_factory: pytest.TempPathFac
     place = ("--workspace", f"{folder}")
     ran = await perdure("run", "Write.", *model_options(f"{script}"), *place, "-ojson")
     assert ran.code == 0, ran
-    name: str = ran.json["result"]["conversation_id"]
+    name: str = ran.json["conversation_id"]
     return name
 
 
@@ -41,7 +41,7 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     child = text.out.strip()
     assert "same directory as the other conversation: " in text.err
     assert f"perdure send {child}" in text.err
-    assert (fields.json["at"], fields.json["status"]) == (at, "running")
+    assert (fields.json["at"], fields.json["status"]) == (at, "idle")
     assert (fields.json["parent"], fields.json["unanswered"]) == (conversation_id, [call])
     listed, sent = await asyncio.gather(
         perdure("ls", "--limit", "99", "-ojson"),
@@ -49,7 +49,7 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     )
     [entry] = [item for item in listed.json if item["id"] == child]
     assert entry["title"] == "Write."
-    assert (sent.code, sent.json["result"]["turn"]) == (0, 2)
+    assert (sent.code, sent.json["turn"]) == (0, 2)
 
 
 async def test_the_answer_of_ask_is_printed_alone(perdure: Perdure, conversation_id: str) -> None:

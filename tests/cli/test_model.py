@@ -27,7 +27,7 @@ async def test_a_model_or_a_key_that_is_refused_ends_the_turn_with_what_to_do(
         (unknown, "model_not_found", "no-such-provider/m: write PROVIDER/MODEL"),
         (no_key, "auth", "set OPENAI_API_KEY in the worker's environment"),
     ):
-        result = done.json["result"]
+        result = done.json
         assert (done.code, result["status"]) == (1, "error"), done
         assert result["reason"].startswith(f"{code}: "), result
         page = await perdure("show", result["conversation_id"])
@@ -45,7 +45,7 @@ async def test_a_script_is_played_over_http_for_as_long_as_the_command_runs(
     )
     done = await perdure("run", "Go.", "--script", path, "-ojson")
     assert done.code == 0, done
-    assert done.json["result"]["model"] == "openai/default"
+    assert done.json["model"] == "openai/default"
     assert "while this command runs" in done.err
 
 
@@ -59,7 +59,7 @@ async def test_a_file_with_several_scripts_needs_the_name_of_one(
     done = await perdure("run", "Go.", "--script", str(path), "-ojson")
     assert (done.code, "first, second" in done.error["message"]) == (2, True)
     done = await perdure("run", "Go.", "--script", str(path), "--model", "second", "-ojson")
-    assert (done.code, done.json["result"]["model"]) == (0, "openai/second")
+    assert (done.code, done.json["model"]) == (0, "openai/second")
 
 
 @pytest.mark.long

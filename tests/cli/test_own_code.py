@@ -23,5 +23,5 @@ async def test_a_worker_finds_the_tools_of_a_folder(
     options = (*model_options(path), "--tools", "tools.own_weather:weather")
     async with perdure.start("worker") as worker:
         await wait_for_line(worker.stderr, "polls")
-        done = await perdure("run", "Does it rain?", *options)
+        done = await perdure("run", "Does it rain?", *options, "-ojsonl")
     assert (done.code, "It rains in Oslo." in done.out) == (0, True), done.out + done.err

@@ -38,7 +38,7 @@ async def test_a_conversation_gets_a_workflow_again_but_not_two(
 ) -> None:
     path = script(tool_call_answer("terminal", command="echo one"), {"content": "Done."})
     ran = await perdure("run", "Go.", "--confirm", "always", *model_options(path), "-ojson")
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     client = await connect(perdure.env["TEMPORAL_ADDRESS"])
     await client.get_workflow_handle(f"conv-{name}").terminate("as if it were lost")
     reopened = await perdure("reopen", name, "-ojson")

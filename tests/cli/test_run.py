@@ -1,6 +1,7 @@
 """`perdure run` and `perdure send`, from the first message to the exit code."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -44,18 +45,54 @@ async def test_a_task_runs_to_its_end_and_every_event_is_printed(
     assert last["result"]["conversation_id"] == first["conversation_id"]
 
 
-async def test_text_output_shows_the_events_and_where_to_see_more(
+async def test_on_a_pipe_the_answer_is_printed_whole_and_nothing_else(
     perdure: Perdure, script: Script
 ) -> None:
-    done = await perdure(
-        "run", "Say hello.", *model_options(script({"content": "Hello \x1b[2Jthere."}))
-    )
-    assert done.code == 0
-    assert "user        Say hello." in done.out
-    assert "agent       Hello \\x1b[2Jthere." in done.out, "a model must not steer the terminal"
-    assert "finished after 1 answer of the model" in done.out
+    essay = " ".join(f"word{number}" for number in range(1000)) + "\n" + "line\n" * 40 + "end"
+    path = script(tool_call_answer("finish", message=f"{essay} \x1b[2J"), {"content": "Bye."})
+    done = await perdure("run", "Write an essay.", *model_options(path))
+    assert (done.code, done.out) == (0, f"{essay} \\x1b[2J\n"), "a model must not steer a terminal"
     assert "\x1b" not in done.out + done.err, "there is no colour where there is no terminal"
-    assert "s3://cli-tests/users/local/conversations/" in done.err
+    name = re.search(r"conversation  (\S+)", done.err)
+    assert name is not None
+    sent = await perdure("send", name[1], "Bye.", "--wait", "--print")
+    assert (sent.code, sent.out, sent.err) == (0, "Bye.\n", "")
+    shown = await perdure("show", name[1])
+    assert "line\n" * 3 in shown.out.replace(" ", ""), "what the agent says is never cut"
+
+
+async def test_json_has_the_answer_its_cost_and_whether_it_was_cut_off(
+    perdure: Perdure, script: Script
+) -> None:
+    path = script({"content": "Half an", "finish_reason": "length"})
+    done = await perdure("run", "Say it all.", *model_options(path), "-ojson")
+    result = {name: done.json[name] for name in ("answer", "status", "truncated", "cost")}
+    assert result == {"answer": "Half an", "status": "finished", "truncated": True, "cost": 0.0}
+    assert done.json["reason"] == "the answer was cut off at the model's length limit"
+    text = await perdure("status", done.json["conversation_id"])
+    assert "the answer was cut off at the model's length limit" in text.out
+
+
+async def test_only_the_output_of_tools_is_folded_and_full_shows_it(
+    perdure: Perdure, script: Script
+) -> None:
+    path = script(tool_call_answer("terminal", command="seq 1 100"), {"content": "Done."})
+    done = await perdure("run", "Count.", *model_options(path), "-ojson")
+    name = done.json["conversation_id"]
+    folded, full = await perdure("show", name), await perdure("show", name, "--full")
+    assert "more lines; --full shows them" in folded.out
+    assert re.search(r"^ +57$", folded.out, re.MULTILINE) is None
+    assert re.search(r"^ +57$", full.out, re.MULTILINE)
+    seq = next(
+        line["seq"]
+        for line in (await perdure("show", name, "-ojsonl")).lines
+        if line["kind"] == "ObservationEvent"
+    )
+    single = await perdure("show", name, "--seq", str(seq))
+    assert re.search(r"^ +57$", single.out, re.MULTILINE)
+    assert "Done." not in single.out
+    missing = await perdure("show", name, "--seq", "999")
+    assert (missing.code, "There is no event 999." in missing.err) == (3, True)
 
 
 @pytest.mark.long
@@ -66,7 +103,7 @@ async def test_the_same_id_again_is_a_conflict_that_names_send(
     first = await perdure(
         "run", "-", "--id", name, *model_options(path), "-ojson", stdin="Say one."
     )
-    assert (first.code, first.json["result"]["turn"]) == (0, 1)
+    assert (first.code, first.json["turn"]) == (0, 1)
     again = await perdure("run", "Say one.", "--id", name, *model_options(path), "-ojson")
     assert (again.code, again.error["code"]) == (4, "conflict")
     assert f"perdure send {name}" in again.error["hint"]
@@ -86,9 +123,9 @@ async def test_a_failed_agent_gives_exit_code_1(perdure: Perdure, script: Script
     }
     ran = await asyncio.gather(*(perdure("run", "Go.", *how, "-ojson") for how in ends.values()))
     for code, done in zip(ends, ran, strict=True):
-        assert (done.code, done.json["result"]["status"]) == (1, "error")
-        assert done.json["result"]["reason"].startswith(f"{code}: ")
-    name = ran[0].json["result"]["conversation_id"]
+        assert (done.code, done.json["status"]) == (1, "error")
+        assert done.json["reason"].startswith(f"{code}: ")
+    name = ran[0].json["conversation_id"]
     log = await perdure("show", name, "--kind", "MessageEvent", "-ojsonl")
     assert len(log.lines) == 1, "the message is not lost"
 

@@ -81,7 +81,7 @@ async def test_streamed_text_is_shown_while_it_grows_and_then_once(
 @pytest.mark.long
 async def test_watch_on_a_terminal_needs_no_temporal(perdure: Perdure, script: Script) -> None:
     ran = await perdure("run", "Say it.", *model_options(script("Said.")), "-ojson")
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     alone = perdure.with_env(TEMPORAL_ADDRESS="127.0.0.1:1")
     written = await run_on_terminal(alone, ["watch", name, "--until-rest"])
     assert render_screen(written).count("Said.") == 1

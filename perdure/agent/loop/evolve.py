@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 from perdure.agent.loop.state import PendingAction, State, ToolTraits, actions_to_confirm
-from perdure.agent.loop.status import Trigger, next_status
+from perdure.agent.loop.status import TRUNCATED_REASON, Trigger, next_status
 from perdure.agent.loop.stuck import RESULT_KINDS, add_recent
 from perdure.agent.spec import Agent
 from perdure.agent.view.seq_ranges import merge_ranges
@@ -110,7 +110,9 @@ def _apply_message(state: State, event: EventSummary) -> dict[str, Any]:
     if event.source == "environment":
         topics = (*state.warned_about, *([event.key] if event.key else []))
         return {"warned_about": tuple(dict.fromkeys(topics))}
-    return {} if event.key == "interrupted" else _end_turn(state)
+    if event.key == "interrupted":
+        return {}
+    return _end_turn(state, TRUNCATED_REASON if event.value == "truncated" else None)
 
 
 def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
@@ -130,8 +132,8 @@ def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
     return changes
 
 
-def _end_turn(state: State) -> dict[str, Any]:
-    return {**_move_status(state, "answer"), "turn_open": False, "finish_call_seq": None}
+def _end_turn(state: State, reason: str | None = None) -> dict[str, Any]:
+    return {**_move_status(state, "answer", reason), "turn_open": False, "finish_call_seq": None}
 
 
 def _add_pending(state: State, event: EventSummary) -> dict[str, Any]:
@@ -245,6 +247,8 @@ def _apply_update(state: State, event: EventSummary) -> dict[str, Any]:
             return _set_pending(state, _mark(state, actions, approved=True))
         case "title", title:
             return {"title": title}
+        case "forked", _ if state.status == "running":
+            return _move_status(state, "interrupt", "forked in the middle of a turn")
         case "not_condensed", _ if state.condense_reason == "user":
             return {"condense_reason": None}
         case _:

@@ -25,6 +25,13 @@ REACHED = {
 """The sentence on each limit that is reached."""
 
 
+NO_PRICE = (
+    "The price of a model of this conversation is not known, so its budget cannot be kept: set "
+    "input_price and output_price of the model (US dollars for a million tokens), or limit "
+    "max_tokens in place of max_budget."
+)
+
+
 def find_reached_limit(state: State, seconds_left: float | None = None) -> TurnFailure | None:
     """Return the failure for a limit that ends the turn; the turn resumes once it is raised."""
     assert state.spec is not None, "a conversation that runs has been opened with a spec"
@@ -35,6 +42,8 @@ def find_reached_limit(state: State, seconds_left: float | None = None) -> TurnF
         "max_tokens": spent.prompt_tokens + spent.completion_tokens,
         "max_events": state.next_seq,
     }
+    if limits.max_budget is not None and spent.unpriced_tokens:
+        return TurnFailure(code="max_budget", detail=NO_PRICE)
     for code, sentence in REACHED.items():
         limit = getattr(limits, code)
         if limit is not None and used[code] >= limit:

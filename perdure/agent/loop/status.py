@@ -25,6 +25,9 @@ is open, `rest` to one whose turn is over. `ask` says that actions need confirma
 none needs it any more.
 """
 
+TRUNCATED_REASON = "the answer was cut off at the model's length limit"
+"""The reason of a turn that ended with half an answer."""
+
 ENDS: dict[Trigger, Status] = {
     "answer": "finished",
     "failure": "error",

@@ -13,6 +13,7 @@ from perdure.cli.script_server import resolve_script_path
 from perdure.client import fork as forks
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid
+from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_OK
 
 
 async def send_signal(options: conversations.Signal) -> None:
@@ -22,47 +23,74 @@ async def send_signal(options: conversations.Signal) -> None:
     _confirm(options.confirmation, options)
 
 
-async def approve(options: conversations.Approve) -> None:
-    await _answer(options, "approved")
+async def approve(options: conversations.Approve) -> int:
+    return await _answer(options, "approved")
 
 
-async def reject(options: conversations.Reject) -> None:
-    await _answer(options, "rejected", options.reason)
+async def reject(options: conversations.Reject) -> int:
+    return await _answer(options, "rejected", options.reason)
 
 
-async def _answer(options: conversations.Answer, verb: str, reason: str = "") -> None:
-    """Answer the named calls. Raises Invalid, which lists them, where none is named."""
+async def _answer(options: conversations.Answer, verb: str, reason: str = "") -> int:
+    """Answer the named calls, or the only one that waits; list them where several do."""
     conversation = await _connect(options)
     calls = options.call or []
     if not calls and options.through is None:
-        await _refuse_without_choice(conversation, options.output)
+        waiting = await _list_waiting_calls(conversation)
+        if len(waiting) > 1:
+            _print_choice(waiting, options)
+            return EXIT_CONFLICT
+        calls = [call["tool_call_id"] for call in waiting]
+        print_note(waiting[0]["call"])
     answered = await conversation.respond(verb == "approved", calls, options.through, reason)
     _confirm(f"{verb}: {', '.join(answered)}", options, **{verb: answered})
+    return EXIT_OK
 
 
-async def _refuse_without_choice(conversation: Conversation, output: Format) -> None:
-    """Print the calls that wait. Always raises Invalid, or Conflict where none waits."""
+async def _list_waiting_calls(conversation: Conversation) -> list[dict[str, Any]]:
+    """List the calls that wait for an answer. Raises Conflict where none does."""
     status = await conversation.status()
     waiting = calls_awaiting_approval(status)
     if not waiting:
         raise Conflict(
-            f"No action of {conversation.id} waits for an answer: it is {status.status}."
+            f"No action of {conversation.id} waits for an answer: its status is {status.status}."
         )
-    if output is Format.text:
-        for call in waiting:
-            text = await describe_pending_call(conversation, call)
-            print_note(f"{call.seq:>6}  {call.tool_call_id}  {call.risk}  {text}")
-    ids = ", ".join(call.tool_call_id for call in waiting)
-    raise Invalid(
-        f"Name the calls that are meant, for nothing is answered unseen: {ids}.",
-        f"Give --call ID for each, or --through {waiting[-1].seq} for all up to that seq.",
-    )
+    return [
+        {
+            "seq": call.seq,
+            "tool_call_id": call.tool_call_id,
+            "risk": call.risk,
+            "call": await describe_pending_call(conversation, call),
+        }
+        for call in waiting
+    ]
+
+
+def _print_choice(waiting: list[dict[str, Any]], options: conversations.Answer) -> None:
+    """Print the calls that wait, and how to name them."""
+    lines = [
+        f"{call['seq']:>6}  {call['tool_call_id']}  risk {call['risk'].lower()}  {call['call']}"
+        for call in waiting
+    ]
+    hint = f"Name those that you mean: --call ID for each, or --through {waiting[-1]['seq']}."
+    fields = {"conversation_id": options.conversation_id, "waiting": waiting}
+    show_result(fields, options.output, *lines, remark=hint)
 
 
 async def configure(options: conversations.Configure) -> None:
-    fields = parse_assignments(options.changes)
+    fields = _resolve_model_path(parse_assignments(options.changes))
     recorded = await (await _connect(options)).configure(fields)
     _confirm(f"In force from seq {recorded.seq} on.", options, **recorded.model_dump())
+
+
+def _resolve_model_path(fields: dict[str, Any]) -> dict[str, Any]:
+    """Make the path of a script absolute: the worker has another working directory."""
+    match fields.get("model"):
+        case str(name):
+            return fields | {"model": resolve_script_path(name)}
+        case {"name": str(name), **more}:
+            return fields | {"model": {**more, "name": resolve_script_path(name)}}
+    return fields
 
 
 async def note(options: conversations.Note) -> None:
@@ -105,7 +133,7 @@ def _explain(forked: forks.Fork) -> None:
         print_note(message, "yellow")
     else:
         print_note("It works in a directory of its own, which is empty.")
-    resume_hint = f"`perdure resume {conversation_id}`, or " if state.status == "running" else ""
+    resume_hint = f"`perdure resume {conversation_id}`, or " if state.turn_open else ""
     print_note(f"To go on: {resume_hint}`perdure send {conversation_id} TEXT --wait`.")
 
 

@@ -15,9 +15,9 @@ from perdure.cli.environment import connect_client, find_environment, open_log
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, note, print_list, show, stderr
 from perdure.cli.rendering import log_pages
-from perdure.cli.rendering.events import show_slot, slot_fields
+from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.client.store import open_configured_store
-from perdure.errors import Invalid, Unreachable
+from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.events.entry import Entry
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.conversations import list_conversations
@@ -98,9 +98,11 @@ async def show_log(options: conversations.Show) -> int:
     await log_pages.require_conversation(log)
     kinds: set[str] = set()
     damaged = count = 0
-    output, kind = options.output, options.kind
-    with print_list(slot_fields, lambda slot: show_slot(slot, output), output) as print_slot:
-        async for slot in log_pages.read_slots(log, options.after):
+    output, kind, seq = options.output, options.kind, options.seq
+    printer = SlotPrinter(output, options.full or seq is not None)
+    with print_list(slot_fields, printer.print_slot, output) as print_slot:
+        after = options.after if seq is None else seq - 1
+        async for slot in log_pages.read_slots(log, after):
             if isinstance(slot, Entry):
                 kinds.add(slot.event.kind)
                 if kind not in (None, slot.event.kind):
@@ -109,8 +111,11 @@ async def show_log(options: conversations.Show) -> int:
                 damaged += 1
             print_slot(slot)
             count += 1
-            if count == options.limit:
+            if count == options.limit or seq is not None:
                 break
+    if seq is not None and not count:
+        end = await log.end()
+        raise NotFound(f"There is no event {seq}.", f"The newest one is {end - 1}.")
     if kind is not None and not count and kinds:
         note(f"No event is a {kind}: there are {', '.join(sorted(kinds))}.")
     if trouble := await load_trouble(log, await log.end()):

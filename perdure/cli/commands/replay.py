@@ -7,7 +7,7 @@ from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
-from perdure.cli.follow import announce_conversation, follow, print_result
+from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
 from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
@@ -57,15 +57,21 @@ async def _replay_recording(
     client = await connect_client(environment.settings)
     conversation = client.conversation(new_conversation_id())
     state = State()
-    with announce_conversation(conversation, environment, options.output):
-        async for state in _replay_turns(conversation, recording, spec, options):
+    view = TurnView(options.output, options.full)
+    with announce_conversation(conversation, environment, view):
+        turns = _replay_turns(conversation, recording, spec, view, options.timeout)
+        async for state in turns:
             if state.status not in ("finished", "error", "stuck"):
                 break  # it waits for a person, and so do the other messages
-    return await _print_conclusion(conversation, recording, state, options.output)
+    return await _print_conclusion(conversation, recording, state, view)
 
 
 async def _replay_turns(
-    conversation: Conversation, recording: Recording, spec: Agent, options: Replay
+    conversation: Conversation,
+    recording: Recording,
+    spec: Agent,
+    view: TurnView,
+    limit: float | None,
 ) -> AsyncIterator[State]:
     """Send each message when the turn before it is over; yield the state after each turn."""
     after = -1
@@ -75,18 +81,18 @@ async def _replay_turns(
             await conversation.start(message.text, spec, message_id, message.images)
         else:
             await conversation.send(message.text, message_id, message.images)
-        state = await follow(conversation, message_id, after, options.output, options.timeout)
+        state = await follow(conversation, message_id, after, view, limit)
         after = state.next_seq - 1
         yield state
 
 
 async def _print_conclusion(
-    conversation: Conversation, recording: Recording, state: State, output: Format
+    conversation: Conversation, recording: Recording, state: State, view: TurnView
 ) -> int:
     differing = [entry async for entry in _differing_results(conversation, recording)]
     seqs = [entry.seq for entry in differing]
-    code = print_result(conversation.id, state, output, differing=seqs)
-    if output is not Format.text:
+    code = await print_result(conversation, state, view, differing=seqs)
+    if view.output is not Format.text:
         return code
     for entry in differing:
         event: Any = entry.event

@@ -7,7 +7,7 @@ from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.arguments import load_images, read_text
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
-from perdure.cli.follow import announce_conversation, follow, print_result
+from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
 from perdure.cli.output import show_result
 from perdure.cli.script_server import open_model_and_environment, serve_model
 from perdure.client.conversation import Conversation
@@ -39,9 +39,10 @@ def _resolve_options(options: Run) -> Run:
 async def _start_and_follow(options: Run, model: ModelSpec, environment: Environment) -> int:
     message_id = new_message_id()
     conversation = await _start_conversation(options, model, environment, message_id)
-    with announce_conversation(conversation, environment, options.output, options.script):
-        state = await follow(conversation, message_id, -1, options.output, options.timeout)
-    return print_result(conversation.id, state, options.output)
+    view = TurnView(options.output, options.full, options.answer_only)
+    with announce_conversation(conversation, environment, view, options.script):
+        state = await follow(conversation, message_id, -1, view, options.timeout)
+    return await print_result(conversation, state, view)
 
 
 async def _run_detached(options: Run) -> int:

@@ -8,11 +8,11 @@ from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import follow, note_trouble, print_result, status_lines
+from perdure.cli.follow import TurnView, follow, note_trouble, print_result, status_lines
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering import log_pages
-from perdure.cli.rendering.events import show_slot, slot_fields
+from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
@@ -23,6 +23,7 @@ from perdure.client.turn import is_turn_over
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.events.entry import Entry
 from perdure.events.projection import summarize
+from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.event_log import EventLog
@@ -38,8 +39,9 @@ async def send(options: conversations.Send) -> int:
     end = await conversation.log.end() if printed else 0
     await conversation.send(text, message_id)
     if options.wait:
-        state = await follow(conversation, message_id, end - 1, output, options.timeout)
-        return print_result(name, state, output)
+        view = TurnView(output, options.full, options.answer_only)
+        state = await follow(conversation, message_id, end - 1, view, options.timeout)
+        return await print_result(conversation, state, view)
     remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
     fields = {"conversation_id": name, "message_id": message_id}
     show_result(fields, output, message_id, remark=remark)
@@ -57,7 +59,7 @@ async def ask(options: conversations.Ask) -> None:
         "usage": usage.model_dump(exclude_defaults=True),
     }
     tokens = usage.prompt_tokens + usage.completion_tokens
-    remark = f"({tokens:,} tokens, ${usage.cost:.4f})"
+    remark = f"({tokens:,} tokens, {describe_cost(usage)})"
     show_result(fields, options.output, answer.text, remark=remark)
 
 
@@ -99,6 +101,7 @@ async def watch(options: conversations.Watch) -> None:
     if output is Format.json:
         show_json([slot_fields(slot) async for slot in slots], output)
         return
+    printer = SlotPrinter(output, options.full)
     async with (
         show_live_steps(_live_steps(options.conversation_id), output) as finish_step,
         run_beside(_note_trouble(options.conversation_id)),
@@ -106,7 +109,7 @@ async def watch(options: conversations.Watch) -> None:
         async for slot in slots:
             if isinstance(slot, Entry):
                 finish_step(slot)
-            show_slot(slot, output)
+            printer.print_slot(slot)
 
 
 async def _note_trouble(conversation_id: str) -> None:

@@ -8,9 +8,11 @@ from perdure.cli.options import (
     AgentOptions,
     ConversationOptions,
     Detach,
+    FullOptions,
     Options,
     OutputOptions,
     Timeout,
+    TurnOptions,
     argument,
     flag,
     option,
@@ -31,8 +33,10 @@ class Dev(OutputOptions):
 
 
 @command(app, "commands.run:run")
-class Run(AgentOptions, OutputOptions):
+class Run(AgentOptions, TurnOptions, OutputOptions):
     """Run one conversation to the end of its first turn, and show it as it happens.
+
+    On a pipe it prints the agent's answer and nothing else.
 
     It runs where PERDURE_STORE and TEMPORAL_ADDRESS say, else on the stack of `perdure dev`, else
     on one that this command starts for itself. ^C leaves the conversation, which goes on. Where
@@ -66,7 +70,7 @@ class Chat(AgentOptions, ResumeOptions):
 
 
 @command(app, "commands.turns:send")
-class Send(ConversationOptions):
+class Send(ConversationOptions, TurnOptions):
     """Send a message to a conversation.
 
     Temporal has it when this returns, whether a worker runs or not. A conversation at rest begins
@@ -80,7 +84,7 @@ class Send(ConversationOptions):
 
 
 @command(app, "commands.turns:watch")
-class Watch(ConversationOptions):
+class Watch(ConversationOptions, FullOptions):
     """Show the events of a conversation as they are written, until ^C.
 
     Only the store is needed; no worker has to run. On a terminal, and where Temporal answers, the
@@ -92,7 +96,7 @@ class Watch(ConversationOptions):
 
 
 @command(app, "commands.logs:show_log")
-class Show(ConversationOptions):
+class Show(ConversationOptions, FullOptions):
     """Print the log of a conversation.
 
     Only the store is needed. What is damaged is named, and the rest is shown: then the exit code
@@ -102,6 +106,7 @@ class Show(ConversationOptions):
     after: After = -1
     limit: int | None = option("Show so many at most.", min=1)
     kind: str | None = option("Show this kind of event alone.")
+    seq: int | None = option("Show this event alone, all of it.", min=0)
 
 
 @command(app, "commands.logs:ls")
@@ -161,17 +166,19 @@ class Answer(ConversationOptions):
 
 @command(app, "commands.control:approve")
 class Approve(Answer):
-    """Let actions happen that wait for a person.
+    """Approve actions that wait for a person.
 
-    Without --call and --through it shows which there are, and approves none.
+    Without --call and --through it approves the only one that waits; where several wait it lists
+    them, approves none, and exits with 4.
     """
 
 
 @command(app, "commands.control:reject")
 class Reject(Answer):
-    """Do not let actions happen that wait for a person; the agent goes on without them.
+    """Reject actions that wait for a person; the agent goes on without them.
 
-    Without --call and --through it shows which there are, and rejects none.
+    Without --call and --through it rejects the only one that waits; where several wait it lists
+    them, rejects none, and exits with 4.
     """
 
     reason: str = option("Why; the agent is told.", default="")
@@ -241,7 +248,7 @@ class Reopen(OutputOptions):
 
 
 @command(app, "commands.replay:replay")
-class Replay(OutputOptions):
+class Replay(FullOptions, OutputOptions):
     """Do again what was recorded in a conversation, then go on live.
 
     FILE is what `perdure show ID -o jsonl` printed, a trajectory of OpenHands, or a folder of

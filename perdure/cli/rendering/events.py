@@ -1,13 +1,15 @@
 """Rendering of events as text and as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.text import Text
 
+from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, show, show_json
+from perdure.cli.output import escape_controls, show, show_json, stdout
 from perdure.events.actions import (
     FileEditorAction,
     FinishAction,
@@ -35,36 +37,83 @@ from perdure.events.usage import Usage
 from perdure.storage.log.reader import EntryOrError
 
 MAX_RESULT_LINES = 12
-"""The middle of a longer text is left out; `-o json` has all of it."""
+"""The middle of a longer output of a tool is folded, unless all of it is wanted."""
 
 MAX_LINE_CHARS = 400
-"""The rest of a line is cut off."""
+"""The rest of a longer line of a tool's output is folded."""
+
+MIN_TEXT_WIDTH = 20
+"""Columns of a text on a terminal that is narrower than that."""
 
 STYLES = {"user": "bold green", "agent": "cyan", "error": "red", "system": "dim"}
 
 
-def show_slot(slot: EntryOrError, output: Format) -> None:
-    """Print an entry, or an error line for an unreadable slot."""
-    if output is not Format.text:
-        show_json(slot_fields(slot), output)
-    elif isinstance(slot, Entry):
-        _show_entry(slot)
-    else:
-        show(Text(f"{slot.seq:>6}  {slot}", style="red"))
+@dataclass
+class SlotPrinter:
+    """Printer of the slots of one log, in their order; long output is folded unless `full`."""
+
+    output: Format
+    full: bool = False
+    _spec: dict[str, Any] = field(default_factory=dict)
+
+    def print_slot(self, slot: EntryOrError) -> None:
+        """Print an entry, or an error line for an unreadable slot."""
+        if self.output is not Format.text:
+            show_json(slot_fields(slot), self.output)
+        elif isinstance(slot, Entry):
+            _show_entry(slot, *self._describe(slot.event))
+        else:
+            show(Text(f"{slot.seq:>6}  {slot}", style="red"))
+
+    def _describe(self, event: AnyEvent) -> tuple[str, str]:
+        """Describe an event; a new spec by what it changes."""
+        match event:
+            case ConversationStateUpdateEvent(key="spec", value=dict(spec)):
+                before, self._spec = self._spec, flatten(spec)
+                if before:
+                    changes = describe_changes(before, self._spec)
+                    return event.source, f"configured: {changes or 'nothing changed'}"
+        return describe_event(event, self.full)
 
 
-def _show_entry(entry: Entry) -> None:
-    source, text = describe_event(entry.event)
+def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested fields: `{"limits": {"max_budget": 5}}` has the key `limits.max_budget`."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        nested = isinstance(value, Mapping) and value
+        flat |= flatten(value, f"{prefix}{name}.") if nested else {f"{prefix}{name}": value}
+    return flat
+
+
+def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Describe what differs between two flattened specs."""
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changes = (f"{name}={_describe_value(after.get(name))}" for name in names)
+    return shorten(", ".join(changes))
+
+
+def _describe_value(value: Any) -> str:
+    return value if isinstance(value, str) else _compact_json(value)
+
+
+def _show_entry(entry: Entry, source: str, text: str) -> None:
     time = entry.event.timestamp[11:19]
     head = f"{entry.seq:>6}  {time:<8}  {source:<11} "
-    body = escape_controls(text).split("\n")
     style = STYLES.get(source, "red" if is_failure(entry.event) else "")
-    show(Text.assemble((head, "dim"), (body[0], style)))
-    rest = [(line, style) for line in body[1:]]
+    lines = [Text(line, style) for line in wrap_lines(escape_controls(text), len(head))]
     if entry.usage is not None:
-        rest.append((_describe_usage(entry.usage), "dim"))
-    for line in rest:
-        show(Text.assemble(" " * len(head), line))
+        lines.append(Text(_describe_usage(entry.usage), "dim"))
+    for number, line in enumerate(lines):
+        show(Text.assemble((" " * len(head) if number else head, "dim"), line))
+
+
+def wrap_lines(text: str, indent: int) -> list[str]:
+    """Split a text into lines; on a terminal, wrap them between words within its width."""
+    lines = text.split("\n")
+    if not stdout.is_terminal:
+        return lines
+    width = max(MIN_TEXT_WIDTH, stdout.width - indent - 1)
+    return [str(part).rstrip() for line in lines for part in Text(line).wrap(stdout, width)]
 
 
 def slot_fields(slot: EntryOrError) -> dict[str, Any]:
@@ -84,43 +133,60 @@ def is_failure(event: AnyEvent) -> bool:
             return event.kind == "StuckEvent"
 
 
-def describe_event(event: AnyEvent) -> tuple[str, str]:
-    """Return the actor and a text of bounded length."""
+def describe_event(event: AnyEvent, full: bool = False) -> tuple[str, str]:
+    """Return the actor and a text; words are whole, other long texts are folded unless `full`."""
+    fold = _leave_whole if full else shorten
     match event:
         case MessageEvent():
-            return event.source, _describe_content(event.llm_message.content)
+            return event.source, _describe_message(event)
         case SystemPromptEvent():
-            names = ", ".join(tool.name for tool in event.tools) or "none"
-            return "system", f"prompt of {len(event.system_prompt.text)} characters; tools: {names}"
+            return "system", _describe_prompt(event, full)
         case ActionEvent():
-            return "agent", _describe_action(event)
+            return "agent", _describe_action(event, fold)
         case ObservationEvent(observation=FinishObservation() | ThinkObservation()):
             return event.tool_name, "done"  # they only repeat the arguments
         case ObservationEvent():
-            return event.tool_name, _describe_content(event.observation.content)
+            return event.tool_name, fold(_describe_content(event.observation.content))
         case AgentErrorEvent():
-            return event.tool_name, f"{event.classification}: {shorten(event.error)}"
+            return event.tool_name, f"{event.classification}: {fold(event.error)}"
         case ConversationStateUpdateEvent():
-            return "system", _describe_state_update(event)
+            return "system", fold(_describe_state_update(event))
         case Condensation(summary=summary):
             count = f"{len(event.forgotten_event_ids)} events out of view"
-            return "system", f"{count}\n{shorten(summary)}" if summary else count
+            return "system", f"{count}\n{fold(summary)}" if summary else count
         case RecallEvent():
-            return "recalled", shorten(event.content)
+            return "recalled", fold(event.content)
         case UnknownEvent():
-            return "unknown", f"{event.kind} {_compact_json(event.raw)}"
+            return "unknown", fold(f"{event.kind} {_compact_json(event.raw)}")
         case _:
             source, text = event.describe()
-            return source, text or f"{event.kind} {_describe_own_fields(event)}".rstrip()
+            return source, text or fold(f"{event.kind} {_describe_own_fields(event)}".rstrip())
 
 
-def _describe_action(event: ActionEvent) -> str:
+def _describe_message(event: MessageEvent) -> str:
+    text = _describe_content(event.llm_message.content)
+    return f"{text}\n[{TRUNCATED_REASON}]" if event.truncated else text
+
+
+def _describe_prompt(event: SystemPromptEvent, full: bool) -> str:
+    names = ", ".join(tool.name for tool in event.tools) or "none"
+    text = event.system_prompt.text
+    if full:
+        return f"{text}\ntools: {names}"
+    return f"prompt of {len(text)} characters; tools: {names}"
+
+
+def _describe_action(event: ActionEvent, fold: Callable[[str], str]) -> str:
+    """Describe a call: what it says to a person (a thought, a report) is whole."""
     thought = join_text(event.thought).strip()
-    if event.action is None:
-        call = f"{event.tool_name} {event.tool_call.arguments} (cannot be run)"
-    else:
-        call = describe_call(event.tool_name, event.action)
-    return f"{shorten(thought)}\n{shorten(call)}" if thought else shorten(call)
+    match event.action:
+        case None:
+            call = fold(f"{event.tool_name} {event.tool_call.arguments} (cannot be run)")
+        case FinishAction() as report:
+            call = describe_call(event.tool_name, report)
+        case action:
+            call = fold(describe_call(event.tool_name, action))
+    return f"{thought}\n{call}" if thought else call
 
 
 def describe_call(name: str, action: AnyAction) -> str:
@@ -151,8 +217,8 @@ def _diff_lines(action: FileEditorAction) -> list[str]:
 
 def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
     match event.key, event.value:
-        case "spec", {"model": {"name": model}}:
-            return f"model {model}"
+        case "spec", dict(spec):
+            return f"agent of {spec.get('model', {}).get('name', 'no model')}"
         case "opened", {"run_id": run}:
             return f"opened by the workflow run {run}"
         case key, value:
@@ -160,22 +226,28 @@ def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
 
 
 def _describe_content(parts: Sequence[TextContent | ImageContent]) -> str:
-    images = sum(isinstance(part, ImageContent) for part in parts)
-    text = shorten(join_text(parts).strip("\n"))
-    return f"{text}\n[{images} images]".lstrip("\n") if images else text
+    images = sum(len(part.image_urls) for part in parts if isinstance(part, ImageContent))
+    text = join_text(parts).strip("\n")
+    return f"{text}\n[{images} image{'s'[: images != 1]}]".lstrip("\n") if images else text
 
 
 def shorten(text: str) -> str:
-    """Keep the first and the last lines of a long text, and cut long lines."""
-    lines = [
-        line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]} ..."
-        for line in text.split("\n")
-    ]
+    """Fold a long text: keep its first and last lines, and the beginning of a long line."""
+    lines = [_shorten_line(line) for line in text.split("\n")]
     if len(lines) <= MAX_RESULT_LINES + 1:
         return "\n".join(lines)
     half = MAX_RESULT_LINES // 2
-    left_out = f"[... {len(lines) - MAX_RESULT_LINES} more lines ...]"
+    left_out = f"[... {len(lines) - MAX_RESULT_LINES} more lines; --full shows them ...]"
     return "\n".join([*lines[:half], left_out, *lines[-half:]])
+
+
+def _shorten_line(line: str) -> str:
+    rest = len(line) - MAX_LINE_CHARS
+    return line if rest <= 0 else f"{line[:MAX_LINE_CHARS]} [... {rest:,} more characters ...]"
+
+
+def _leave_whole(text: str) -> str:
+    return text
 
 
 def _describe_own_fields(event: EventBase) -> str:
@@ -185,7 +257,7 @@ def _describe_own_fields(event: EventBase) -> str:
 
 
 def _compact_json(value: Any) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
 def _describe_usage(usage: Usage) -> str:

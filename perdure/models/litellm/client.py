@@ -20,6 +20,7 @@ from uuid import uuid4
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
 from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.events.usage import Usage
 from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
@@ -188,25 +189,34 @@ class LiteLLM:
     def _completion(
         self, litellm: Any, request: Request, answer: StreamAccumulator, latency: float
     ) -> Completion:
-        cost = self._cost(litellm, request.model, answer.usage)
+        usage = self._usage(litellm, request.model, answer.usage)
         return Completion(
             id=answer.id or str(uuid4()),
             model=request.model.name,
             message=answer.message(tool_call_ids(request.messages)),
             finish_reason=answer.finish_reason,
-            usage=parse_usage(answer.usage, cost, latency),
+            usage=usage.model_copy(update={"latency": latency}),
             received=datetime.now(UTC).strftime(TIMESTAMP_FORMAT),
         )
 
     def _key_variable(self, spec: ModelSpec) -> str:
         return self.routes.get(spec, Route()).key_variable
 
-    def _cost(self, litellm: Any, spec: ModelSpec, usage: Json) -> float:
-        """Compute the cost in US dollars by litellm's price list; 0 if it lacks the model."""
-        if not usage or not self.routes[spec].priced:
-            return 0.0
-        costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**usage))
-        return float(sum(costs))
+    def _usage(self, litellm: Any, spec: ModelSpec, fields: Json) -> Usage:
+        """Parse the usage, priced by the spec or by litellm's list; unpriced if both lack it."""
+        usage = parse_usage(fields)
+        if not fields:
+            return usage
+        if spec.input_price is not None or spec.output_price is not None:
+            prompt = usage.prompt_tokens * (spec.input_price or 0)
+            cost = (prompt + usage.completion_tokens * (spec.output_price or 0)) / 1e6
+        elif self.routes[spec].priced:
+            costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**fields))
+            cost = float(sum(costs))
+        else:
+            tokens = usage.prompt_tokens + usage.completion_tokens
+            return usage.model_copy(update={"unpriced_tokens": tokens})
+        return usage.model_copy(update={"cost": cost})
 
 
 def _import_litellm() -> Any:

@@ -127,8 +127,8 @@ class StreamAccumulator:
         return call
 
 
-def parse_usage(tokens: Json, cost: float, latency: float) -> Usage:
-    """Parse token counts in every provider's spelling; `cost` in US dollars, `latency` in s."""
+def parse_usage(tokens: Json) -> Usage:
+    """Parse token counts in every provider's spelling."""
     prompt = tokens.get("prompt_tokens_details") or EMPTY
     completion = tokens.get("completion_tokens_details") or EMPTY
     cached = prompt.get("cached_tokens") or tokens.get("cache_read_input_tokens")
@@ -139,8 +139,6 @@ def parse_usage(tokens: Json, cost: float, latency: float) -> Usage:
         cached_tokens=cached or tokens.get("prompt_cache_hit_tokens") or 0,
         cache_write_tokens=written or tokens.get("cache_creation_input_tokens") or 0,
         reasoning_tokens=completion.get("reasoning_tokens") or 0,
-        cost=cost,
-        latency=latency,
     )
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.agent.loop.state import State
+from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.events.control import InterruptEvent, PauseEvent, StuckEvent
 from perdure.events.event import AnyEvent, dump_event, parse_event
 from perdure.events.usage import AMOUNTS, Usage
@@ -301,3 +302,17 @@ def test_an_event_of_a_newer_writer_can_be_applied(event: AnyEvent) -> None:
     assert then.next_seq == state.next_seq + 1
     assert then.forgotten_seqs == state.forgotten_seqs
     assert then.pending == state.pending
+
+
+def test_a_turn_that_ends_with_half_an_answer_says_so() -> None:
+    cut = agent("Half an").model_copy(update={"truncated": True})
+    state = apply_events(opened_state(), user(), cut)
+    assert (state.status, state.reason) == ("finished", TRUNCATED_REASON)
+    assert apply_events(state, user(), agent()).reason is None
+
+
+def test_a_fork_in_the_middle_of_a_turn_rests_until_it_is_resumed() -> None:
+    forked = status_event("x").model_copy(update={"key": "forked", "value": {"at": 4}})
+    state = apply_events(opened_state(), user(), action("look"), forked)
+    assert (state.status, len(state.pending)) == ("idle", 1)
+    assert apply_events(state, status_event("resumed")).status == "running"

@@ -238,3 +238,13 @@ def test_the_agent_is_warned_before_the_last_events() -> None:
     state = opening_with(max_events=4 + WARNING_EVENTS)
     assert warning_text(state) == "the events for this conversation"
     assert isinstance(only_step(opening_with(max_events=5 + WARNING_EVENTS)), Think)
+
+
+def test_a_budget_that_cannot_be_kept_for_want_of_a_price_ends_the_turn() -> None:
+    limits = SPEC.limits.model_copy(update={"max_budget": 5.0})
+    spec = SPEC.model_copy(update={"limits": limits})
+    state = opened_state().model_copy(update={"spec": spec, "usage": Usage(unpriced_tokens=12)})
+    failure = find_reached_limit(state)
+    assert failure is not None
+    assert (failure.code, "input_price" in failure.detail) == ("max_budget", True)
+    assert find_reached_limit(state.model_copy(update={"usage": Usage(prompt_tokens=12)})) is None

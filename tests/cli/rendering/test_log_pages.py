@@ -35,7 +35,7 @@ async def conversation(
     ran = await perdure("run", "Count to forty,\nplease.", *model_options(str(path)), "-ojson")
     assert ran.code == 0, ran
     nowhere = perdure.with_env(TEMPORAL_ADDRESS="127.0.0.1:1")
-    return RecordedConversation(ran.json["result"]["conversation_id"], nowhere)
+    return RecordedConversation(ran.json["conversation_id"], nowhere)
 
 
 async def test_show_prints_each_event_in_a_few_lines(conversation: RecordedConversation) -> None:

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from perdure.agent.spec import ModelSpec
 from perdure.events.content import ThinkingBlock
-from perdure.events.usage import Usage
+from perdure.events.usage import Usage, describe_cost
 from perdure.models.litellm.client import LiteLLM
 from perdure.models.model import (
     ContextOverflow,
@@ -167,7 +167,10 @@ async def test_an_answer_comes_whole_through_its_stream(
     assert answer.finish_reason == "tool_calls"
     assert answer.model == f"{provider}/story"
     assert answer.id.startswith("chatcmpl-")
-    assert answer.usage.model_copy(update={"latency": 0.0}) == script_answer.usage
+    assert script_answer.usage is not None
+    tokens = script_answer.usage.prompt_tokens + script_answer.usage.completion_tokens
+    unpriced = script_answer.usage.model_copy(update={"unpriced_tokens": tokens})
+    assert answer.usage.model_copy(update={"latency": 0.0}) == unpriced
     assert answer.usage.latency > 0
     assert datetime.fromisoformat(answer.received).replace(tzinfo=UTC) <= datetime.now(UTC)
     assert texts[-1] == script_answer.content
@@ -470,6 +473,20 @@ async def test_a_known_model_has_its_price(litellm: LiteLLM) -> None:
         answer = await ask(litellm, spec)
     # OpenAI's list price for a million tokens: 2.50 in, 1.25 cached, 10.00 out.
     assert answer.usage.cost == pytest.approx((600 * 2.5 + 400 * 1.25 + 100 * 10) / 1e6)
+
+
+async def test_the_prices_of_a_spec_count_before_the_list(litellm: LiteLLM, url: str) -> None:
+    spec = model(url, "story", input_price=3.0, output_price=15.0)
+    usage = (await ask(litellm, spec)).usage
+    cost = (usage.prompt_tokens * 3 + usage.completion_tokens * 15) / 1e6
+    assert usage.known_cost == pytest.approx(cost)
+    assert usage.completion_tokens > 0
+
+
+async def test_the_cost_of_a_model_without_a_price_is_not_known(litellm: LiteLLM, url: str) -> None:
+    usage = (await ask(litellm, model(url, "story"))).usage
+    assert usage.known_cost is None
+    assert describe_cost(usage).startswith("cost unknown (")
 
 
 ANTHROPIC: list[tuple[str, dict[str, Any]]] = [

@@ -162,7 +162,7 @@ def test_a_whole_completion_is_one_chunk() -> None:
     ],
 )
 def test_cache_write_tokens_are_found_in_every_providers_field(tokens: dict[str, Any]) -> None:
-    assert parse_usage({"prompt_tokens": 9, **tokens}, 0.5, 1.5).cache_write_tokens == 7
+    assert parse_usage({"prompt_tokens": 9, **tokens}).cache_write_tokens == 7
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_cache_write_tokens_are_found_in_every_providers_field(tokens: dict[str,
 def test_cached_tokens_are_found_in_every_providers_field(
     tokens: dict[str, Any], cached: int
 ) -> None:
-    assert parse_usage({"prompt_tokens": 9, **tokens}, 0.5, 1.5).cached_tokens == cached
+    assert parse_usage({"prompt_tokens": 9, **tokens}).cached_tokens == cached
