@@ -23,6 +23,7 @@ from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.storage.errors import Damaged, Missing, explain_read_only
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.fork import is_new_fork
 from perdure.storage.log.state import last_agent_text, read_state, read_state_until_damage
 from perdure.storage.noted_values import load_session_state
 
@@ -278,6 +279,10 @@ class Conversation:
         return await self.workflow.update_with_start(name, value, result, UPDATE_TIMEOUT, title)
 
 
+FORKED_REASON = "forked in the middle of a turn: resume it, or send a message"
+"""The reason of a fork that nobody has begun."""
+
+
 async def read_logged_status(log: EventLog) -> ConversationStatus | None:
     """Read the status from the log, even a damaged one; return None if the log is empty."""
     state, damage = await read_state_until_damage(log)
@@ -285,6 +290,8 @@ async def read_logged_status(log: EventLog) -> ConversationStatus | None:
     if damage is not None:
         reason = explain_read_only(log.conversation_id, damage)
         return status.model_copy(update={"status": "error", "reason": reason})
+    if state.status == "running" and await is_new_fork(log, state.next_seq):
+        return status.model_copy(update={"status": "idle", "reason": FORKED_REASON})
     return status if state.next_seq else None
 
 

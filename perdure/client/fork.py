@@ -43,7 +43,7 @@ async def fork(
     at = state.next_seq - 1
     events = [_state_update("forked", {"conversation_id": conversation_id, "at": at})]
     if model is not None:
-        events.append(_state_update("spec", await _replace_model(log, state, model), "user"))
+        events.insert(0, _state_update("spec", await _replace_model(log, state, model), "user"))
     child = client.conversation(new_conversation_id())
     forked = await start_fork(log, child.id, state, events)
     return Fork(child, at, forked)

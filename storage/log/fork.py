@@ -17,6 +17,9 @@ from perdure.storage.log.lineage import Fork, find_holder, read_fork
 from perdure.storage.log.reader import LogReader
 from perdure.storage.store import list_keys
 
+FORK_RUN = "fork"
+"""The run in the origin of the events that begin a fork."""
+
 
 async def fork(
     parent: EventLog, conversation_id: str, state: State, events: Sequence[AnyEvent]
@@ -41,11 +44,17 @@ async def fork(
     # If they are equal, the answer to our own write was lost.
     if not created and await read_fork(child.store, child.prefix) != record:
         raise StoreRefused(f"There is a conversation {conversation_id} already: use a new id.")
-    origin = Origin(run="fork", activity=conversation_id)
+    origin = Origin(run=FORK_RUN, activity=conversation_id)
     written = await child.append(events, base=state.next_seq, origin=origin)
     state = fold(state, [summarize(entry) for entry in written])
     await child.save_state(state.model_dump_json().encode())
     return state
+
+
+async def is_new_fork(log: LogReader, end: int) -> bool:
+    """Check whether the log of `end` events is that of a fork which nobody has begun."""
+    entry = await log.find(end - 1)
+    return entry is not None and entry.origin.run == FORK_RUN
 
 
 async def forks_of(log: LogReader) -> list[str]:

@@ -41,8 +41,10 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     child = text.out.strip()
     assert "same directory as the other conversation: " in text.err
     assert f"perdure send {child}" in text.err
-    assert (fields.json["at"], fields.json["status"]) == (at, "idle")
+    assert (fields.json["at"], fields.json["status"]) == (at, "running")
     assert (fields.json["parent"], fields.json["unanswered"]) == (conversation_id, [call])
+    cut = await perdure("status", fields.json["conversation_id"], "-ojson")
+    assert (cut.json["status"], cut.json["reason"][:6]) == ("idle", "forked")
     listed, sent = await asyncio.gather(
         perdure("ls", "--limit", "99", "-ojson"),
         perdure("send", child, "Go on.", "--wait", "-ojson"),
@@ -98,7 +100,7 @@ async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_pat
     path.write_text(json.dumps(trajectory))
     done = await perdure("replay", f"{path}")
     assert done.code == 1
-    assert "recording_exhausted" in done.out
+    assert "recording_exhausted" in done.err
     assert "The result of terminal at seq 5 is not the recorded one." in done.err
 
 

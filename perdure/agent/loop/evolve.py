@@ -247,8 +247,6 @@ def _apply_update(state: State, event: EventSummary) -> dict[str, Any]:
             return _set_pending(state, _mark(state, actions, approved=True))
         case "title", title:
             return {"title": title}
-        case "forked", _ if state.status == "running":
-            return _move_status(state, "interrupt", "forked in the middle of a turn")
         case "not_condensed", _ if state.condense_reason == "user":
             return {"condense_reason": None}
         case _:

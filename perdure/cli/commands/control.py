@@ -133,7 +133,7 @@ def _explain(forked: forks.Fork) -> None:
         print_note(message, "yellow")
     else:
         print_note("It works in a directory of its own, which is empty.")
-    resume_hint = f"`perdure resume {conversation_id}`, or " if state.turn_open else ""
+    resume_hint = f"`perdure resume {conversation_id}`, or " if state.status == "running" else ""
     print_note(f"To go on: {resume_hint}`perdure send {conversation_id} TEXT --wait`.")
 
 

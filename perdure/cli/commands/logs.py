@@ -22,6 +22,7 @@ from perdure.events.entry import Entry
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.conversations import list_conversations
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.fork import FORK_RUN
 from perdure.storage.log.inspection import Finding
 from perdure.storage.log.state import load_cached_state
 from perdure.storage.log.trouble import load_trouble
@@ -75,11 +76,12 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
     last_slots = await log.read_slots(max(0, end - 1), 1)
     last_entry = next((slot for slot in last_slots if isinstance(slot, Entry)), None)
     at_rest = end == state.next_seq
+    is_fork = last_entry is not None and last_entry.origin.run == FORK_RUN
     waiting = actions_to_confirm(state) if at_rest else ()
     trouble = await load_trouble(log, end)
     return {
         "id": log.conversation_id,
-        "status": state.status if at_rest else "running",
+        "status": "idle" if is_fork else state.status if at_rest else "running",
         "turn": state.turn,
         "events": end,
         "model": state.spec.model.name if state.spec else None,

@@ -309,10 +309,3 @@ def test_a_turn_that_ends_with_half_an_answer_says_so() -> None:
     state = apply_events(opened_state(), user(), cut)
     assert (state.status, state.reason) == ("finished", TRUNCATED_REASON)
     assert apply_events(state, user(), agent()).reason is None
-
-
-def test_a_fork_in_the_middle_of_a_turn_rests_until_it_is_resumed() -> None:
-    forked = status_event("x").model_copy(update={"key": "forked", "value": {"at": 4}})
-    state = apply_events(opened_state(), user(), action("look"), forked)
-    assert (state.status, len(state.pending)) == ("idle", 1)
-    assert apply_events(state, status_event("resumed")).status == "running"

@@ -44,7 +44,7 @@ async def test_show_prints_each_event_in_a_few_lines(conversation: RecordedConve
     assert "user        Count to forty,\n" in page.out
     assert "agent       Let me see.\n" in page.out
     assert "$ echo line 0\n" in page.out
-    assert "more lines ...]" in page.out
+    assert "more lines; --full shows them ...]" in page.out
     assert "exit code 3" in page.out
     assert "(1,000 tokens, $0.2500, " in page.out
 
