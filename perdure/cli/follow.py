@@ -13,12 +13,14 @@ from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.events import describe_call, shorten, show_slot
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
+from perdure.settings.settings import load_settings
 from perdure.storage.keys import conversation_prefix
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -140,6 +142,7 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         "events": f"{status.next_seq}, {status.shown} of them in view ({status.tokens:,} tokens)",
         "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
         "model": status.model,
+        "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
         "tags": ", ".join(status.tags),
         "tokens": _describe_tokens(status.spent),
         "cost": f"${status.spent.cost:.4f}",
@@ -164,12 +167,16 @@ def _describe_tokens(usage: Usage) -> str:
 
 @contextmanager
 def announce_conversation(
-    conversation: Conversation, environment: Environment, output: Format, script: Path | None = None
+    conversation: Conversation,
+    environment: Environment,
+    output: Format,
+    script: Path | None = None,
+    workspace: str | None = None,
 ) -> Iterator[None]:
     """Print where a conversation is; after ^C, how to return to it."""
     if output is Format.jsonl:
         show_json({"conversation_id": conversation.id}, output)
-    note_start(conversation, environment)
+    note_start(conversation, environment, workspace)
     try:
         yield
     except asyncio.CancelledError:
@@ -177,10 +184,14 @@ def announce_conversation(
         raise
 
 
-def note_start(conversation: Conversation, environment: Environment) -> None:
+def note_start(
+    conversation: Conversation, environment: Environment, workspace: str | None = None
+) -> None:
     """Print where to look at a conversation that begins."""
     prefix = conversation_prefix(environment.settings.user, conversation.id)
     note(f"conversation  {conversation.id}", "bold")
+    place = describe_workspace(environment.settings, conversation.id, workspace)
+    note(f"  workspace   {place}")
     note(f"  its events  {environment.settings.store}/{prefix}events/")
     if environment.stack_info is not None:
         workflows = f"{environment.stack_info.ui}/namespaces/default/workflows"

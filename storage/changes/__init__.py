@@ -1,1 +1,1 @@
-"""What an agent changed in a directory of its user's, of which no snapshots are taken."""
+"""What an agent changed in its workspace, by snapshots or by records of its user's directory."""

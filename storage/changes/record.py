@@ -36,8 +36,8 @@ class ChangedFile(Frozen):
     """A file that differs; None stands for a file that is not there."""
 
     path: str
-    before: FileVersion | None
-    after: FileVersion | None
+    before: FileVersion | None = None
+    after: FileVersion | None = None
 
 
 class ChangeRecord(Frozen):
@@ -78,9 +78,15 @@ async def read_records(
     while keys := await store.list(folder, last):
         for key in keys:
             if (body := await store.read(key)) is not None:
-                text = inflate(body, 4 * MAX_RECORD_BYTES)
-                yield ChangeRecord.model_validate_json(text)
+                yield _parse(int(key.removeprefix(folder)), body)
         last = keys[-1]
+
+
+def _parse(first: int, body: bytes) -> ChangeRecord:
+    try:
+        return ChangeRecord.model_validate_json(inflate(body, 4 * MAX_RECORD_BYTES))
+    except ValueError:
+        return ChangeRecord(first=first, fault="it is no record of a version that is known")
 
 
 def _folder(user_id: str, conversation_id: str) -> str:

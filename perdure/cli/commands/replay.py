@@ -12,6 +12,7 @@ from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
+from perdure.cli.workspaces import absolute_path
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.errors import Invalid
@@ -57,7 +58,8 @@ async def _replay_recording(
     client = await connect_client(environment.settings)
     conversation = client.conversation(new_conversation_id())
     state = State()
-    with announce_conversation(conversation, environment, options.output):
+    workspace = absolute_path(options.workspace)
+    with announce_conversation(conversation, environment, options.output, None, workspace):
         async for state in _replay_turns(conversation, recording, spec, options):
             if state.status not in ("finished", "error", "stuck"):
                 break  # it waits for a person, and so do the other messages

@@ -1,16 +1,19 @@
 """`perdure run`: run a conversation to the end of its first turn."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.arguments import load_images, read_text
+from perdure.cli.commands.files import note_changes
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
 from perdure.cli.follow import announce_conversation, follow, print_result
 from perdure.cli.output import show_result
 from perdure.cli.script_server import open_model_and_environment, serve_model
+from perdure.cli.workspaces import absolute_path
 from perdure.client.conversation import Conversation
+from perdure.client.file_changes import read_workspace_changes
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_OK
@@ -39,9 +42,12 @@ def _resolve_options(options: Run) -> Run:
 async def _start_and_follow(options: Run, model: ModelSpec, environment: Environment) -> int:
     message_id = new_message_id()
     conversation = await _start_conversation(options, model, environment, message_id)
-    with announce_conversation(conversation, environment, options.output, options.script):
+    place = (options.script, absolute_path(options.workspace))
+    with announce_conversation(conversation, environment, options.output, *place):
         state = await follow(conversation, message_id, -1, options.output, options.timeout)
-    return print_result(conversation.id, state, options.output)
+    changes = note_changes(conversation.id, await read_workspace_changes(conversation.log))
+    fields = {"files_changed": [asdict(change) for change in changes]}
+    return print_result(conversation.id, state, options.output, **fields)
 
 
 async def _run_detached(options: Run) -> int:

@@ -2,10 +2,12 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
+from perdure.cli.commands.files import note_changes
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
 from perdure.cli.follow import follow, note_trouble, print_result, status_lines
@@ -17,6 +19,7 @@ from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable
+from perdure.client.file_changes import read_workspace_changes
 from perdure.client.ids import new_message_id
 from perdure.client.live import RunningStep
 from perdure.client.turn import is_turn_over
@@ -39,7 +42,9 @@ async def send(options: conversations.Send) -> int:
     await conversation.send(text, message_id)
     if options.wait:
         state = await follow(conversation, message_id, end - 1, output, options.timeout)
-        return print_result(name, state, output)
+        changes = note_changes(name, await read_workspace_changes(conversation.log, end - 1))
+        changed = [asdict(change) for change in changes]
+        return print_result(name, state, output, files_changed=changed)
     remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
     fields = {"conversation_id": name, "message_id": message_id}
     show_result(fields, output, message_id, remark=remark)
