@@ -27,7 +27,14 @@ from perdure.exports.format import ExportMetadata, Format, Part
 from perdure.exports.json_text import Json, compact_json
 from perdure.exports.totals import Totals
 
-OWN_FIELDS = {"touches", "message_id", "forgotten_seqs", "forgotten_size", "summary_size"}
+OWN_FIELDS = {
+    "touches",
+    "message_id",
+    "truncated",
+    "forgotten_seqs",
+    "forgotten_size",
+    "summary_size",
+}
 """Fields that no OpenHands event has."""
 
 CLASS_PREFIXES = {

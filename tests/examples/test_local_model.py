@@ -15,6 +15,8 @@ import pytest
 
 from perdure.agent.policies import Limits
 from perdure.agent.spec import Agent, ModelSpec
+from perdure.cli.options import Format
+from perdure.cli.rendering.events import show_slot
 from perdure.client.conversation import Conversation
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
@@ -102,8 +104,8 @@ async def test_words_are_seen_while_they_grow_and_the_answer_is_in_the_log(
     assert result.usage.completion_tokens > 0
 
 
-async def test_an_answer_that_its_length_limit_cut_is_known_as_such(
-    harness: ConversationHarness, server: Server
+async def test_an_answer_that_ends_at_its_length_limit_is_said(
+    harness: ConversationHarness, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with harness.worker():
         conversation = await harness.client.start(STORY, agent(server, max_output_tokens=8))
@@ -114,9 +116,10 @@ async def test_an_answer_that_its_length_limit_cut_is_known_as_such(
         for entry in entries
         if isinstance(entry.event, MessageEvent) and entry.event.source == "agent"
     )
-    response = await conversation.log.read_response(said.seq)
-    assert response is not None
-    assert response.finish_reason == "length"
+    assert isinstance(said.event, MessageEvent)
+    assert said.event.truncated
+    show_slot(said, Format.text)
+    assert "The answer ends at its length limit" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("native", [True, False])

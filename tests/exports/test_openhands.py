@@ -65,7 +65,7 @@ def test_every_event_stays_one_event_of_an_openhands_kind() -> None:
     ("event", "ours"),
     [
         (action(touches=("file:a",)), {"touches"}),
-        (user(message_id="m-1"), {"message_id"}),
+        (user(message_id="m-1"), {"message_id", "truncated"}),
         (error(id_of(1)), {"action_id"}),
         (condensation(1, 2), {"forgotten_seqs", "forgotten_size", "summary_size"}),
     ],

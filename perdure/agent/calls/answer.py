@@ -94,6 +94,7 @@ def parse_response(
                 source="agent",
                 llm_message=completion.message,
                 llm_response_id=completion.id,
+                truncated=True if completion.finish_reason == "length" else None,
             )
         ]
     last = len(calls) if completion.finish_reason == "length" else None

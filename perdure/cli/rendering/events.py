@@ -40,6 +40,10 @@ MAX_RESULT_LINES = 12
 MAX_LINE_CHARS = 400
 """The rest of a line is cut off."""
 
+TRUNCATED = (
+    "[The answer ends at its length limit: the rest was not written. See max_output_tokens.]"
+)
+
 STYLES = {"user": "bold green", "agent": "cyan", "error": "red", "system": "dim"}
 
 
@@ -61,6 +65,8 @@ def _show_entry(entry: Entry) -> None:
     style = STYLES.get(source, "red" if is_failure(entry.event) else "")
     show(Text.assemble((head, "dim"), (body[0], style)))
     rest = [(line, style) for line in body[1:]]
+    if isinstance(entry.event, MessageEvent) and entry.event.truncated:
+        rest.append((TRUNCATED, "yellow"))
     if entry.usage is not None:
         rest.append((_describe_usage(entry.usage), "dim"))
     for line in rest:
