@@ -9,7 +9,7 @@ READY := $(VENV)/ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test long lint format bench bench-batch bench-short bfcl bfcl-short evals evals-short \
-	openhands validators batch-chaos batch-chaos-short \
+	openhands validators local-model batch-chaos batch-chaos-short \
 	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
@@ -23,6 +23,7 @@ test: $(READY) lint  ## everything that must be clean on every commit
 	$(BIN)/pytest -n 4 --dist worksteal
 
 long: $(READY)  ## the tests that take their time
+	@$(BIN)/python -m tests.examples.local_model_environment || [ $$? = 77 ]
 	$(BIN)/pytest -m long -n 2 --dist worksteal
 
 lint: $(READY)
@@ -63,6 +64,13 @@ evals: $(VENV)/evals/ready  ## 5,000 rows of chat sets, whose score is known bef
 evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 300 of them, and 20 of BFCL
 	$(BIN)/python -m examples.evals --rows 300
 	$(BIN)/python -m examples.evals.bfcl --limit 20
+
+local-model: $(READY)  ## a real model on this machine, small, in an environment of its own: 200 MB
+	@$(BIN)/python -m tests.examples.local_model_environment; case $$? in \
+		0) $(BIN)/pytest -m long tests/examples/test_local_model.py ;; \
+		77) ;; \
+		*) exit 1 ;; \
+	esac
 
 openhands: $(READY)  ## what we export, read by OpenHands' own models; without a Python 3.12: not checked
 	@$(BIN)/python -m tests.exports.openhands_environment; case $$? in \

@@ -9,6 +9,7 @@ from temporalio import activity
 from perdure.activities.support.inbox_events import answer_fields
 from perdure.activities.support.resources import Activities, load_event, load_spec
 from perdure.activities.support.step import now, origin, summarize_all
+from perdure.activities.workspace.file_changes import begin_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import Delegation, Start
@@ -69,6 +70,8 @@ class DelegateActivities(Activities):
         state = await read_state(self.resources.log(task.user_id, child))
         spec = await load_spec(log, task.step.spec_seq)
         workspace = self.resources.workspace(spec, task.conversation_id)
+        place = (task.conversation_id, task.step.action_seq)
+        await begin_changes(self.resources, spec, *place)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
         arguments = action.action.data
         message = UserMessage(

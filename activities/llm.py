@@ -16,6 +16,7 @@ from perdure.activities.support.step import (
     was_cancel_requested,
 )
 from perdure.activities.support.writer import append_exclusive, request_once
+from perdure.activities.workspace.file_changes import begin_scan
 from perdure.agent.calls.answer import OfferedTool, parse_response
 from perdure.agent.calls.completion import Completion
 from perdure.agent.calls.risk import RiskAssessor, add_annotation_parameters
@@ -42,6 +43,7 @@ class ModelActivities(Activities):
         async with self.begin(task) as (log, progress):
             try:
                 spec = await load_spec(log, task.step.spec_seq)
+                begin_scan(self.resources, spec, task.conversation_id)
                 self.resources.model_queues.admit(task.step, spec)
                 prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
                 tools = self.resources.offered_tools(spec, prompt, task.conversation_id)

@@ -15,6 +15,7 @@ from perdure.activities.support.resources import Activities, load_batch, load_ev
 from perdure.activities.support.save_state import save_closed, save_state
 from perdure.activities.support.step import final_failure, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
+from perdure.activities.workspace.file_changes import record_changes
 from perdure.activities.workspace.recall import record_recall
 from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
 from perdure.agent.loop.decide import refuse_pending
@@ -85,12 +86,14 @@ class LogActivities(Activities):
     async def save(self, task: Task[SaveState]) -> None:
         """Save the state beside the log."""
         async with self.begin(task) as (log, _):
+            await record_changes(self.resources, log, task.step.state.spec)
             await save_state(log, task.step.state)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Close]) -> None:
         """Save the final state and the messages beside the log."""
         async with self.begin(task) as (log, _):
+            await record_changes(self.resources, log, task.step.state.spec)
             await save_closed(self.resources, log, task.step.state)
             self.resources.evict(log, task.step.state.next_seq)
 

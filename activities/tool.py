@@ -28,6 +28,7 @@ from perdure.activities.support.step import (
     was_cancel_requested,
 )
 from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES
+from perdure.activities.workspace.file_changes import begin_changes
 from perdure.activities.workspace.recall import recall_for_files
 from perdure.activities.workspace.snapshots import record_with_files, restore_files
 from perdure.agent.loop.state import HARMLESS_TOOLS
@@ -139,8 +140,7 @@ class _Call:
 
         If the action was answered meanwhile, the late result is stored as a blob instead.
         """
-        read_only = {tool.name for tool in self.prompt.tools if tool.annotations.readOnlyHint}
-        changed = answer.tool_name not in read_only.union(HARMLESS_TOOLS)
+        changed = self._may_change_files()
         log, slot = self.log, self.task.step.files_seq
         append = partial(log.append, [answer], base=self.task.base, origin=origin(), shared=True)
         record = partial(
@@ -151,6 +151,10 @@ class _Call:
             key = await log.store_blob(answer.model_dump_json(exclude_none=True).encode())
             logger.warning("a late result of %s is kept as %s", answer.action_id, key)
         return entries
+
+    def _may_change_files(self) -> bool:
+        read_only = {tool.name for tool in self.prompt.tools if tool.annotations.readOnlyHint}
+        return self.action.tool_name not in read_only.union(HARMLESS_TOOLS)
 
     async def recall(self, base: int) -> list[Entry]:
         """Record the skills and instructions that the files of the action recall."""
@@ -197,6 +201,9 @@ class _Call:
         except (Altered, StoreRefused, Unrestorable, SandboxUnusable, OSError) as error:
             return fail(f"{name} was not called: its files are not here. {error}")
         context = self._context()
+        if self._may_change_files():
+            place = (self.task.conversation_id, self.task.step.action_seq)
+            await begin_changes(self.resources, spec, *place)
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
                 observation = await tool.run(action.action, context)

@@ -11,6 +11,7 @@ users/{user_id}/conversations/{conversation_id}/
     llm_messages.json                its messages, once it is closed: a copy
     workspace/{sha256}               a snapshot of its files: storage/snapshots
     workspace/packs/{sha256}         the bytes of files that snapshots refer to
+    workspace/changes/000007         what a turn changed in a directory of the user's
     fork.json                        whose slots come before its own, where it is a fork
     forks/{conversation_id}.json     one object for each of its forks
 users/{user_id}/batches/{name}/

@@ -14,6 +14,7 @@ from perdure.activities.support.resources import Activities, load_batch, load_sp
 from perdure.activities.support.save_state import save_closed
 from perdure.activities.support.step import heartbeating, is_retry, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
+from perdure.activities.workspace.file_changes import record_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files, restore_files
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.state import State
@@ -78,6 +79,7 @@ class SampleActivities(Activities):
         attempt, state = task.step.attempt, task.step.state
         async with self.begin(task) as (log, _):
             folder = self.resources.batch(task.user_id, attempt.batch)
+            await record_changes(self.resources, log, state.spec)
             await save_closed(self.resources, log, state)
             # Nothing may change while it is scored.
             self.resources.mcp.close_conversation(task.conversation_id)

@@ -1,5 +1,6 @@
 """The resources that activities share on a worker: store, models, sandbox, caches."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,17 @@ MAX_CACHED_BATCHES = 16
 """Batches whose samples are in memory."""
 
 
+@dataclass
+class OpenTurn:
+    """A turn in a directory of the user's: the scan at its beginning, which returns why it failed.
+
+    `first` is the slot of the first action that may change files.
+    """
+
+    scan: "asyncio.Task[str | None]"
+    first: int | None = None
+
+
 @dataclass(frozen=True)
 class Resources:
     """The resources of a worker.
@@ -63,6 +75,8 @@ class Resources:
     secrets: Secrets = field(default_factory=Secrets)
     sandbox: Sandbox = UNCONFINED
     save_llm_messages: bool = True
+    open_turns: dict[str, OpenTurn] = field(default_factory=dict)
+    """The turns whose changes of files this worker records, by conversation."""
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
 
     def log(self, user_id: str, conversation_id: str) -> EventLog:

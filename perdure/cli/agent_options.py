@@ -13,6 +13,7 @@ from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent, McpServer, ModelSpec, Skills
 from perdure.cli.arguments import parse_moment
 from perdure.cli.options import CONDENSER_KINDS, AgentOptions
+from perdure.cli.workspaces import check_workspace
 from perdure.errors import Invalid
 from perdure.references import find_entry_points, is_reference
 from perdure.tools.catalog import BUILT_IN_TOOLS, is_known_tool
@@ -56,6 +57,8 @@ def check_agent_options(options: AgentOptions) -> None:
                 "Name one of your own as module:attribute.",
             )
     build_agent(options, ModelSpec(name="any"))
+    if options.workspace is not None:
+        check_workspace(options.workspace)
 
 
 def _parse_condenser(text: str) -> dict[str, str]:

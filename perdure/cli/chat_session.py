@@ -122,8 +122,9 @@ class Chat:
             await self.conversation.send(text, message_id)
         else:
             await self.conversation.start(text, self.spec, message_id)
+            workspace = self.spec.workspace
             self.spec = None
-            note_start(self.conversation, self.environment)
+            note_start(self.conversation, self.environment, workspace)
         await self.follow_turn(message_id)
 
     async def follow_turn(self, message_id: str | None = None) -> None:

@@ -15,12 +15,14 @@ from perdure.cli.options import Format
 from perdure.cli.output import note, show, show_json, stdout
 from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage, describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
+from perdure.settings.settings import load_settings
 from perdure.storage.log.state import last_agent_text
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -191,6 +193,7 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         "events": f"{status.next_seq}, {status.shown} of them in view ({status.tokens:,} tokens)",
         "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
         "model": status.model,
+        "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
         "tags": ", ".join(status.tags),
         "tokens": _describe_tokens(status.spent),
         "cost": describe_cost(status.spent),
@@ -215,13 +218,17 @@ def _describe_tokens(usage: Usage) -> str:
 
 @contextmanager
 def announce_conversation(
-    conversation: Conversation, environment: Environment, view: TurnView, script: Path | None = None
+    conversation: Conversation,
+    environment: Environment,
+    view: TurnView,
+    script: Path | None = None,
+    workspace: str | None = None,
 ) -> Iterator[None]:
     """Print where a conversation is; after ^C, how to return to it."""
     if view.output is Format.jsonl:
         show_json({"conversation_id": conversation.id}, view.output)
     if not view.answer_only:
-        note_start(conversation, environment)
+        note_start(conversation, environment, workspace)
     try:
         yield
     except asyncio.CancelledError:
@@ -229,9 +236,13 @@ def announce_conversation(
         raise
 
 
-def note_start(conversation: Conversation, environment: Environment) -> None:
+def note_start(
+    conversation: Conversation, environment: Environment, workspace: str | None = None
+) -> None:
     """Print where to look at a conversation that begins."""
     note(f"conversation  {conversation.id}", "bold")
+    place = describe_workspace(environment.settings, conversation.id, workspace)
+    note(f"workspace     {place}")
     if environment.stack_info is not None:
         workflows = f"{environment.stack_info.ui}/namespaces/default/workflows"
         note(f"Temporal UI   {workflows}/{conversation.workflow_id}")

@@ -129,7 +129,9 @@ class AgentOptions(Options):
     """The options that describe an agent; None leaves the agent's default."""
 
     model: str | None = option("One of litellm's names, scripted:FILE, or a script's name.")
-    workspace: Path | None = option("Where the agent works; else a folder of its own.")
+    workspace: Path | None = option(
+        "Where the agent works; else a folder of its own.", "-w", "--workspace", metavar="DIR"
+    )
     tools: str | None = option("Names or module:attribute, with commas between them.")
     script: Path | None = option("Play this script as the model.")
     confirm: str | None = option(

@@ -40,8 +40,8 @@ class MessageEvent(EventBase):
     extended_content: tuple[TextContent, ...] = ()
     sender: str | None = None
     message_id: str | None = None
-    truncated: Literal[True] | None = None
-    """Whether the model's length limit cut the message off."""
+    truncated: bool | None = None
+    """True for an answer of the model that ended at its length limit."""
 
     def summary_fields(self) -> dict[str, Any]:
         ids = {"message_id": self.message_id, "llm_response_id": self.llm_response_id}

@@ -9,13 +9,9 @@ from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LAUNCHER, LaunchPlan, landlock_version
+from perdure.sandbox.owners import build_owner_map, prepare_owner
 from perdure.sandbox.sandbox import DEFAULT_LIMITS, TOOLS_UID, Access, Launch, ResourceLimits
-from perdure.sandbox.system import (
-    build_search_path,
-    chown_workspace,
-    existing_roots,
-    find_extra_paths,
-)
+from perdure.sandbox.system import build_search_path, existing_roots, find_extra_paths
 
 HOME = Path("/home/agent")
 _USER = "agent"
@@ -43,6 +39,8 @@ class Bubblewrap:
     """
 
     program: Path
+    own_folders: Path
+    """The folder in which conversations have workspaces of their own."""
     readable: tuple[Path, ...] = ()
     cgroups: Cgroups = NO_CGROUPS
     name: str = "bubblewrap"
@@ -60,7 +58,7 @@ class Bubblewrap:
         )
 
     def prepare(self, workspace: Path) -> None:
-        chown_workspace(workspace)
+        prepare_owner(workspace, self.own_folders)
 
     def launch(self, argv: Sequence[str], access: Access, environment: Mapping[str, str]) -> Launch:
         readable = [*find_extra_paths(environment), *self.readable, *access.readable]
@@ -76,7 +74,10 @@ class Bubblewrap:
                 os.fchown(access.terminal, plan.uid, -1)
             options = _bwrap_options(access, readable, accounts, self.limits)
             return Launch(
-                [str(self.program), *options, "--", *plan.argv(argv)],
+                [
+                    *build_owner_map(access.workspace),
+                    *(str(self.program), *options, "--", *plan.argv(argv)),
+                ],
                 {**inherited, **home_variables},
                 [*access.pass_fds, *cgroups, *accounts.values()],
                 cleanup.pop_all(),

@@ -57,7 +57,7 @@ def choose_sandbox(name: str, folder: Path, readable: Sequence[Path] = ()) -> Ch
     if name == UNCONFINED.name:
         return Choice(UNCONFINED)
     rejections: list[str] = []
-    for sandbox in _candidates(name, tuple(readable)):
+    for sandbox in _candidates(name, folder, tuple(readable)):
         try:
             _probe(sandbox, folder)
         except (SandboxUnusable, OSError, subprocess.TimeoutExpired) as error:
@@ -79,16 +79,16 @@ def _fall_back(name: str, rejections: tuple[str, ...]) -> Choice:
     return Choice(UNCONFINED, rejections)
 
 
-def _candidates(name: str, readable: tuple[Path, ...]) -> Iterator[Sandbox]:
+def _candidates(name: str, folder: Path, readable: tuple[Path, ...]) -> Iterator[Sandbox]:
     """Yield the sandboxes that `name` may stand for, the strongest first."""
     if sys.platform != "linux":
         return
     cgroups = detect_cgroups()
     if name in (AUTO, "bubblewrap"):
-        yield from (Bubblewrap(program, readable, cgroups) for program in find_programs())
+        yield from (Bubblewrap(program, folder, readable, cgroups) for program in find_programs())
     other, uid = ("uid", TOOLS_UID) if os.geteuid() == 0 else ("landlock", None)
     if name in (AUTO, other):
-        yield NamespacelessSandbox(other, uid, readable, cgroups)
+        yield NamespacelessSandbox(other, uid, folder, readable, cgroups)
 
 
 def _probe(sandbox: Sandbox, folder: Path) -> None:

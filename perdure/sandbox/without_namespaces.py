@@ -11,14 +11,9 @@ from pathlib import Path
 
 from perdure.sandbox.cgroups import NO_CGROUPS, Cgroups
 from perdure.sandbox.launch_plan import LaunchPlan, landlock_version
+from perdure.sandbox.owners import build_owner_map, prepare_owner
 from perdure.sandbox.sandbox import DEFAULT_LIMITS, Access, Launch, ResourceLimits, SandboxUnusable
-from perdure.sandbox.system import (
-    DEVICES,
-    build_search_path,
-    chown_workspace,
-    existing_roots,
-    find_extra_paths,
-)
+from perdure.sandbox.system import DEVICES, build_search_path, existing_roots, find_extra_paths
 
 _COMMON_GAPS = (
     "a flaw in the kernel itself",
@@ -38,6 +33,8 @@ class NamespacelessSandbox:
 
     name: str
     uid: int | None
+    own_folders: Path
+    """The folder in which conversations have workspaces of their own."""
     readable: tuple[Path, ...] = ()
     cgroups: Cgroups = NO_CGROUPS
     has_pid_namespace: bool = False
@@ -48,7 +45,7 @@ class NamespacelessSandbox:
         return (*_COMMON_GAPS, *self.cgroups.gaps, *_specific_gaps(self.uid, landlock_version()))
 
     def prepare(self, workspace: Path) -> None:
-        chown_workspace(workspace)
+        prepare_owner(workspace, self.own_folders)
 
     def launch(self, argv: Sequence[str], access: Access, environment: Mapping[str, str]) -> Launch:
         readable = [*find_extra_paths(environment), *self.readable, *access.readable]
@@ -75,7 +72,7 @@ class NamespacelessSandbox:
             path = build_search_path(environment, readable)
             homes = {"HOME": str(temporary), "TMPDIR": str(temporary), "PATH": path}
             return Launch(
-                plan.argv(argv),
+                [*build_owner_map(access.workspace), *plan.argv(argv)],
                 {**environment, **homes},
                 [*access.pass_fds, *cgroups],
                 cleanup.pop_all(),

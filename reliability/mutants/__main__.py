@@ -25,7 +25,10 @@ from pathlib import Path
 from reliability.mutants.faults import Fault, faults_of
 from reliability.mutants.suites import ROOT, Copy
 
-NOT_TESTED_HERE = ("perdure/sandbox/launcher.py", "perdure/tools/shell/supervisor.py")
+NOT_TESTED_HERE = (
+    *("perdure/sandbox/launcher.py", "perdure/sandbox/owner_map.py"),
+    "perdure/tools/shell/supervisor.py",
+)
 """Programs that run in processes of their own, where only `make sandbox` looks."""
 
 

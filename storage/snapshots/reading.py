@@ -52,12 +52,17 @@ class ScannedEntry:
     entry: TreeEntry | None = None
 
 
-def scan(root: int, limits: SnapshotLimits) -> list[ScannedEntry]:
-    """List all of the folder open at `root`, itself first, in a constant order. Raises TooLarge."""
+def scan(
+    root: int, limits: SnapshotLimits, ignored: frozenset[str] = frozenset()
+) -> list[ScannedEntry]:
+    """List all of the folder open at `root`, itself first, in a constant order. Raises TooLarge.
+
+    Of what bears an `ignored` name, nothing is listed.
+    """
     status = os.fstat(root)
     scanned = [ScannedEntry("", status, _make_folder(status))]
     total = 0
-    for item in _scan_contents(root, "", 1, status.st_dev):
+    for item in _scan_contents(root, "", 1, status.st_dev, ignored):
         scanned.append(item)
         if item.entry is None:
             total += item.stat.st_size
@@ -93,15 +98,17 @@ def _skip(error: OSError) -> Skipped | None:
     return None
 
 
-def _scan_contents(folder: int, start: str, depth: int, device: int) -> Iterator[ScannedEntry]:
+def _scan_contents(
+    folder: int, start: str, depth: int, device: int, ignored: frozenset[str]
+) -> Iterator[ScannedEntry]:
     with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries)
+        names = sorted(entry.name for entry in entries if entry.name not in ignored)
     for name in names:
         path = start + name
         try:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                yield from _scan_folder(folder, name, path, depth, device)
+                yield from _scan_folder(folder, name, path, depth, device, ignored)
             else:
                 yield ScannedEntry(path, status, _make_entry(folder, name, status))
         except OSError as error:
@@ -110,7 +117,7 @@ def _scan_contents(folder: int, start: str, depth: int, device: int) -> Iterator
 
 
 def _scan_folder(
-    parent: int, name: str, path: str, depth: int, device: int
+    parent: int, name: str, path: str, depth: int, device: int, ignored: frozenset[str]
 ) -> Iterator[ScannedEntry]:
     if depth > MAX_DEPTH:
         yield ScannedEntry(path, os.fstat(parent), Skipped("it is too deep"))
@@ -121,7 +128,7 @@ def _scan_folder(
             yield ScannedEntry(path, status, Skipped("it is on another file system"))
             return
         yield ScannedEntry(path, status, _make_folder(status))
-        yield from _scan_contents(descriptor, f"{path}/", depth + 1, device)
+        yield from _scan_contents(descriptor, f"{path}/", depth + 1, device, ignored)
 
 
 def _make_folder(status: os.stat_result) -> Folder:

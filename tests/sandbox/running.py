@@ -11,6 +11,7 @@ from perdure.sandbox.bubblewrap import Bubblewrap
 from perdure.sandbox.cgroups import NO_CGROUPS
 from perdure.sandbox.choice import choose_sandbox
 from perdure.sandbox.launch_plan import landlock_version
+from perdure.sandbox.owners import find_mapping_error
 from perdure.sandbox.sandbox import TOOLS_UID, UNCONFINED, ResourceLimits, Sandbox, SandboxUnusable
 from perdure.sandbox.without_namespaces import NamespacelessSandbox
 from perdure.secrets.registry import NO_LENT_SECRETS
@@ -30,7 +31,9 @@ SMALL = ResourceLimits(
 )
 """Limits that can be reached without harm."""
 
-NAMES = ("bubblewrap", "uid", "landlock")
+NAMES = ("bubblewrap", "mapped", "uid", "landlock")
+"""`mapped` is root's bubblewrap in a directory of root's, whose owner it maps."""
+
 PROBE_TIMEOUT = 120.0
 
 
@@ -60,7 +63,7 @@ def set_up_sandbox(
     except SandboxUnusable as error:
         return SandboxUnderTest(name, None, owner, str(error))
     own = replace(sandbox, limits=limits, cgroups=sandbox.cgroups if groups else NO_CGROUPS)
-    return SandboxUnderTest(name, own, os.geteuid() if name == "uid" else owner)
+    return SandboxUnderTest(name, own, os.geteuid() if name in ("mapped", "uid") else owner)
 
 
 def _choose(name: str) -> Bubblewrap | NamespacelessSandbox:
@@ -68,11 +71,23 @@ def _choose(name: str) -> Bubblewrap | NamespacelessSandbox:
     as_root = name == "landlock" and os.geteuid() == 0
     if as_root and not landlock_version():
         raise SandboxUnusable("This kernel has no Landlock.")
+    if name == "mapped":
+        _require_mapping()
     with tempfile.TemporaryDirectory(prefix="probed-") as folder:
         Path(folder).chmod(0o755)
-        sandbox = choose_sandbox("uid" if as_root else name, Path(folder)).sandbox
+        chosen = {"mapped": "bubblewrap", "landlock": "uid" if as_root else name}.get(name, name)
+        sandbox = choose_sandbox(chosen, Path(folder)).sandbox
     assert isinstance(sandbox, Bubblewrap | NamespacelessSandbox)
     return replace(sandbox, name=name)
+
+
+def _require_mapping() -> None:
+    """Raise SandboxUnusable where owners are not or cannot be mapped."""
+    if os.geteuid() != 0:
+        raise SandboxUnusable("Only for root are owners mapped.")
+    with tempfile.TemporaryDirectory(prefix="probed-") as folder:
+        if error := find_mapping_error(Path(folder)):
+            raise SandboxUnusable(error)
 
 
 async def find_escapes(tried: SandboxUnderTest, probes: Sequence[Probe]) -> dict[str, str]:

@@ -75,6 +75,8 @@ class ConversationStatus(Frozen):
     spent: Usage = Usage()
     spent_on: dict[str, Usage] = Field(default_factory=dict)
     model: str | None = None
+    workspace: str | None = None
+    """A directory of the user's; None stands for a folder of the conversation's own."""
     tags: tuple[str, ...] = ()
     trouble: str | None = None
     """The reason why the conversation is stalled, and what to do; only clients can find out."""
@@ -103,5 +105,6 @@ def build_status(conversation_id: str, state: State, waiting: int = 0) -> Conver
         spent=state.usage,
         spent_on=state.usage_by_model,
         model=state.spec.model.name if state.spec else None,
+        workspace=state.spec.workspace if state.spec else None,
         tags=state.spec.tags if state.spec else (),
     )

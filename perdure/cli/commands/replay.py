@@ -12,6 +12,7 @@ from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
+from perdure.cli.workspaces import absolute_path
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.errors import Invalid
@@ -58,7 +59,8 @@ async def _replay_recording(
     conversation = client.conversation(new_conversation_id())
     state = State()
     view = TurnView(options.output, options.full)
-    with announce_conversation(conversation, environment, view):
+    workspace = absolute_path(options.workspace)
+    with announce_conversation(conversation, environment, view, None, workspace):
         turns = _replay_turns(conversation, recording, spec, view, options.timeout)
         async for state in turns:
             if state.status not in ("finished", "error", "stuck"):

@@ -5,11 +5,13 @@ from dataclasses import replace
 from perdure.agent.spec import ModelSpec
 from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.arguments import load_images, read_text
+from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations.conversations import Run
 from perdure.cli.environment import Environment, connect_client, find_environment
-from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
+from perdure.cli.follow import TurnView, announce_conversation, follow
 from perdure.cli.output import show_result
 from perdure.cli.script_server import open_model_and_environment, serve_model
+from perdure.cli.workspaces import absolute_path
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.errors import Conflict, Invalid
@@ -40,9 +42,10 @@ async def _start_and_follow(options: Run, model: ModelSpec, environment: Environ
     message_id = new_message_id()
     conversation = await _start_conversation(options, model, environment, message_id)
     view = TurnView(options.output, options.full, options.answer_only)
-    with announce_conversation(conversation, environment, view, options.script):
+    place = (options.script, absolute_path(options.workspace))
+    with announce_conversation(conversation, environment, view, *place):
         state = await follow(conversation, message_id, -1, view, options.timeout)
-    return await print_result(conversation, state, view)
+    return await print_result_and_changes(conversation, state, view)
 
 
 async def _run_detached(options: Run) -> int:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
 from perdure.cli.arguments import read_text
+from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import TurnView, follow, note_trouble, print_result, status_lines
+from perdure.cli.follow import TurnView, follow, note_trouble, status_lines
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering import log_pages
@@ -41,7 +42,7 @@ async def send(options: conversations.Send) -> int:
     if options.wait:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)
-        return await print_result(conversation, state, view)
+        return await print_result_and_changes(conversation, state, view, end - 1)
     remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
     fields = {"conversation_id": name, "message_id": message_id}
     show_result(fields, output, message_id, remark=remark)

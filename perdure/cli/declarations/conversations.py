@@ -109,6 +109,28 @@ class Show(ConversationOptions, FullOptions):
     seq: int | None = option("Show this event alone, all of it.", min=0)
 
 
+@command(app, "commands.files:diff")
+class Diff(ConversationOptions):
+    """Show what a conversation changed in its workspace, as a unified diff.
+
+    Only the store is needed. In a directory of yours (--workspace) changes are recorded when a
+    turn ends; folders such as .git and node_modules are left out.
+    """
+
+    after: After = -1
+    stat: bool = flag("Name the files, with their numbers of lines.", "--stat")
+
+
+@command(app, "commands.files:files")
+class Files(ConversationOptions):
+    """List the files in a conversation's own folder, as they are in the store.
+
+    Only the store is needed: the machine that had the folder may be gone.
+    """
+
+    copy: Path | None = option("Copy them to this new folder.", "--copy", metavar="DIR")
+
+
 @command(app, "commands.logs:ls")
 class Ls(OutputOptions):
     """List conversations, the newest first.
@@ -258,7 +280,9 @@ class Replay(FullOptions, OutputOptions):
 
     file: Path = argument("FILE", "A log, a trajectory, or a folder of events.")
     model: str | None = option("Who goes on live; else the recorded model.")
-    workspace: Path | None = option("Where the agent works; else a folder of its own.")
+    workspace: Path | None = option(
+        "Where the agent works; else a folder of its own.", "-w", "--workspace", metavar="DIR"
+    )
     timeout: Timeout = None
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.text import Text
 
-from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, show, show_json, stdout
 from perdure.events.actions import (
@@ -44,6 +43,10 @@ MAX_LINE_CHARS = 400
 
 MIN_TEXT_WIDTH = 20
 """Columns of a text on a terminal that is narrower than that."""
+
+TRUNCATED = (
+    "[The answer ends at its length limit: the rest was not written. See max_output_tokens.]"
+)
 
 STYLES = {"user": "bold green", "agent": "cyan", "error": "red", "system": "dim"}
 
@@ -101,6 +104,8 @@ def _show_entry(entry: Entry, source: str, text: str) -> None:
     head = f"{entry.seq:>6}  {time:<8}  {source:<11} "
     style = STYLES.get(source, "red" if is_failure(entry.event) else "")
     lines = [Text(line, style) for line in wrap_lines(escape_controls(text), len(head))]
+    if isinstance(entry.event, MessageEvent) and entry.event.truncated:
+        lines += [Text(line, "yellow") for line in wrap_lines(TRUNCATED, len(head))]
     if entry.usage is not None:
         lines.append(Text(_describe_usage(entry.usage), "dim"))
     for number, line in enumerate(lines):
@@ -138,7 +143,7 @@ def describe_event(event: AnyEvent, full: bool = False) -> tuple[str, str]:
     fold = _leave_whole if full else shorten
     match event:
         case MessageEvent():
-            return event.source, _describe_message(event)
+            return event.source, _describe_content(event.llm_message.content)
         case SystemPromptEvent():
             return "system", _describe_prompt(event, full)
         case ActionEvent():
@@ -161,11 +166,6 @@ def describe_event(event: AnyEvent, full: bool = False) -> tuple[str, str]:
         case _:
             source, text = event.describe()
             return source, text or fold(f"{event.kind} {_describe_own_fields(event)}".rstrip())
-
-
-def _describe_message(event: MessageEvent) -> str:
-    text = _describe_content(event.llm_message.content)
-    return f"{text}\n[{TRUNCATED_REASON}]" if event.truncated else text
 
 
 def _describe_prompt(event: SystemPromptEvent, full: bool) -> str:

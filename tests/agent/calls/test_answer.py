@@ -55,6 +55,13 @@ def test_a_response_without_calls_becomes_a_message() -> None:
     )
 
 
+@pytest.mark.parametrize(("reason", "truncated"), [("length", True), ("stop", None)])
+def test_a_message_that_its_length_limit_cut_says_so(reason: str, truncated: bool | None) -> None:
+    [message] = parse_response(completion(words="Once", finish_reason=reason), TOOLS)
+    assert isinstance(message, MessageEvent)
+    assert message.truncated is truncated
+
+
 def test_an_empty_response_becomes_a_message() -> None:
     assert kinds(parse_response(completion(), {})) == ["MessageEvent"]
 
