@@ -17,10 +17,11 @@ from perdure.agent.policies import (
 )
 from perdure.errors import Invalid
 from perdure.events.base import Tolerant
+from perdure.events.control import PROMPT_FIELDS
 from perdure.events.validation_errors import describe_errors
 
 MAX_SPEC_BYTES = 24 * 1024
-"""Bytes of an agent without its prompt: it is part of the state of its conversation."""
+"""Bytes of an agent without its prompt and instructions: it is part of a conversation's state."""
 
 
 class ModelSpec(Tolerant):
@@ -145,17 +146,20 @@ class McpServer(Tolerant):
     """A server of the Model Context Protocol: a `command` to start, or a `url` to ask.
 
     `env` and `headers` map a name to the environment variable of the worker that holds its value:
-    an agent contains no secrets. An untrusted server's hints can only make its treatment stricter.
-    Times are in seconds.
+    that is the place of secrets. `env_values` and `header_values` are values written out, in which
+    the worker replaces each `${NAME}` by its variable of that name. An untrusted server's hints can
+    only make its treatment stricter. Times are in seconds.
     """
 
     name: str
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
+    env_values: dict[str, str] = Field(default_factory=dict)
     cwd: str | None = None
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    header_values: dict[str, str] = Field(default_factory=dict)
     trusted: bool = False
     include: tuple[str, ...] = ()
     """Tools to offer, by name; none named means all."""
@@ -190,6 +194,7 @@ class AgentFields(TypedDict, total=False):
     fallbacks: Sequence[ModelSpec | str]
     title_model: ModelSpec | str | None
     system_prompt: str | None
+    instructions: str | None
     tools: Sequence[str | Callable[..., Any]]
     mcp: Sequence[McpServer]
     skills: Skills
@@ -225,6 +230,8 @@ class Agent(Tolerant):
     """The model that generates the title; None means the first words of the conversation."""
     system_prompt: str | None = None
     """None means the one in `agent/knowledge/system_prompt.py`."""
+    instructions: str | None = None
+    """What the agent is told besides, behind its system prompt."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
     mcp: tuple[McpServer, ...] = ()
     skills: Skills = Skills()
@@ -271,10 +278,10 @@ class Agent(Tolerant):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
+        size = len(self.model_dump_json(exclude=PROMPT_FIELDS).encode())
         if size > MAX_SPEC_BYTES:
             raise ValueError(
-                f"all but the prompt has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
+                f"all but its prompts has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
             )
         return self
 

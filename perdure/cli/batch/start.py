@@ -8,10 +8,12 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from perdure.agent.spec import ModelSpec
+from perdure.cli.agent_options import apply_agent_options
 from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
+from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.batch.batches import Batches
@@ -39,7 +41,8 @@ async def run(options: Run) -> int:
     mode = options.mode
     names = ("name", "models", "concurrency", "limit", "ids", "epochs")
     changes = {name: value for name in names if (value := getattr(options, name))}
-    return await _run(load_batches(options.file, changes), options.file, mode, options)
+    batches = load_batches(options.file, changes, options)
+    return await _run(batches, options.file, mode, options)
 
 
 async def retry(options: Retry) -> int:
@@ -94,10 +97,12 @@ async def _follow(start: StartBatches, environment: Environment, options: StartO
     return await attach(batches, options.output, environment)
 
 
-def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
+def load_batches(
+    source: str, changes: dict[str, Any], options: AgentFieldOptions | None = None
+) -> list[BatchSpec]:
     """Load the batches of a file, one for each model, and make its folder importable.
 
-    Raises Invalid.
+    `options` are stronger than the file's agent. Raises Invalid.
     """
     folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
     make_importable(folder)
@@ -106,7 +111,16 @@ def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
         batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
     except InvalidBatch as error:
         raise Invalid(str(error)) from error
-    return [_resolve_script(folder, single) for single in split_by_model(batch)]
+    singles = [_resolve_script(folder, single) for single in split_by_model(batch)]
+    if options is None:
+        return singles
+    return [_apply_options(single, options, bool(changes.get("models"))) for single in singles]
+
+
+def _apply_options(batch: BatchSpec, options: AgentFieldOptions, is_named: bool) -> BatchSpec:
+    """Change the agent of a batch, whose model was named on the command line too or was not."""
+    agent = apply_agent_options(options, batch.agent, batch.agent.model.name if is_named else None)
+    return batch.model_copy(update={"agent": agent})
 
 
 def make_importable(folder: Path) -> None:
