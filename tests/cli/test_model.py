@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perdure.agent.spec import ModelSpec
+from perdure.embedded.stack import Stack
 from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 from perdure.storage.conversations import list_conversations
@@ -54,6 +55,37 @@ async def test_a_missing_key_is_refused_before_a_stack_is_started(tmp_path: Path
     done = await bare("run", "Go.", "--model", "openai/gpt-5", "-ojson")
     assert (done.code, "OPENAI_API_KEY is not set" in done.error["message"]) == (2, True)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.long
+async def test_a_key_that_the_worker_of_a_running_stack_lacks_is_refused_with_what_to_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("GROQ_API_KEY", "known-by-name-alone")
+    stack = await Stack.start(tmp_path, ui=False, worker=("/bin/sleep", "600"))
+    try:
+        record = (tmp_path / "stack.json").read_text()
+        bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path)})
+        refused = await bare.with_env(OPENAI_API_KEY="sk-here")(
+            "run", "Go.", "--model", "openai/gpt-4o", "-ojson"
+        )
+        named = await bare(
+            *("run", "Go.", "--model", "groq/llama-3.3-70b-versatile"),
+            *("--fallback", "openai/gpt-4o", "-ojson"),
+        )
+        listed = await bare("ls", "-ojson")
+    finally:
+        await stack.stop()
+    assert "known-by-name-alone" not in record
+    for done in (refused, named):
+        assert done.code == 2, done
+        assert "`perdure dev` was started without OPENAI_API_KEY" in done.error["message"]
+        assert "start it again where OPENAI_API_KEY is set" in done.error["hint"]
+    assert "It is set here" in refused.error["message"]
+    assert "It is set here" not in named.error["message"]
+    assert listed.json == []
 
 
 async def test_a_missing_script_of_a_scripted_model_is_refused_with_those_that_there_are(

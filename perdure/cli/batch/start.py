@@ -13,6 +13,7 @@ from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
+from perdure.cli.model_check import check_agent_models
 from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
@@ -31,6 +32,7 @@ from perdure.evaluation.spec import (
 from perdure.events.validation_errors import describe_errors
 from perdure.operations.error_reports import EXIT_OK
 from perdure.references import add_user_folder
+from perdure.settings.settings import load_settings
 
 StartOptions: TypeAlias = Run | Retry | Rescore
 
@@ -42,6 +44,9 @@ async def run(options: Run) -> int:
     names = ("name", "models", "concurrency", "limit", "ids", "epochs")
     changes = {name: value for name in names if (value := getattr(options, name))}
     batches = load_batches(options.file, changes, options)
+    if mode != "rescore":
+        for batch in batches:
+            await check_agent_models(batch.agent, load_settings())
     return await _run(batches, options.file, mode, options)
 
 
