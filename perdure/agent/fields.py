@@ -27,10 +27,15 @@ def merge_fields(layers: Iterable[Fields]) -> dict[str, Any]:
     for layer in layers:
         for name, value in layer.items():
             merged[name] = _merge_field(name, merged.get(name), value)
-    condenser = merged.get("condenser")
-    if isinstance(condenser, dict) and "kind" not in condenser:
-        merged["condenser"] = {"kind": SummaryCondenser().kind, **condenser}
     return merged
+
+
+def complete_condenser(fields: Fields) -> dict[str, Any]:
+    """Return the fields of an agent, in which a condenser without a kind is the usual one."""
+    condenser = fields.get("condenser")
+    if not isinstance(condenser, Mapping):
+        return dict(fields)
+    return {**fields, "condenser": {"kind": SummaryCondenser().kind, **condenser}}
 
 
 def _merge_field(name: str, before: Any, value: Any) -> Any:
@@ -38,11 +43,15 @@ def _merge_field(name: str, before: Any, value: Any) -> Any:
         before, value = _as_model(before), _as_model(value)
     if not isinstance(before, Mapping) or not isinstance(value, Mapping):
         return value
-    if name in MODEL_FIELDS and value.get("name", before.get("name")) != before.get("name"):
+    if name in MODEL_FIELDS and _names_another(before, value):
         before = {key: before[key] for key in SETTINGS_OF_ANY_MODEL if key in before}
     if name == "condenser" and value.get("kind", before.get("kind")) != before.get("kind"):
         return value
     return {**before, **value}
+
+
+def _names_another(before: Fields, value: Fields) -> bool:
+    return None not in (before.get("name"), value.get("name")) and before["name"] != value["name"]
 
 
 def _as_model(value: Any) -> Any:

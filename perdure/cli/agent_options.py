@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from perdure.agent.fields import Fields, merge_fields
+from perdure.agent.fields import Fields, complete_condenser, merge_fields
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
 from perdure.cli.agent_file import check_fields, read_agent_file, resolve_paths
@@ -52,10 +52,7 @@ def apply_agent_options(
 
     `model` is an option as well, for commands that take several. Raises Invalid.
     """
-    file, config, own = _option_layers(options)
-    if model is not None and (file or config):
-        own = {**own, "model": {**own.get("model", {}), "name": model}}
-    layers = [resolve_paths(layer) for layer in (file, config, own)]
+    layers = [resolve_paths(layer) for layer in _option_layers(options, model)]
     if not any(layers):
         return agent
     return _validate(merge_fields([agent.model_dump(mode="json", exclude_unset=True), *layers]))
@@ -63,7 +60,7 @@ def apply_agent_options(
 
 def _validate(fields: Fields) -> Agent:
     try:
-        agent = Agent.model_validate(dict(fields))
+        agent = Agent.model_validate(complete_condenser(fields))
     except ValidationError as error:
         raise Invalid(f"The agent is invalid: {describe_errors(error)}.") from error
     for name in agent.tools:
@@ -75,12 +72,18 @@ def _validate(fields: Fields) -> Agent:
     return agent
 
 
-def _option_layers(options: AgentFieldOptions) -> tuple[Fields, Fields, Fields]:
+def _option_layers(
+    options: AgentFieldOptions, model: str | None = None
+) -> tuple[Fields, Fields, Fields]:
     """Return the fields of the agent file, of `-c`, and of the other options. Raises Invalid."""
     file = read_agent_file(options.agent_file) if options.agent_file is not None else {}
     config = parse_assignments(options.config or [])
     check_fields(config, "-c")
-    return file, config, _option_fields(options)
+    own = merge_fields([_option_fields(options), {"model": {"name": model}} if model else {}])
+    if (name := own.get("model", {}).get("name")) and "model" in config:
+        # What `-c` says of a model, it says of the one that is named beside it.
+        config = merge_fields([{"model": {"name": name}}, config, {"model": {"name": name}}])
+    return file, config, own
 
 
 def _option_fields(options: AgentFieldOptions) -> Fields:

@@ -104,6 +104,17 @@ def test_another_model_keeps_how_to_ask_and_not_where_or_what_it_can_do(
     assert model == ModelSpec(name="openai/own", api_base="http://x", temperature=0.2, vision=True)
 
 
+def test_an_assignment_is_about_the_model_that_is_named_beside_it() -> None:
+    settings = Settings(model="openai/of-settings")
+    config = ["model.max_input_tokens=9", "model.temperature=0.5"]
+    model = ModelSpec(name="openai/m", max_input_tokens=9, temperature=0.5)
+    assert build(settings, config=config).model == model
+    assert build(settings, model=None, config=config).model.max_input_tokens == 9
+    assert build(config=["model=openai/of-c"]).model.name == "openai/m"
+    agent = Agent(model=ModelSpec(name="openai/of-batch", api_base="http://x"))
+    assert apply_agent_options(AgentFieldOptions(config=config), agent, "openai/m").model == model
+
+
 def test_a_condenser_needs_no_kind_to_change_the_usual_one(agent_file: AgentFile) -> None:
     agent = build(config=["condenser.max_size=50"])
     assert agent.condenser.model_dump()["max_size"] == 50
@@ -111,6 +122,9 @@ def test_a_condenser_needs_no_kind_to_change_the_usual_one(agent_file: AgentFile
     file = agent_file('[condenser]\nkind = "recent"\nmax_events = 9')
     assert build(agent_file=file, condenser="none").condenser.kind == "none"
     assert build(agent_file=file).condenser.model_dump()["max_events"] == 9
+    config = ["condenser.keep_first=1", "model.temperature=1"]
+    condenser = build(agent_file=file, config=config).condenser
+    assert condenser.model_dump() == {"kind": "recent", "keep_first": 1, "max_events": 9}
 
 
 @pytest.mark.parametrize(
