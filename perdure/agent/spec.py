@@ -15,6 +15,7 @@ from perdure.agent.policies import (
     Tags,
     Variable,
 )
+from perdure.agent.tool_reference import tool_reference
 from perdure.errors import Invalid
 from perdure.events.base import Tolerant
 from perdure.events.control import PROMPT_FIELDS
@@ -267,7 +268,7 @@ class Agent(Tolerant):
             names = ", ".join(type(self).model_fields)
             raise Invalid(f"An agent has no {unknown[0]!r}.", f"It has {names}.")
         if "tools" in fields:
-            fields["tools"] = tuple(map(_reference, fields["tools"]))
+            fields["tools"] = tuple(map(tool_reference, fields["tools"]))
         try:
             super().__init__(model=model, **fields)
         except ValidationError as error:
@@ -284,21 +285,3 @@ class Agent(Tolerant):
                 f"all but its prompts has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
             )
         return self
-
-
-def _reference(tool: Any) -> str:
-    """The name by which a worker finds a tool. Raises Invalid."""
-    if isinstance(tool, str):
-        return tool
-    module, name = getattr(tool, "__module__", "__main__"), getattr(tool, "__qualname__", "")
-    if not callable(tool) or not name:
-        raise Invalid(
-            f"{tool!r} is no tool.",
-            "Name a built-in tool or `module:attribute`, or give a function with type hints.",
-        )
-    if module == "__main__" or not name.isidentifier():
-        raise Invalid(
-            f"The tool {name!r} cannot be imported by a worker.",
-            "Put it at the top level of a module of its own, and import it from there.",
-        )
-    return f"{module}:{name}"

@@ -8,18 +8,17 @@ from typing import Any, TypeVar
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
 
-from perdure.agent.loop.inbox import UserMessage, find_message_error
+from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import ConversationStatus, RecordedMessage, build_status
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
 from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, diagnose_workflow
 from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
-from perdure.client.ids import new_message_id
-from perdure.client.images import Image, refer_to_images, store_images
+from perdure.client.images import Image, make_message, store_images
 from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
 from perdure.client.turn import Turn, TurnFailed, TurnResult
 from perdure.client.workflow import ConversationWorkflow, is_running
-from perdure.errors import Conflict, Invalid, NotFound, Unreachable
+from perdure.errors import Conflict, NotFound, Unreachable
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.storage.errors import Damaged, Missing, explain_read_only
@@ -63,7 +62,7 @@ class Conversation:
 
         Raises Invalid, Unreachable.
         """
-        message, blobs = _make_message(text, message_id, images)
+        message, blobs = make_message(text, message_id, images)
         await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, -1
         await self.workflow.signal_with_start("send_message", [message], spec, text)
@@ -99,7 +98,7 @@ class Conversation:
         self, text: str, message_id: str | None, images: Sequence[Image]
     ) -> tuple[UserMessage, str | None]:
         """Return a message to send now, and the title of the conversation."""
-        message, blobs = _make_message(text, message_id, images)
+        message, blobs = make_message(text, message_id, images)
         state = await self.require_open()
         await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
@@ -290,14 +289,3 @@ async def read_logged_status(log: EventLog) -> ConversationStatus | None:
         reason = explain_read_only(log.conversation_id, damage)
         return status.model_copy(update={"status": "error", "reason": reason})
     return status if state.next_seq else None
-
-
-def _make_message(
-    text: str, message_id: str | None, images: Sequence[Image]
-) -> tuple[UserMessage, list[bytes]]:
-    """Return a message, and the images that it refers to. Raises Invalid."""
-    urls, blobs = refer_to_images(images)
-    message = UserMessage(text=text, message_id=message_id or new_message_id(), images=urls)
-    if problem := find_message_error(message):
-        raise Invalid(problem)
-    return message, blobs

@@ -1,4 +1,4 @@
-"""Images of messages: checked, and stored as blobs of their conversation before they are sent."""
+"""Messages with images, which are stored as blobs of their conversation before they are sent."""
 
 import base64
 import re
@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
+from perdure.agent.loop.inbox import UserMessage, find_message_error
+from perdure.client.ids import new_message_id
 from perdure.errors import Invalid
 from perdure.events.images import detect_media_type
 from perdure.storage.keys import blob_key
@@ -22,6 +24,17 @@ DATA_URL = re.compile(r"data:[^,;]*;base64,(.*)", re.DOTALL)
 
 Image: TypeAlias = str | Path | bytes
 """An image by its address, as `data:image/...`, by its file, or as its bytes."""
+
+
+def make_message(
+    text: str, message_id: str | None, images: Sequence[Image]
+) -> tuple[UserMessage, list[bytes]]:
+    """Return a message, and the images that it refers to. Raises Invalid."""
+    urls, blobs = refer_to_images(images)
+    message = UserMessage(text=text, message_id=message_id or new_message_id(), images=urls)
+    if problem := find_message_error(message):
+        raise Invalid(problem)
+    return message, blobs
 
 
 def refer_to_images(images: Sequence[Image]) -> tuple[tuple[str, ...], list[bytes]]:
