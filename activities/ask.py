@@ -2,6 +2,7 @@
 
 from temporalio import activity
 
+from perdure.activities.support.prompt_images import load_prompt_images
 from perdure.activities.support.resources import Activities, load_spec
 from perdure.activities.support.step import final_failure, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
@@ -24,8 +25,8 @@ class AskActivities(Activities):
         calls in the answer are not made.
         """
         async with self.begin(task) as (log, progress):
-            request = await self._request(log, task)
             try:
+                request = await self._request(log, task)
                 answer = await self.resources.model.complete(request, progress.report)
             except (ModelRefused, ContextOverflow) as error:
                 raise non_retryable(error) from error
@@ -49,7 +50,7 @@ class AskActivities(Activities):
         question = {"role": "user", "content": QUESTION_PROMPT.format(question=masked_question)}
         return Request(
             spec.model,
-            [*transcript.messages(), question],
+            [*await load_prompt_images(log, transcript.messages()), question],
             transcript.tools,
             fallbacks=spec.fallbacks,
             purpose="ask",

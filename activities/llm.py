@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 from temporalio import activity
 
 from perdure.activities.support.inbox_events import error_event
+from perdure.activities.support.prompt_images import load_prompt_images
 from perdure.activities.support.resources import Activities, load_event, load_spec
 from perdure.activities.support.step import (
     StepProgress,
@@ -78,7 +79,7 @@ class ModelActivities(Activities):
             )
             prompt = Request(
                 spec.model,
-                transcript.messages(),
+                await load_prompt_images(log, transcript.messages()),
                 [render_tool(definition) for definition in _definitions(spec, tools)],
                 fallbacks=spec.fallbacks,
                 number=task.step.response_index,

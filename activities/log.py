@@ -30,6 +30,7 @@ from perdure.events.event import Event
 from perdure.events.messages import SystemPromptEvent
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent
+from perdure.models.model import OnText
 from perdure.sandbox.sandbox import describe
 from perdure.secrets.masking import mask_value
 from perdure.storage.conversations import conversation_exists
@@ -73,11 +74,11 @@ class LogActivities(Activities):
     @activity.defn(name="agent.prepare")
     async def prepare(self, task: Task[Prepare]) -> list[EventSummary]:
         """Record the system prompt; a missing tool ends the turn with an error."""
-        async with self.begin(task) as (log, _):
+        async with self.begin(task) as (log, progress):
             spec = await load_spec(log, task.step.spec_seq)
             event: Event
             try:
-                event = await self._system_prompt(log, spec)
+                event = await self._system_prompt(log, spec, progress.report)
             except CatalogError as error:
                 event = error_event(now(), "tool_not_found", str(error))
             return await append_exclusive(log, [event], task.base)
@@ -141,9 +142,11 @@ class LogActivities(Activities):
         with contextlib.suppress(CatalogError):  # `agent.prepare` records the error
             await writer.write("prompt", await self._system_prompt(writer.log, step.spec))
 
-    async def _system_prompt(self, log: EventLog, spec: Agent) -> SystemPromptEvent:
+    async def _system_prompt(
+        self, log: EventLog, spec: Agent, report: OnText = lambda _: None
+    ) -> SystemPromptEvent:
         context = build_dynamic_context(spec)
-        tools = await self.resources.tools(spec, log.conversation_id)
+        tools = await self.resources.tools(spec, log.conversation_id, report)
         return SystemPromptEvent(
             timestamp=now(),
             system_prompt=TextContent(text=build_static_prompt(spec)),

@@ -6,7 +6,7 @@
     - UnsafeStore: the store does not guarantee what a log is built on
     - WorkspaceBusy: another process does not release a workspace
   - Fenced, Superseded: this writer has to stop
-  - BadSlot (Missing, Damaged), Altered: an object is not what was written
+  - BadSlot (Missing, Damaged, BadImage), Altered: an object is not what was written
   - StillForked: it cannot be deleted as long as others need it
   - TooLarge: a workspace exceeds the limits of a snapshot
   - Unrestorable: a snapshot is whole, and yet no folder may be made from it
@@ -53,7 +53,7 @@ class Superseded(StoreError):
 
 
 class BadSlot(StoreError):
-    """The base of both faults of the object at `key`, which is that of slot `seq`."""
+    """The base of all faults of the object at `key`, which slot `seq` is or refers to."""
 
     sentence = ""
 
@@ -75,6 +75,12 @@ class Damaged(BadSlot):
         "The object of seq {seq} is damaged: restore {key} from a backup or from an older version "
         "of the object."
     )
+
+
+class BadImage(BadSlot):
+    """An image that the event of the slot refers to is lost or altered."""
+
+    sentence = "The image {key} of seq {seq} is lost or altered: restore it from a backup."
 
 
 def explain_read_only(conversation_id: str, error: BadSlot) -> str:

@@ -14,7 +14,7 @@ from perdure.agent.spec import AmortizedCondenser, CustomCondenser, ModelSpec
 from perdure.agent.view.condense.plan import CondensationPlan
 from perdure.agent.view.transcript import Transcript
 from perdure.agent.view.view import View
-from perdure.cli.agent_options import build_agent, check_agent_options
+from perdure.cli.agent_options import build_agent
 from perdure.cli.options import AgentOptions
 from perdure.cli.rendering.events import describe_call, describe_event
 from perdure.datasets.batch import parse_batch_toml
@@ -33,6 +33,7 @@ from perdure.exports.formats import FORMATS, find_format, list_format_names
 from perdure.models.model import ModelRefused
 from perdure.models.router import ModelRouter
 from perdure.references import BadReference, load_named
+from perdure.settings.settings import Settings
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.open import open_store
 from perdure.tools.catalog import ToolNotFound, load_tools
@@ -73,7 +74,7 @@ def forecast_call(arguments: str) -> Completion:
 @pytest.mark.usefixtures("package")
 def test_tools_of_a_package_have_names() -> None:
     assert list(load_tools(["weather", "forecast", "finish"])) == ["weather", "forecast", "finish"]
-    check_agent_options(AgentOptions(tools="weather,finish"))
+    build_agent(AgentOptions(tools="weather,finish", model="m"), Settings())
 
 
 @pytest.mark.usefixtures("bare")
@@ -161,7 +162,7 @@ def test_a_condenser_of_a_package_plans_by_the_cut_points() -> None:
     plan = function(view, {}, "size")
     assert plan == CondensationPlan(2, 5, AmortizedCondenser())
     for name in ("by_half", "weather_condensers:forget_half"):
-        spec = build_agent(AgentOptions(condenser=name), ModelSpec(name="m"))
+        spec = build_agent(AgentOptions(condenser=name, model="m"), Settings())
         assert spec.condenser == CustomCondenser(function=name)
 
 

@@ -19,7 +19,7 @@ from perdure.evaluation.spec import BatchSpec
 from perdure.events.base import EventBase
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.messages import SystemPromptEvent
-from perdure.models.model import Model
+from perdure.models.model import Model, OnText
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masking import MaskedLog
 from perdure.secrets.registry import Secrets
@@ -108,13 +108,18 @@ class Resources:
         """The batches used last, each of which keeps samples in memory."""
         return lru_cache(MAX_CACHED_BATCHES)(partial(BatchFolder, self.store))
 
-    async def tools(self, spec: Agent, conversation_id: str) -> list[Tool]:
-        """Return an agent's tools, with those that its servers offer now. Raises CatalogError."""
+    async def tools(
+        self, spec: Agent, conversation_id: str, report: OnText = lambda _: None
+    ) -> list[Tool]:
+        """Return an agent's tools, with those that its servers offer now. Raises CatalogError.
+
+        `report` is called with a sentence on the servers that are starting.
+        """
         own = cached_tools(spec.tools)
         if not spec.mcp:
             return list(own.values())
         workspace = self.workspace(spec, conversation_id)
-        others = await self.mcp.list_tools(conversation_id, spec.mcp, workspace)
+        others = await self.mcp.list_tools(conversation_id, spec.mcp, workspace, report)
         if duplicates := [tool.name for tool in others if tool.name in own]:
             raise DuplicateTool(
                 f"Two tools are called {duplicates[0]!r}, one of them an MCP server's: "

@@ -16,12 +16,14 @@ from perdure.agent.policies import (
     Tags,
     Variable,
 )
+from perdure.agent.tool_reference import tool_reference
 from perdure.errors import Invalid
 from perdure.events.base import Tolerant
+from perdure.events.control import PROMPT_FIELDS
 from perdure.events.validation_errors import describe_errors
 
 MAX_SPEC_BYTES = 24 * 1024
-"""Bytes of an agent without its prompt: it is part of the state of its conversation."""
+"""Bytes of an agent without its prompt and instructions: it is part of a conversation's state."""
 
 
 class ModelSpec(Tolerant):
@@ -150,17 +152,20 @@ class McpServer(Tolerant):
     """A server of the Model Context Protocol: a `command` to start, or a `url` to ask.
 
     `env` and `headers` map a name to the environment variable of the worker that holds its value:
-    an agent contains no secrets. An untrusted server's hints can only make its treatment stricter.
-    Times are in seconds.
+    that is the place of secrets. `env_values` and `header_values` are values written out, in which
+    the worker replaces each `${NAME}` by its variable of that name. An untrusted server's hints can
+    only make its treatment stricter. Times are in seconds.
     """
 
     name: str
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
+    env_values: dict[str, str] = Field(default_factory=dict)
     cwd: str | None = None
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    header_values: dict[str, str] = Field(default_factory=dict)
     trusted: bool = False
     include: tuple[str, ...] = ()
     """Tools to offer, by name; none named means all."""
@@ -195,6 +200,7 @@ class AgentFields(TypedDict, total=False):
     fallbacks: Sequence[ModelSpec | str]
     title_model: ModelSpec | str | None
     system_prompt: str | None
+    instructions: str | None
     tools: Sequence[str | Callable[..., Any]]
     mcp: Sequence[McpServer]
     skills: Skills
@@ -231,6 +237,8 @@ class Agent(Tolerant):
     """The model that generates the title; None means the first words of the conversation."""
     system_prompt: str | None = None
     """None means the one in `agent/knowledge/system_prompt.py`."""
+    instructions: str | None = None
+    """What the agent is told besides, behind its system prompt."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
     mcp: tuple[McpServer, ...] = ()
     skills: Skills = Skills()
@@ -269,7 +277,7 @@ class Agent(Tolerant):
             names = ", ".join(type(self).model_fields)
             raise Invalid(f"An agent has no {unknown[0]!r}.", f"It has {names}.")
         if "tools" in fields:
-            fields["tools"] = tuple(map(_reference, fields["tools"]))
+            fields["tools"] = tuple(map(tool_reference, fields["tools"]))
         try:
             super().__init__(model=model, **fields)
         except ValidationError as error:
@@ -280,27 +288,9 @@ class Agent(Tolerant):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        size = len(self.model_dump_json(exclude={"system_prompt"}).encode())
+        size = len(self.model_dump_json(exclude=PROMPT_FIELDS).encode())
         if size > MAX_SPEC_BYTES:
             raise ValueError(
-                f"all but the prompt has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
+                f"all but its prompts has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"
             )
         return self
-
-
-def _reference(tool: Any) -> str:
-    """The name by which a worker finds a tool. Raises Invalid."""
-    if isinstance(tool, str):
-        return tool
-    module, name = getattr(tool, "__module__", "__main__"), getattr(tool, "__qualname__", "")
-    if not callable(tool) or not name:
-        raise Invalid(
-            f"{tool!r} is no tool.",
-            "Name a built-in tool or `module:attribute`, or give a function with type hints.",
-        )
-    if module == "__main__" or not name.isidentifier():
-        raise Invalid(
-            f"The tool {name!r} cannot be imported by a worker.",
-            "Put it at the top level of a module of its own, and import it from there.",
-        )
-    return f"{module}:{name}"

@@ -1,64 +1,148 @@
-"""The agent that the options of a command describe, with its MCP servers from a file."""
+"""The agent that the options of a command describe, with an agent file and the settings."""
 
-import json
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from perdure.agent.fields import Fields, complete_condenser, merge_fields
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import Agent, McpServer, ModelSpec, Skills
-from perdure.cli.arguments import parse_moment
-from perdure.cli.options import CONDENSER_KINDS, AgentOptions
+from perdure.agent.spec import Agent
+from perdure.cli.agent_file import check_fields, read_agent_file, resolve_paths
+from perdure.cli.arguments import parse_assignments, parse_moment
+from perdure.cli.mcp_file import read_servers
+from perdure.cli.options import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
 from perdure.cli.workspaces import check_workspace
 from perdure.errors import Invalid
+from perdure.events.validation_errors import describe_errors
 from perdure.references import find_entry_points, is_reference
+from perdure.settings.settings import SETTINGS_FILES, Settings
 from perdure.tools.catalog import BUILT_IN_TOOLS, is_known_tool
 
-VARIABLE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
-SERVER_FIELDS = set(McpServer.model_fields) - {"name"}
-
-TRANSPORTS = ("stdio", "http", "streamable-http", "streamable_http")
+load_servers = cache(read_servers)
+"""What `read_servers` notes of a file is noted once."""
 
 
-def build_agent(options: AgentOptions, model: ModelSpec) -> Agent:
-    """Build the agent that asks `model`. Raises Invalid."""
-    deadline, now = options.deadline, datetime.now(UTC)
-    limits = {
-        "max_iterations": options.max_iterations,
-        "max_budget": options.max_budget,
-        "deadline": parse_moment(deadline, now) if deadline else None,
-    }
-    fields = {
-        "limits": {name: limit for name, limit in limits.items() if limit is not None},
-        "workspace": options.workspace and str(options.workspace.absolute()),
-        "tools": options.tools is not None and tuple(options.tools.split(",")),
-        "confirmation": options.confirm is not None and parse_confirmation(options.confirm),
-        "condenser": options.condenser and _parse_condenser(options.condenser),
-        "mcp": options.mcp and read_servers(options.mcp),
-        "skills": options.skills and _parse_skills(options.skills),
-        "tags": options.tags and tuple(options.tags),
-        "secrets": options.secrets and _check_secret_names(options.secrets),
-    }
-    changes = {name: field for name, field in fields.items() if field}
-    return Agent.model_validate({"model": model, **changes})
+def build_agent(options: AgentOptions, settings: Settings, **fields: Any) -> Agent:
+    """Build the agent of the settings, the agent file, `-c` and the options.
+
+    Each of them is stronger than those before, and `fields` than all. Raises Invalid.
+    """
+    check_fields(settings.agent, f"[agent] in {SETTINGS_FILES}")
+    named = {"model": settings.model} if settings.model else {}
+    layers = (settings.agent, named, *_option_layers(options), fields)
+    merged = merge_fields(map(resolve_paths, layers))
+    model = merged.get("model")
+    if not (isinstance(model, dict) and model.get("name")):
+        raise Invalid(
+            "No model is set.",
+            "Give --model NAME or set PERDURE_MODEL to one of litellm's names, such as "
+            "anthropic/claude-sonnet-4-5, with its key in the environment of the worker; or give "
+            "--script FILE for a scripted one.",
+        )
+    if options.workspace is not None:
+        check_workspace(options.workspace)
+    return _validate(merged)
 
 
-def check_agent_options(options: AgentOptions) -> None:
-    """Validate all options before anything is started. Raises Invalid."""
-    for name in (options.tools or "terminal").split(","):
+def apply_agent_options(
+    options: AgentFieldOptions, agent: Agent, model: str | None = None
+) -> Agent:
+    """Return the agent with what the agent file, `-c` and the options change.
+
+    `model` is an option as well, for commands that take several. Raises Invalid.
+    """
+    layers = [resolve_paths(layer) for layer in _option_layers(options, model)]
+    if not any(layers):
+        return agent
+    return _validate(merge_fields([agent.model_dump(mode="json", exclude_unset=True), *layers]))
+
+
+def _validate(fields: Fields) -> Agent:
+    try:
+        agent = Agent.model_validate(complete_condenser(fields))
+    except ValidationError as error:
+        raise Invalid(f"The agent is invalid: {describe_errors(error)}.") from error
+    for name in agent.tools:
         if not is_known_tool(name):
             raise Invalid(
                 f"There is no tool {name!r}: there are {', '.join(BUILT_IN_TOOLS)}.",
                 "Name one of your own as module:attribute.",
             )
-    build_agent(options, ModelSpec(name="any"))
-    if options.workspace is not None:
-        check_workspace(options.workspace)
+    return agent
+
+
+def _option_layers(
+    options: AgentFieldOptions, model: str | None = None
+) -> tuple[Fields, Fields, Fields]:
+    """Return the fields of the agent file, of `-c`, and of the other options. Raises Invalid."""
+    file = read_agent_file(options.agent_file) if options.agent_file is not None else {}
+    config = parse_assignments(options.config or [])
+    check_fields(config, "-c")
+    own = merge_fields([_option_fields(options), {"model": {"name": model}} if model else {}])
+    if (name := own.get("model", {}).get("name")) and "model" in config:
+        # What `-c` says of a model, it says of the one that is named beside it.
+        config = merge_fields([{"model": {"name": name}}, config, {"model": {"name": name}}])
+    return file, config, own
+
+
+def _option_fields(options: AgentFieldOptions) -> Fields:
+    """Return the fields that the options set one by one. Raises Invalid."""
+    fields: dict[str, Any] = {
+        "model": _model_fields(options) or None,
+        "limits": _limit_fields(options) or None,
+        "skills": options.skills and {"folders": _check_folders(options.skills)},
+        "fallbacks": options.fallbacks,
+        "system_prompt": _read_text(options.system_prompt),
+        "instructions": _read_text(options.instructions),
+        "condenser": options.condenser and _parse_condenser(options.condenser),
+        "tools": options.tools and options.tools.split(","),
+        "mcp": options.mcp and [server.model_dump() for server in load_servers(options.mcp)],
+        "workspace": options.workspace and str(options.workspace),
+        "network": options.network,
+        "confirmation": options.confirm
+        and parse_confirmation(options.confirm).model_dump(exclude_unset=True),
+        "secrets": options.secrets and _check_secret_names(options.secrets),
+        "tags": options.tags,
+    }
+    return _without_nones(fields)
+
+
+def _model_fields(options: AgentFieldOptions) -> Fields:
+    """Return the fields of the model; with a script the name is that of one of its scripts."""
+    is_named = isinstance(options, AgentOptions) and not options.script
+    fields = {
+        "name": getattr(options, "model", None) if is_named else None,
+        "api_base": options.api_base,
+        "temperature": options.temperature,
+        "reasoning_effort": options.reasoning_effort,
+        "max_output_tokens": options.max_output_tokens,
+    }
+    return _without_nones(fields)
+
+
+def _limit_fields(options: AgentFieldOptions) -> Fields:
+    deadline = options.deadline and parse_moment(options.deadline, datetime.now(UTC))
+    limits = {"max_iterations": options.max_iterations, "max_budget": options.max_budget}
+    return _without_nones({**limits, "deadline": deadline or None})
+
+
+def _without_nones(fields: Fields) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _read_text(text: str | None) -> str | None:
+    """Return the text, or that of the file whose name stands behind an `@`. Raises Invalid."""
+    if text is None or not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise Invalid(f"{text[1:]} cannot be read: {reason}.") from error
 
 
 def _parse_condenser(text: str) -> dict[str, str]:
@@ -86,7 +170,7 @@ def parse_confirmation(text: str) -> Confirmation:
     return Confirmation.model_validate(fields)
 
 
-def _check_secret_names(secrets: list[str]) -> tuple[str, ...]:
+def _check_secret_names(secrets: list[str]) -> list[str]:
     """Raises Invalid for what is not a variable's name, such as a secret itself."""
     for name in secrets:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
@@ -94,72 +178,12 @@ def _check_secret_names(secrets: list[str]) -> tuple[str, ...]:
                 f"{name!r} is no name of a secret: name one of the worker's, such as API_TOKEN.",
                 "Its value stays with the worker, in PERDURE_SECRETS or PERDURE_SECRET_API_TOKEN.",
             )
-    return tuple(secrets)
+    return secrets
 
 
-def _parse_skills(folders: list[Path]) -> Skills:
-    """Make the paths absolute: the worker has another working directory. Raises Invalid."""
+def _check_folders(folders: list[Path]) -> list[str]:
+    """Raises Invalid."""
     for folder in folders:
         if not folder.is_dir():
             raise Invalid(f"{folder} is no folder of skills.")
-    return Skills(folders=tuple(str(folder.absolute()) for folder in folders))
-
-
-def read_servers(path: Path) -> tuple[McpServer, ...]:
-    """Read the servers of a file. Raises Invalid, which names the file and the server."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Invalid(f"The MCP file {path} cannot be read ({reason}).") from error
-    except ValueError as error:
-        raise Invalid(f"{path} is not valid JSON: {error}.") from error
-    except RecursionError as error:
-        raise Invalid(f"{path} is nested too deeply: write it flatter.") from error
-    servers = content.get("mcpServers") if isinstance(content, dict) else None
-    if not isinstance(servers, dict) or not servers:
-        raise Invalid(f'{path} names no MCP server: write {{"mcpServers": {{"name": ...}}}}.')
-    return tuple(_parse_server(path, name, fields) for name, fields in servers.items())
-
-
-def _parse_server(path: Path, name: str, fields: Any) -> McpServer:
-    if not isinstance(fields, dict):
-        raise Invalid(f"{path}: the server {name!r} is not an object.")
-    server_fields = dict(fields)
-    if server_fields.pop("type", "stdio") not in TRANSPORTS:
-        raise Invalid(f"{path}: {name!r} has an unknown type: use stdio or http.")
-    if unknown := sorted(server_fields.keys() - SERVER_FIELDS):
-        allowed = ", ".join(sorted(SERVER_FIELDS))
-        raise Invalid(f"{path}: {name!r} has no {unknown[0]!r}; it may have {allowed}.")
-    if (server_fields.get("command") is None) == (server_fields.get("url") is None):
-        raise Invalid(f"{path}: {name!r} needs a `command` to start or a `url` to ask, not both.")
-    for section in ("env", "headers"):
-        values = server_fields.get(section) or {}
-        server_fields[section] = _parse_variables(path, name, section, values)
-    try:
-        return McpServer.model_validate({**server_fields, "name": name})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        location = ".".join(map(str, fault["loc"]))
-        raise Invalid(f"{path}: {name!r} at {location}: {fault['msg']}.") from error
-
-
-def _parse_variables(
-    path: Path, server: str, section: str, values: Mapping[str, Any]
-) -> dict[str, str]:
-    """Require `${NAME}` for each value, and return the names: the log must hold no secrets."""
-    if not isinstance(values, dict):
-        raise Invalid(f"{path}: `{section}` of {server!r} is not an object.")
-    variables: dict[str, str] = {}
-    for name, value in values.items():
-        variable = VARIABLE_REFERENCE.fullmatch(str(value))
-        if variable is None:
-            suggestion = re.sub(r"\W", "_", name).upper()
-            raise Invalid(
-                f"{path}: {section}.{name} of {server!r} is written out, and a conversation must "
-                "not hold secrets.",
-                f'Put the whole value into a variable of the worker, and write "${{{suggestion}}}" '
-                "here.",
-            )
-        variables[name] = variable[1]
-    return variables
+    return list(map(str, folders))

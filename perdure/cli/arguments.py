@@ -1,15 +1,13 @@
 """Parsers of arguments: texts, images, `key=value` assignments and points in time."""
 
-import base64
 import json
-import mimetypes
 import re
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
+from perdure.client.images import Image, check_image
 from perdure.errors import Invalid
 from perdure.events.base import TIMESTAMP_FORMAT
 
@@ -29,22 +27,9 @@ def read_text(argument: str) -> str:
         raise Invalid("What was given on stdin is no text in UTF-8: convert it first.") from error
 
 
-def load_images(sources: Iterable[str]) -> tuple[str, ...]:
-    """Keep addresses; encode files as `data:image/…`. Raises Invalid."""
-    return tuple(map(_load_image, sources))
-
-
-def _load_image(source: str) -> str:
-    if source.startswith(("http://", "https://", "data:")):
-        return source
-    kind = mimetypes.guess_type(source)[0] or ""
-    if not kind.startswith("image/"):
-        raise Invalid(f"{source} is no image: name a .png, .jpg, .gif or .webp, or an address.")
-    try:
-        data = Path(source).read_bytes()
-    except OSError as error:
-        raise Invalid(f"{source} cannot be read ({error.strerror}).") from error
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+def load_images(sources: Iterable[str]) -> tuple[Image, ...]:
+    """Keep addresses, and read files. Raises Invalid for what no model takes as an image."""
+    return tuple(map(check_image, sources))
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

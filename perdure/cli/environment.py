@@ -87,10 +87,15 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
 async def _find(settings: Settings) -> Environment | None:
     if settings.store is not None:
         return Environment(settings)
+    info = await find_stack_info(settings)
+    return None if info is None else _use_stack(settings, info)
+
+
+async def find_stack_info(settings: Settings) -> StackInfo | None:
+    """Find the stack that runs in the data folder."""
     from perdure.embedded.stack import find_stack
 
-    info = await find_stack(settings.data)
-    return None if info is None else _use_stack(settings, info)
+    return await find_stack(settings.data)
 
 
 @asynccontextmanager

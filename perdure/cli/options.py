@@ -51,14 +51,25 @@ Timeout = Annotated[
 
 After = Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)]
 
+Images = Annotated[
+    list[str] | None,
+    typer.Option("--image", metavar="FILE", help="An image or its address; may be repeated."),
+]
+
 Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)]
 
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
 
 
-def option(help: str, *names: str, default: Any = None, **details: Any) -> Any:
-    """Declare a field of `Options` that is an option, with the details of `typer.Option`."""
-    return field(default=default, metadata={"typer": typer.Option(*names, help=help, **details)})
+def option(
+    help: str, *names: str, default: Any = None, panel: str | None = None, **details: Any
+) -> Any:
+    """Declare a field of `Options` that is an option, with the details of `typer.Option`.
+
+    Those of a `panel` stand under its heading in the help.
+    """
+    declared = typer.Option(*names, help=help, rich_help_panel=panel, **details)
+    return field(default=default, metadata={"typer": declared})
 
 
 def flag(help: str, *names: str) -> Any:
@@ -125,28 +136,90 @@ class ExportOptions(Options):
     path: str = option("A file or a folder; - is stdout.", "--output", default="-", metavar="PATH")
 
 
-class AgentOptions(Options):
-    """The options that describe an agent; None leaves the agent's default."""
+MODEL, LIMITS, CONTEXT = "Model", "Limits", "Instructions and context"
+TOOLS, WHOLE = "Tools and permissions", "The whole agent"
+"""The headings of an agent's options in a help."""
 
-    model: str | None = option("One of litellm's names, scripted:FILE, or a script's name.")
-    workspace: Path | None = option(
-        "Where the agent works; else a folder of its own.", "-w", "--workspace", metavar="DIR"
+
+class AgentFieldOptions(Options):
+    """The options that describe an agent apart from its model's name; None changes nothing."""
+
+    api_base: str | None = option(
+        "The address of a server of one's own; needs no key.", metavar="URL", panel=MODEL
     )
-    tools: str | None = option("Names or module:attribute, with commas between them.")
-    script: Path | None = option("Play this script as the model.")
+    temperature: float | None = option("Of the model's answers.", min=0, panel=MODEL)
+    reasoning_effort: str | None = option(
+        "none, minimal, low, medium or high.", metavar="LEVEL", panel=MODEL
+    )
+    max_output_tokens: int | None = option("Tokens of one answer.", min=1, panel=MODEL)
+    fallbacks: list[str] | None = option(
+        "Who answers if the model cannot; repeatable.", "--fallback", metavar="MODEL", panel=MODEL
+    )
+    max_iterations: int | None = option("Answers of the model in a turn.", min=1, panel=LIMITS)
+    max_budget: float | None = option("US dollars for the conversation.", min=0, panel=LIMITS)
+    deadline: str | None = option(
+        "When it must be over: 90m, 2h or 1d from now, or an ISO date.", panel=LIMITS
+    )
+    system_prompt: str | None = option(
+        "In place of perdure's own: the text, or @FILE.", metavar="TEXT", panel=CONTEXT
+    )
+    instructions: str | None = option(
+        "Added to the system prompt: the text, or @FILE.", metavar="TEXT", panel=CONTEXT
+    )
+    skills: list[Path] | None = option(
+        "Skills; may be repeated.", "--skills", metavar="DIR", panel=CONTEXT
+    )
+    condenser: str | None = option(
+        f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND", panel=CONTEXT
+    )
+    tools: str | None = option("Names or module:attribute, with commas between them.", panel=TOOLS)
+    mcp: Path | None = option(
+        'MCP servers, in a file as of Claude Desktop: {"mcpServers": {name: ...}}.',
+        metavar="FILE",
+        panel=TOOLS,
+    )
+    workspace: Path | None = option(
+        "Where the agent works; else a folder of its own.",
+        "-w",
+        "--workspace",
+        metavar="DIR",
+        panel=TOOLS,
+    )
+    network: bool | None = option(
+        "Let commands use the network: all that this machine reaches, not single hosts.",
+        "--network/--no-network",
+        panel=TOOLS,
+    )
     confirm: str | None = option(
         "Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
         metavar="POLICY",
+        panel=TOOLS,
     )
-    max_iterations: int | None = option("Answers of the model in a turn.", min=1)
-    max_budget: float | None = option("US dollars for the conversation.", min=0)
-    deadline: str | None = option("When it must be over: 90m, 2h or 1d from now, or an ISO date.")
-    condenser: str | None = option(
-        f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND"
-    )
-    mcp: Path | None = option('MCP servers: {"mcpServers": {name: ...}}.', metavar="FILE")
-    skills: list[Path] | None = option("Skills; may be repeated.", "--skills", metavar="DIR")
-    tags: list[str] | None = option("May be repeated.", "--tag", metavar="TAG")
     secrets: list[str] | None = option(
-        "A secret of the worker; may be repeated.", "--secret", metavar="NAME"
+        "A secret of the worker; may be repeated.", "--secret", metavar="NAME", panel=TOOLS
     )
+    agent_file: Path | None = option(
+        "An agent in TOML, as `perdure show ID --agent` prints it.", metavar="FILE", panel=WHOLE
+    )
+    config: list[str] | None = option(
+        "Any field, such as limits.max_iterations=50; repeatable. It goes before the file.",
+        *("-c", "--config"),
+        metavar="KEY=VALUE",
+        panel=WHOLE,
+    )
+    tags: list[str] | None = option("May be repeated.", "--tag", metavar="TAG", panel=WHOLE)
+
+
+class ModelOptions(Options):
+    """The options that choose a model."""
+
+    model: str | None = option(
+        "One of litellm's names, as openai/gpt-5; scripted:FILE or scripted:FILE#NAME; or the name "
+        "of a script in --script.",
+        panel=MODEL,
+    )
+    script: Path | None = option("Serve this script as the model.", panel=MODEL)
+
+
+class AgentOptions(AgentFieldOptions, ModelOptions):
+    """The options that describe an agent; None leaves the agent's default."""

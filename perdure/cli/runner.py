@@ -10,7 +10,7 @@ from inspect import Parameter, Signature
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from perdure.cli.options import Options
 
@@ -24,6 +24,24 @@ class CommandGroup(TyperGroup):
         helps = {name: command.help or "" for name, command in self.commands.items()}
         with formatter.section("Commands"):
             formatter.write_dl([(name, help.partition("\n")[0]) for name, help in helps.items()])
+
+
+class Command(TyperCommand):
+    """A command that lists its options under their headings, those without one first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            is_argument = parameter.param_type_name == "argument"
+            heading = getattr(parameter, "rich_help_panel", None)
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                title = "Arguments" if is_argument else heading or "Options"
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def new_group(epilog: str | None = None) -> typer.Typer:
@@ -52,7 +70,7 @@ def command(
             run_command(work, cls(**values))
 
         run.__signature__ = Signature(_parameters(cls))  # type: ignore[attr-defined]
-        group.command(name or cls.__name__.lower(), help=cls.__doc__)(run)
+        group.command(name or cls.__name__.lower(), cls=Command, help=cls.__doc__)(run)
         return cls
 
     return register

@@ -1,11 +1,14 @@
-"""Model selection of a command, and the HTTP server of a scripted model."""
+"""The agent and the environment of a command, and the HTTP server of a scripted model."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from perdure.agent.spec import ModelSpec
+from perdure.agent.spec import Agent
+from perdure.cli.agent_options import build_agent
 from perdure.cli.environment import Environment, open_environment
+from perdure.cli.model_check import check_agent_models
+from perdure.cli.options import AgentOptions
 from perdure.cli.output import note
 from perdure.errors import Invalid
 from perdure.settings.settings import load_settings
@@ -15,37 +18,34 @@ from perdure.testing.server import serve_scripts
 
 
 @asynccontextmanager
-async def serve_model(script: Path | None, model: str | None) -> AsyncIterator[ModelSpec]:
-    """Yield the named model, or serve `script` as a model meanwhile.
+async def open_agent_and_environment(
+    options: AgentOptions,
+) -> AsyncIterator[tuple[Agent, Environment]]:
+    """Yield the agent of the options and the environment to run in; serve a script meanwhile.
 
-    Raises Invalid where there is no model, and ScriptError.
+    Raises Invalid where there is no model, where it cannot exist and where it lacks a key; and
+    ScriptError.
     """
-    if script is not None:
-        scripts = read_scripts(script)
-        name = _select_script(scripts, script, model)
-        async with serve_scripts(scripts) as base_url:
-            note(f"The model is scripted: {script}, served at {base_url} while this command runs.")
-            yield ModelSpec(name=f"openai/{name}", api_base=base_url)
-    elif model is not None:
-        yield ModelSpec(name=resolve_script_path(model))
-    else:
-        raise Invalid(
-            "No model is set.",
-            "Give --model NAME or set PERDURE_MODEL to one of litellm's names, such as "
-            "anthropic/claude-sonnet-4-5, with its key in the environment of the worker; or give "
-            "--script FILE for a scripted one.",
-        )
+    async with open_agent(options) as agent, open_environment() as environment:
+        yield agent, environment
 
 
 @asynccontextmanager
-async def open_model_and_environment(
-    script: Path | None, model: str | None
-) -> AsyncIterator[tuple[ModelSpec, Environment]]:
-    """Yield the model (that of the settings by default) and the environment to run in."""
-    flags = {"model": model} if script is None else {}
-    name = model if script else load_settings(**flags).model
-    async with serve_model(script, name) as spec, open_environment(**flags) as environment:
-        yield spec, environment
+async def open_agent(options: AgentOptions) -> AsyncIterator[Agent]:
+    """Yield the agent of the options, whose models were checked; serve its script meanwhile."""
+    settings = load_settings()
+    if options.script is None:
+        agent = build_agent(options, settings)
+        await check_agent_models(agent, settings)
+        yield agent
+        return
+    scripts = read_scripts(options.script)
+    name = _select_script(scripts, options.script, options.model)
+    async with serve_scripts(scripts) as base_url:
+        place = f"served at {base_url} while this command runs"
+        note(f"The model is scripted: {options.script}, {place}.")
+        served = {"name": f"openai/{name}", "api_base": base_url}
+        yield build_agent(options, settings, model=served)
 
 
 def resolve_script_path(model: str, folder: Path = Path()) -> str:

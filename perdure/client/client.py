@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from perdure.agent.spec import Agent
     from perdure.client.conversation import Conversation
+    from perdure.client.images import Image
     from perdure.settings.settings import Settings
     from perdure.storage.store import Store
 
@@ -76,9 +77,12 @@ class Client:
         spec: Agent,
         conversation_id: str | None = None,
         message_id: str | None = None,
-        images: Sequence[str] = (),
+        images: Sequence[Image] = (),
     ) -> Conversation:
-        """Start a conversation with its first message."""
+        """Start a conversation with its first message.
+
+        `images` are http addresses, files, bytes, or `data:image/…` with the image itself.
+        """
         conversation = self.conversation(conversation_id or self._connection.new_conversation_id())
         await conversation.start(text, spec, message_id, images)
         return conversation

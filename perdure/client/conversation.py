@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
 
-from perdure.agent.loop.inbox import UserMessage, find_message_error
+from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import ConversationStatus, RecordedMessage, build_status
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
 from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, diagnose_workflow
 from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
-from perdure.client.ids import new_message_id
+from perdure.client.images import Image, make_message, store_images
 from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
 from perdure.client.turn import Turn, TurnFailed, TurnResult
 from perdure.client.workflow import ConversationWorkflow, is_running
-from perdure.errors import Conflict, Invalid, NotFound, Unreachable
+from perdure.errors import Conflict, NotFound, Unreachable
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.storage.errors import Damaged, Missing, explain_read_only
@@ -57,22 +57,23 @@ class Conversation:
         return self.workflow.handle
 
     async def start(
-        self, text: str, spec: Agent, message_id: str | None = None, images: Sequence[str] = ()
+        self, text: str, spec: Agent, message_id: str | None = None, images: Sequence[Image] = ()
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
         Raises Invalid, Unreachable.
         """
-        message = _validate_message(text, message_id, images)
+        message, blobs = make_message(text, message_id, images)
+        await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, -1
         await self.workflow.signal_with_start("send_message", [message], spec, text)
 
     async def send(
-        self, text: str, message_id: str | None = None, images: Sequence[str] = ()
+        self, text: str, message_id: str | None = None, images: Sequence[Image] = ()
     ) -> None:
         """Send a message. Raises Invalid too.
 
-        `images` are http addresses, or `data:image/…` with the image itself.
+        `images` are http addresses, files, bytes, or `data:image/…` with the image itself.
         """
         message, title = await self._prepare_message(text, message_id, images)
         await self.workflow.signal_with_start("send_message", [message], title=title)
@@ -82,7 +83,7 @@ class Conversation:
         text: str,
         message_id: str | None = None,
         max_wait: float = UPDATE_TIMEOUT,
-        images: Sequence[str] = (),
+        images: Sequence[Image] = (),
     ) -> RecordedMessage:
         """Send a message, and wait until it is in the log.
 
@@ -95,10 +96,12 @@ class Conversation:
         )
 
     async def _prepare_message(
-        self, text: str, message_id: str | None, images: Sequence[str]
+        self, text: str, message_id: str | None, images: Sequence[Image]
     ) -> tuple[UserMessage, str | None]:
         """Return a message to send now, and the title of the conversation."""
-        message, state = _validate_message(text, message_id, images), await self.require_open()
+        message, blobs = make_message(text, message_id, images)
+        state = await self.require_open()
+        await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
         return message, state.title
 
@@ -293,11 +296,3 @@ async def read_logged_status(log: EventLog) -> ConversationStatus | None:
     if state.status == "running" and await is_new_fork(log, state.next_seq):
         return status.model_copy(update={"status": "idle", "reason": FORKED_REASON})
     return status if state.next_seq else None
-
-
-def _validate_message(text: str, message_id: str | None, images: Sequence[str]) -> UserMessage:
-    message_id = message_id or new_message_id()
-    message = UserMessage(text=text, message_id=message_id, images=tuple(images))
-    if problem := find_message_error(message):
-        raise Invalid(problem)
-    return message

@@ -6,7 +6,6 @@ from typing import Any
 
 from perdure.agent.configure import check_changes
 from perdure.agent.loop.state import State
-from perdure.agent.spec import Agent
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id
@@ -15,7 +14,7 @@ from perdure.events.base import TIMESTAMP_FORMAT, Source
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import fork as start_fork
-from perdure.storage.log.state import read_state_at
+from perdure.storage.log.state import read_agent, read_state_at
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,8 @@ async def _find_close(log: EventLog, end: int) -> int:
 
 async def _replace_model(log: EventLog, state: State, model: str) -> dict[str, Any]:
     """Return the recorded spec with another model."""
-    event = (await log.get(state.spec_seq)).event
-    assert isinstance(event, ConversationStateUpdateEvent), "the slot of a spec holds one"
-    spec = Agent.model_validate(event.value)
+    spec = await read_agent(log, state)
+    assert spec is not None, "a cut state has an agent"
     try:
         changes = check_changes(spec, {"model": model}).changes
     except ValueError as error:

@@ -1,5 +1,6 @@
 """The record of a running stack for other programs: `stack.json` in its folder."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from perdure.storage.store import S3Access, Store
 
 # Variables of these would mix a person's own Temporal or AWS account into a stack's.
 ACCOUNTS = ("TEMPORAL_", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_")
+
+PROVIDER_VARIABLE = re.compile(r".*_(KEY|TOKEN|BASE|URL|FILE|ID)")
 
 
 class StackInfo(BaseModel):
@@ -29,6 +32,8 @@ class StackInfo(BaseModel):
     """The process ids of supervisor, temporal, weed and worker."""
     environment: dict[str, str]
     """The variables that a worker or a client needs to use this stack, keys included."""
+    worker_variables: tuple[str, ...] | None = None
+    """The names, without values, of what is set for models' providers where the worker runs."""
 
     @property
     def store_url(self) -> str:
@@ -48,6 +53,11 @@ def merge_environment(own: Mapping[str, str], environment: Mapping[str, str]) ->
     """Replace the variables of Temporal and the store in `own` by those of a stack."""
     others = {name: value for name, value in own.items() if not name.startswith(ACCOUNTS)}
     return {**others, **environment}
+
+
+def provider_variables(own: Mapping[str, str]) -> tuple[str, ...]:
+    """List the names of the variables that may hold a key or an address of a models' provider."""
+    return tuple(sorted(name for name in own if own[name] and PROVIDER_VARIABLE.fullmatch(name)))
 
 
 def write_stack_info(info: StackInfo) -> None:

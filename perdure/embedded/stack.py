@@ -15,6 +15,7 @@ from perdure.embedded.process import is_listening, request_status
 from perdure.embedded.record import (
     StackInfo,
     merge_environment,
+    provider_variables,
     read_stack_info,
     remove_stack_info,
     write_stack_info,
@@ -96,6 +97,7 @@ class Stack:
                 "worker": self._worker.pid,
             },
             environment=self._environment,
+            worker_variables=provider_variables(os.environ),
         )
 
     async def wait(self) -> None:

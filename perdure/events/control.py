@@ -10,6 +10,9 @@ from perdure.events.risk import Risk
 MAX_KEPT_TITLE_CHARS = 120
 MAX_DETAIL_CHARS = 500  # of an error in its summary
 
+PROMPT_FIELDS = {"system_prompt", "instructions"}
+"""Fields of an agent that are texts of any length, and decide nothing."""
+
 
 class PauseEvent(EventBase):
     """A person paused the conversation."""
@@ -103,14 +106,14 @@ class ConversationStateUpdateEvent(EventBase):
         return {"key": shorten_name(self.key), "value": self._decisive_value()}
 
     def _decisive_value(self) -> Any:
-        """Return the values that decisions depend on: of a spec all but its prompt."""
+        """Return the values that decisions depend on: of a spec all but its prompts."""
         match self.key:
             case "title":
                 return str(self.value)[:MAX_KEPT_TITLE_CHARS]
             case "opened":  # the sandbox decides nothing
                 return {key: self.value[key] for key in ("run_id", "resumed") if key in self.value}
             case "spec":
-                return {key: self.value[key] for key in self.value if key != "system_prompt"}
+                return {key: self.value[key] for key in self.value if key not in PROMPT_FIELDS}
             case "status" | "confirmed":
                 return self.value
         return None

@@ -19,6 +19,7 @@ RefusalCode: TypeAlias = Literal[
     "content",
     "script_exhausted",
     "recording_exhausted",
+    "image_lost",
     "internal",
 ]
 UnavailableCode: TypeAlias = Literal[

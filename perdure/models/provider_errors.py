@@ -43,14 +43,17 @@ SECRET_TEXT = re.compile(
 )
 SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 
+MAX_TEXT_CHARS = 300
+"""Characters of a provider's text that an error quotes."""
+
 SENTENCES = {
     "content": "The provider of {model} refused the content ({text}): rephrase the last message.",
     "context_overflow": "The prompt is too long for {model} ({text}): condense the conversation.",
     "quota": "The account for {model} has no quota left ({text}): add credit, then resume.",
-    "no_key": "{model} found no key ({text}): set {variable} in the worker's environment to a key "
-    "that may use this model.",
+    "no_key": "{model} needs a key, and the worker has none: set {variable} in its environment, "
+    "and start the worker (`perdure dev` or `perdure worker`) again.",
     "bad_key": "{model} refused the key ({text}): set {variable} in the worker's environment to a "
-    "key that may use this model.",
+    "key that may use this model, and start the worker (`perdure dev` or `perdure worker`) again.",
     "unknown_provider": "No provider is known for {model}: write PROVIDER/MODEL, such as "
     "openai/gpt-4o.",
     "model_not_found": "The model {model} was not found ({text}): correct its name or its "
@@ -103,6 +106,12 @@ def to_model_error(error: ProviderError) -> ModelError:
     return ModelUnavailable(code, _explain(error, "overloaded"), wait)
 
 
+def missing_key_error(model: str, variable: str) -> ModelRefused:
+    """Build the error of a model whose provider would find no key."""
+    error = ProviderError(model, "", key_variable=variable)
+    return ModelRefused("auth", _explain(error, "no_key"))
+
+
 def _explain(error: ProviderError, reason: str) -> str:
     return SENTENCES[reason].format(
         model=error.model,
@@ -129,9 +138,16 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def one_line(text: str) -> str:
-    """Shorten a text to one line of 300 characters, without secrets and the final full stop."""
+    """Shorten a text to one line of 300 characters, without secrets and the final full stop.
+
+    It ends with a whole word, unless one word is as long.
+    """
     line = " ".join(mask_secrets(text).split())
-    return (line if len(line) <= 300 else f"{line[:297]}...").rstrip(".:")
+    if len(line) <= MAX_TEXT_CHARS:
+        return line.rstrip(".:")
+    cut = line[: MAX_TEXT_CHARS - 3]
+    whole, space, _ = cut.rpartition(" ")
+    return f"{(whole if space else cut).rstrip('.:,;')} ..."
 
 
 def mask_secrets(text: str) -> str:

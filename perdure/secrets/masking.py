@@ -35,6 +35,9 @@ UNMASKED_KEYS = ("opened", "status", "confirmed", "workspace")
 UNMASKED_SPEC_FIELDS = ("workspace", "tools", "analyzers", "skills")
 """Fields of a spec that name values on the worker's machine, and must not be altered."""
 
+OWN_IMAGES = ("data:", "blobs/")
+"""The beginnings of addresses that hold an image, or the hash of one."""
+
 FAILURE_OPTIONS = ("type", "non_retryable", "next_retry_delay")
 
 T = TypeVar("T")
@@ -48,7 +51,7 @@ def mask_value(value: T, mask: Mask) -> T:
         case str():
             masked = mask(value)
         case ImageContent():
-            urls = [url if url.startswith("data:") else mask(url) for url in value.image_urls]
+            urls = [url if url.startswith(OWN_IMAGES) else mask(url) for url in value.image_urls]
             masked = _copy_changed(value, {"image_urls": tuple(urls)})
         case ConversationStateUpdateEvent(key=key) if key in UNMASKED_KEYS:
             pass

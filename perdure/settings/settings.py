@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     user: str = "local"
     task_queue: str = "perdure"
     model: str | None = None
+    agent: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the agents of `run`, `chat` and `schedule`: the table [agent] of `perdure.toml`."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
     unsafe_store: bool = False
     search_attributes: Literal["auto", "off"] = "auto"

@@ -60,20 +60,29 @@ class ScriptedModel:
 
 def load(name: str) -> ScriptedModel:
     """Load a `scripted:` model, cached until its file changes. Raises ModelRefused without one."""
-    file, _, script = name.removeprefix(SCRIPTED_PREFIX).partition("#")
-    path = Path(file)
     try:
-        return _load(path, script or DEFAULT_NAME, file_version(path))
+        return load_script(name)
     except ScriptError as error:
         raise ModelRefused("model_not_found", str(error)) from None
+
+
+def load_script(name: str) -> ScriptedModel:
+    """Load a `scripted:` model; the only script of a file needs no name. Raises ScriptError."""
+    file, _, script = name.removeprefix(SCRIPTED_PREFIX).partition("#")
+    path = Path(file)
+    return _load(path, script, file_version(path))
 
 
 @lru_cache(maxsize=256)
 def _load(path: Path, name: str, _: tuple[int, int]) -> ScriptedModel:
     scripts = read_scripts(path)
-    if name not in scripts:
-        raise ScriptError(f"{path} has no script {name}; it has: {', '.join(scripts)}.")
-    return ScriptedModel(scripts[name])
+    if not name and len(scripts) == 1:
+        name = next(iter(scripts))
+    if (script := scripts.get(name or DEFAULT_NAME)) is not None:
+        return ScriptedModel(script)
+    choices = " or ".join(f"{SCRIPTED_PREFIX}{path}#{known}" for known in scripts)
+    missing = f"has no script {name!r}" if name else "has several scripts"
+    raise ScriptError(f"{path} {missing}: write {choices}.")
 
 
 async def _play(reply: ScriptedReply, request: Request, on_text: OnText) -> StreamAccumulator:

@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from perdure.agent.loop.state import State
 from perdure.events.entry import Entry
 from perdure.exports.format import ExportMetadata, Format, Part
-from perdure.storage.errors import BadSlot
+from perdure.storage.errors import BadImage, BadSlot
+from perdure.storage.log.images import has_stored_images, load_entry_images
 from perdure.storage.log.reader import EntryOrError, LogReader
 
 
@@ -27,7 +28,8 @@ async def export(
 async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]) -> list[BadSlot]:
     """Call `work` with the entries of the log, in a thread; return the errors of other slots.
 
-    One page of the log is in memory at a time. Raises what `work` raises, and the errors of the
+    One page of the log is in memory at a time. Stored images are in the place of the references to
+    them, but not in the entries' bytes. Raises what `work` raises, and the errors of the
     store.
     """
     unreadable: list[BadSlot] = []
@@ -44,10 +46,20 @@ async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]
                 reading.cancel()
             page = reading.result()
             for slot in page:
-                if isinstance(slot, Entry):
-                    yield slot
-                else:
+                if not isinstance(slot, Entry):
                     unreadable.append(slot)
+                elif has_stored_images(slot):
+                    yield from with_images(slot)
+                else:
+                    yield slot
+
+    def with_images(entry: Entry) -> Iterator[Entry]:
+        try:
+            loaded = load_entry_images(log, entry)
+            yield asyncio.run_coroutine_threadsafe(loaded, loop).result()
+        except BadImage as error:
+            unreadable.append(error)
+            yield entry
 
     # A thread of its own: waiting for the store must not block the store's threads.
     pool = ThreadPoolExecutor(1, "export")

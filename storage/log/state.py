@@ -4,6 +4,8 @@ from pydantic import ValidationError
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
+from perdure.agent.spec import Agent
+from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
 from perdure.events.event import agent_text
 from perdure.events.projection import summarize
@@ -49,6 +51,15 @@ async def read_state_at(log: LogReader, end: int) -> State:
     state = cached if cached.next_seq <= end else State()
     entries = await log.read(state.next_seq, end - state.next_seq)
     return fold(state, list(map(summarize, entries)))
+
+
+async def read_agent(log: LogReader, state: State) -> Agent | None:
+    """Read the agent that is in force, whole, from the event that put it there."""
+    if state.spec is None:
+        return None
+    event = (await log.get(state.spec_seq)).event
+    assert isinstance(event, ConversationStateUpdateEvent), "the slot of an agent holds one"
+    return Agent.model_validate(event.value)
 
 
 async def load_cached_state(log: LogReader) -> State:

@@ -1,7 +1,9 @@
 """Commands that control a conversation, and their errors."""
 
 import asyncio
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -66,8 +68,70 @@ async def test_limits_can_be_raised_and_notes_are_shown(perdure: Perdure, script
         perdure("note", name, "--title", "A new title", "--state", "mood=good"),
     )
     assert (raised.code, noted.code, "seq" in raised.json) == (0, 0, True)
+    assert raised.json["agent"]["limits"]["max_iterations"] == 2
+    assert raised.json["agent"]["tags"] == ["a", "b"]
     done = await perdure("status", name, "-ojson")
     assert (done.json["title"], done.json["tags"]) == ("A new title", ["a", "b"])
+
+
+@pytest.mark.long
+async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
+    perdure: Perdure, script: Script, tmp_path: Path
+) -> None:
+    file = tmp_path / "agent.toml"
+    path = script({"content": "One."})
+    file.write_text(f'model = "scripted:{path}"\ninstructions = """Say\n"one"."""\n')
+    options = ("--agent-file", str(file), "-c", "stuck.window=9", "--network")
+    ran = await perdure("run", "Go.", *options, "--temperature", "0.5", "-ojson")
+    assert ran.code == 0, ran
+    name = ran.json["result"]["conversation_id"]
+    changed, mistyped = await asyncio.gather(
+        perdure("configure", name, "limits.max_iterations=7"),
+        perdure("configure", name, "model=openai/gpt-4oo", "-ojson"),
+    )
+    assert "limits.max_iterations = 7\n" in changed.out
+    assert (mistyped.code, "There is no model" in mistyped.error["message"]) == (2, True)
+    shown, fields = await asyncio.gather(
+        perdure("show", name, "--agent"), perdure("show", name, "--agent", "-ojson")
+    )
+    assert tomllib.loads(shown.out) == fields.json
+    assert fields.json["instructions"] == 'Say\n"one".'
+    assert (fields.json["network"], fields.json["stuck"]["window"]) == (True, 9)
+    assert (fields.json["limits"]["max_iterations"], fields.json["model"]["temperature"]) == (
+        7,
+        0.5,
+    )
+    file.write_text(shown.out)
+    again = await perdure("run", "Go.", "--agent-file", str(file), "-ojson")
+    repeated = await perdure("show", again.json["result"]["conversation_id"], "--agent", "-ojson")
+    assert repeated.json == fields.json
+
+
+@pytest.mark.long
+async def test_images_are_sent_with_the_first_message_and_with_later_ones(
+    perdure: Perdure, script: Script, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.png", tmp_path / "second.gif"
+    first.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200_000))
+    second.write_bytes(b"GIF89a" + bytes(200_000))
+    path = script({"content": "One."}, {"content": "Two."})
+    ran = await perdure("run", "Look.", "--image", f"{first}", *model_options(path), "-ojson")
+    assert ran.code == 0, ran
+    name = ran.json["result"]["conversation_id"]
+    sent = await perdure("send", name, "And?", "--image", f"{second}", "--wait", "-ojson")
+    assert sent.code == 0, sent
+    checked, exported, raw = await asyncio.gather(
+        perdure("verify", name),
+        perdure("export", name, "--format", "openai"),
+        perdure("export", name, "--format", "raw"),
+    )
+    assert (checked.code, "whole" in checked.out) == (0, True)
+    assert "data:image/png;base64," in exported.out
+    assert "data:image/gif;base64," in exported.out
+    log = tmp_path / "log.jsonl"
+    log.write_text(raw.out)
+    refused = await perdure("replay", str(log), "-ojson")
+    assert (refused.code, "refers to 2 images" in refused.error["message"]) == (2, True)
 
 
 @pytest.mark.long

@@ -52,7 +52,7 @@ async def test_each_turn_in_a_directory_has_its_own_changes(
     done = await perdure("run", "Go.", *model_options(path), "-w", str(project), "-ojson")
     first = [{"path": "a.py", "kind": "changed", "added": 1, "removed": 0}]
     assert done.json["files_changed"] == first
-    name, end = (done.json["result"][field] for field in ("conversation_id", "next_seq"))
+    name, end = (done.json[field] for field in ("conversation_id", "next_seq"))
     with (project / "a.py").open("a") as file:
         file.write("the user's\n")
     done = await perdure("send", name, "Again.", "--wait", "-ojson")
@@ -89,7 +89,7 @@ async def test_a_turn_that_changed_nothing_says_nothing(
     path = script(shell("cat a.py"), FINISH)
     done = await perdure("run", "Look.", *model_options(path), "-w", str(project), "-ojson")
     assert (done.json["files_changed"], "changed  " in done.err) == ([], False)
-    none = await perdure("diff", done.json["result"]["conversation_id"])
+    none = await perdure("diff", done.json["conversation_id"])
     assert (none.out, none.err) == ("\n", "No file is changed.\n")
 
 

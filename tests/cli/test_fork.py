@@ -35,7 +35,7 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     at, call = log.lines[0]["seq"], log.lines[0]["tool_call_id"]
     text, fields = await asyncio.gather(
         perdure("fork", conversation_id),
-        perdure("fork", conversation_id, "--at", f"{at}", "--model", "x", "-ojson"),
+        perdure("fork", conversation_id, "--at", f"{at}", "--model", "openai/x", "-ojson"),
     )
     assert (text.code, text.out.count("\n")) == (0, 1)
     child = text.out.strip()

@@ -1,39 +1,105 @@
 """Runs whose model is called over HTTP, through litellm in the worker."""
 
-import asyncio
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from perdure.agent.spec import ModelSpec
+from perdure.embedded.stack import Stack
 from perdure.models.model import Request
 from perdure.models.router import ModelRouter
-from tests.cli.command import Perdure, interrupt, tool_call_answer, wait_for_line
+from perdure.storage.conversations import list_conversations
+from perdure.storage.s3 import S3Store
+from tests.cli.command import Perdure, clean_environment, interrupt, tool_call_answer, wait_for_line
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "script.json"
 
 
 @pytest.mark.long
-async def test_a_model_or_a_key_that_is_refused_ends_the_turn_with_what_to_do(
-    perdure: Perdure,
+async def test_a_key_that_is_refused_ends_the_turn_with_what_to_do(perdure: Perdure) -> None:
+    done = await perdure("run", "Go.", "--model", "openai/guarded", "-ojson")
+    result = done.json
+    assert (done.code, result["status"]) == (1, "error"), done
+    assert result["reason"].startswith("auth: "), result
+    page = await perdure("show", result["conversation_id"])
+    assert "user        Go." in page.out, "the message is not lost"
+    assert "set OPENAI_API_KEY in the worker's environment" in page.out
+    assert "sk-not-the-right-key" not in page.out + done.out
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [
+        ("no-such-provider/m", ("no provider 'no-such-provider'", "PROVIDER/MODEL")),
+        ("anthropc/claude-sonnet-4-5", ("Did you mean anthropic/claude-sonnet-4-5?",)),
+        ("gpt-4oo", ("There is no model gpt-4oo", "Did you mean gpt-4o")),
+        ("http://127.0.0.1:1/v1", ("--model openai/NAME --api-base http://127.0.0.1:1/v1",)),
+    ],
+)
+async def test_a_mistyped_model_is_refused_before_there_is_a_conversation(
+    configured: Perdure, store: S3Store, model: str, parts: tuple[str, ...]
 ) -> None:
-    unknown, no_key = await asyncio.gather(
-        perdure("run", "Go.", "--model", "no-such-provider/m", "-ojson"),
-        perdure("run", "Go.", "--model", "openai/guarded", "-ojson"),
-    )
-    for done, code, hint in (
-        (unknown, "model_not_found", "no-such-provider/m: write PROVIDER/MODEL"),
-        (no_key, "auth", "set OPENAI_API_KEY in the worker's environment"),
-    ):
-        result = done.json
-        assert (done.code, result["status"]) == (1, "error"), done
-        assert result["reason"].startswith(f"{code}: "), result
-        page = await perdure("show", result["conversation_id"])
-        assert "user        Go." in page.out, "the message is not lost"
-        assert hint in page.out
-        assert "sk-not-the-right-key" not in page.out + done.out
+    before = await list_conversations(store, "local", 1000)
+    done = await configured("run", "Go.", "--model", model, "-ojson")
+    assert (done.code, done.error["code"]) == (2, "invalid")
+    text = f"{done.error['message']} {done.error['hint']}"
+    assert all(part in text for part in parts), text
+    assert await list_conversations(store, "local", 1000) == before
+
+
+async def test_a_missing_key_is_refused_before_a_stack_is_started(tmp_path: Path) -> None:
+    bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path / "data")})
+    done = await bare("run", "Go.", "--model", "openai/gpt-5", "-ojson")
+    assert (done.code, "OPENAI_API_KEY is not set" in done.error["message"]) == (2, True)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.long
+async def test_a_key_that_the_worker_of_a_running_stack_lacks_is_refused_with_what_to_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("GROQ_API_KEY", "known-by-name-alone")
+    stack = await Stack.start(tmp_path, ui=False, worker=("/bin/sleep", "600"))
+    try:
+        record = (tmp_path / "stack.json").read_text()
+        bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path)})
+        refused = await bare.with_env(OPENAI_API_KEY="sk-here")(
+            "run", "Go.", "--model", "openai/gpt-4o", "-ojson"
+        )
+        named = await bare(
+            *("run", "Go.", "--model", "groq/llama-3.3-70b-versatile"),
+            *("--fallback", "openai/gpt-4o", "-ojson"),
+        )
+        listed = await bare("ls", "-ojson")
+    finally:
+        await stack.stop()
+    assert "known-by-name-alone" not in record
+    for done in (refused, named):
+        assert done.code == 2, done
+        assert "`perdure dev` was started without OPENAI_API_KEY" in done.error["message"]
+        assert "start it again where OPENAI_API_KEY is set" in done.error["hint"]
+    assert "It is set here" in refused.error["message"]
+    assert "It is set here" not in named.error["message"]
+    assert listed.json == []
+
+
+async def test_a_missing_script_of_a_scripted_model_is_refused_with_those_that_there_are(
+    tmp_path: Path,
+) -> None:
+    bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path / "data")})
+    path = tmp_path / "two.json"
+    script = {"answers": ["Here."]}
+    path.write_text(json.dumps({"first": script, "second": script}))
+    done = await bare("run", "Go.", "--model", f"scripted:{path}", "-ojson")
+    assert (done.code, done.error["code"]) == (2, "script")
+    assert f"write scripted:{path}#first or scripted:{path}#second" in done.error["message"]
+    done = await bare("run", "Go.", "--model", f"scripted:{path}.gone", "-ojson")
+    assert (done.code, "cannot be read" in done.error["message"]) == (2, True)
 
 
 @pytest.mark.long
@@ -60,6 +126,20 @@ async def test_a_file_with_several_scripts_needs_the_name_of_one(
     assert (done.code, "first, second" in done.error["message"]) == (2, True)
     done = await perdure("run", "Go.", "--script", str(path), "--model", "second", "-ojson")
     assert (done.code, done.json["model"]) == (0, "openai/second")
+
+
+@pytest.mark.long
+async def test_model_serve_prints_the_command_that_uses_it_with_no_key(
+    perdure: Perdure, script: Callable[..., str]
+) -> None:
+    path = script({"content": "Served."})
+    async with perdure.start("model", "serve", path, "-ojsonl") as server:
+        served = json.loads(await wait_for_line(server.stdout, "base_url"))
+        [command] = served["commands"]
+        _, *words = shlex.split(command)
+        done = await perdure(*words, "-ojson")
+        await interrupt(server)
+    assert (done.code, done.json["model"]) == (0, "openai/default")
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ import pytest
 from perdure.agent.policies import Limits
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.options import Format
-from perdure.cli.rendering.events import show_slot
+from perdure.cli.rendering.events import SlotPrinter
 from perdure.client.conversation import Conversation
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
@@ -118,7 +118,7 @@ async def test_an_answer_that_ends_at_its_length_limit_is_said(
     )
     assert isinstance(said.event, MessageEvent)
     assert said.event.truncated
-    show_slot(said, Format.text)
+    SlotPrinter(Format.text).print_slot(said)
     assert "The answer ends at its length limit" in capsys.readouterr().out
 
 

@@ -136,4 +136,7 @@ def test_text_that_looks_like_a_key_is_masked(text: str) -> None:
 
 def test_error_details_are_one_short_line() -> None:
     assert one_line("  too\n much.  ") == "too much"
-    assert len(one_line("word " * 200)) <= 300
+    shortened = one_line("words " * 200)
+    assert 290 < len(shortened) <= 300
+    assert shortened.endswith(" words ..."), "no word is cut"
+    assert len(one_line("w" * 400)) <= 301

@@ -148,8 +148,13 @@ def test_an_invalid_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
         load(f"scripted:{path}")
     assert raised.value.code == "model_not_found"
     path.write_text('{"a": {"answers": [{}]}, "b": {"answers": [{}]}}')
-    with pytest.raises(ModelRefused, match=r"story.json has no script default; it has: a, b\."):
+    choices = rf"write scripted:{path}#a or scripted:{path}#b\."
+    with pytest.raises(ModelRefused, match=f"story.json has several scripts: {choices}"):
         load(f"scripted:{path}")
+    with pytest.raises(ModelRefused, match=f"story.json has no script 'c': {choices}"):
+        load(f"scripted:{path}#c")
+    path.write_text('{"only": {"answers": [{}]}}')
+    assert load(f"scripted:{path}").player.script.name == "only"
 
 
 async def ask_for_text(

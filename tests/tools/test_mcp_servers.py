@@ -24,7 +24,8 @@ from tests.tools.processes import wait_until
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimpleNamespace]:
     """Sessions that the tests of this module share, and the folder of their server."""
     with environment_variable("TEST_KEY_OF_WORKER", "a secret") as name:
-        server = stdio_server(trusted=True, call_timeout=30, env={"KEY": name})
+        values = {"PLAIN": "as it is", "MIXED": f"Bearer ${{{name}}}!"}
+        server = stdio_server(trusted=True, call_timeout=30, env={"KEY": name}, env_values=values)
         sessions = McpSessions()
         folder = tmp_path_factory.mktemp("workspace")
         yield SimpleNamespace(sessions=sessions, server=server, folder=folder)
@@ -94,6 +95,8 @@ async def test_a_server_sees_its_own_variables_and_not_the_workers(caller: Calle
     with environment_variable("SECRET_OF_WORKER", "value"):
         seen = json.loads(await caller.call_for_text("surroundings"))
     assert seen["environment"]["KEY"] == "a secret"
+    assert seen["environment"]["PLAIN"] == "as it is"
+    assert seen["environment"]["MIXED"] == "Bearer a secret!"
     assert seen["environment"]["PATH"] == os.environ["PATH"]
     assert not {"SECRET_OF_WORKER", "TEST_KEY_OF_WORKER"} & set(seen["environment"])
     assert Path(seen["cwd"]) == caller.place.workspace.resolve()

@@ -1,6 +1,7 @@
 """The capabilities of an agent in whole conversations: MCP, skills, shells, images, models."""
 
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest_asyncio
 
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent, ModelSpec
+from perdure.client.ids import new_conversation_id
 from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import AgentErrorEvent, ObservationEvent
@@ -30,6 +32,7 @@ from tests.workflows.watching import (
 RISKY = Confirmation(policy="risky")
 
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
+PICTURE_BYTES = b"\x89PNG\r\n\x1a\n"
 
 
 def put(path: Path, text: str) -> None:
@@ -204,7 +207,8 @@ async def test_an_image_of_a_person_is_sent_or_leaves_a_note_in_its_place(
         talk = await harness.client.start(message, spec, images=[PICTURE])
         await talk.wait_for_turn()
     [question] = [event for event in await events(talk, MessageEvent) if event.source == "user"]
-    assert question.llm_message.content[1].image_urls == (PICTURE,)
+    [url] = question.llm_message.content[1].image_urls
+    assert await talk.log.read_blob(url) == PICTURE_BYTES
     content = (await requests(provider))[-1]["messages"][1]["content"]
     if vision:
         assert content == [
@@ -213,6 +217,22 @@ async def test_an_image_of_a_person_is_sent_or_leaves_a_note_in_its_place(
         ]
     else:
         assert content == f"{message}\n[An image was here; this model is not shown images.]"
+
+
+async def test_a_lost_image_ends_the_turn_with_what_to_restore(
+    harness: ConversationHarness,
+) -> None:
+    spec = harness.spec(text_answer("never"))
+    talk = harness.client.conversation(new_conversation_id())
+    await talk.start("What is this?", spec, images=[PICTURE_BYTES])
+    key = f"blobs/{sha256(PICTURE_BYTES).hexdigest()}"
+    await talk.log.store.delete(talk.log.prefix + key)
+    async with harness.worker():
+        state = await talk.wait_for_turn()
+    assert state.status == "error"
+    assert state.reason is not None
+    assert state.reason.startswith("image_lost: ")
+    assert f"restore {talk.log.prefix}{key}" in state.reason
 
 
 def billed(spec: Agent) -> str:

@@ -66,7 +66,7 @@ async def test_a_server_that_does_not_start_is_reported_until_it_does(
     )
     async with harness.worker():
         talk = await harness.client.start("hi", harness.spec(text_answer("ok"), mcp=(server,)))
-        await wait_for_silence(talk, "The MCP servers of its agent have not started for")
+        await wait_for_silence(talk, "The MCP server slow is starting")
         begin.touch()
         assert (await talk.wait_for_turn()).status == "finished"
         await wait_until_well(talk)

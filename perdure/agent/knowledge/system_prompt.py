@@ -66,11 +66,10 @@ data, or acts on systems that others use.
 
 
 def build_static_prompt(spec: Agent) -> str:
-    """Return the agent's own prompt, or the default one for its tools."""
-    if spec.system_prompt:
-        return spec.system_prompt
+    """Return the agent's own prompt, or the default one for its tools, and its instructions."""
     ending = FINISH_INSTRUCTIONS if "finish" in spec.tools else REPORT_INSTRUCTIONS
-    return WORK_INSTRUCTIONS + ending
+    prompt = spec.system_prompt or WORK_INSTRUCTIONS + ending
+    return f"{prompt.rstrip()}\n\n{spec.instructions}" if spec.instructions else prompt
 
 
 def build_dynamic_context(spec: Agent) -> str | None:

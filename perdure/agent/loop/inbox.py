@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 
 from perdure.events.base import Frozen
+from perdure.events.images import STORED_IMAGE
 
 MAX_MESSAGE_BYTES = 96 * 1024
 """Bytes of one message as JSON; longer text belongs in a file of the workspace."""
@@ -14,11 +15,16 @@ _MESSAGE_ID = re.compile(r"[ !#-\[\]-~]{1,128}")
 """ASCII of one byte a character in JSON: a state remembers many ids."""
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_IMAGE = re.compile(r"https?://\S+|data:image/[a-z.+-]+;base64,[A-Za-z0-9+/=]+")
+_IMAGE = re.compile(
+    rf"https?://\S+|data:image/[a-z.+-]+;base64,[A-Za-z0-9+/=]+|{STORED_IMAGE.pattern}"
+)
 
 
 class UserMessage(Frozen):
-    """A message of a user; `message_id` makes repeats harmless, `images` are URLs or data URLs."""
+    """A message of a user; `message_id` makes repeats harmless.
+
+    `images` are URLs, or the keys of blobs of the conversation.
+    """
 
     kind: Literal["message"] = "message"
     text: str
@@ -155,8 +161,8 @@ def find_message_error(message: UserMessage) -> str | None:
     if not all(map(_IMAGE.fullmatch, message.images)):
         return "An image is an http address, or data:image/…;base64,… with the image itself."
     if (size := json_size(message)) > MAX_MESSAGE_BYTES:
-        return (
-            f"The message has {size:,} bytes and the limit is {MAX_MESSAGE_BYTES:,}: "
-            "put the text in a file of the workspace and name the file."
-        )
+        over = f"The message has {size:,} bytes and the limit is {MAX_MESSAGE_BYTES:,}: "
+        if json_size(message.model_copy(update={"images": ()})) <= MAX_MESSAGE_BYTES:
+            return f"{over}send its images by the client, which stores them beside the log."
+        return f"{over}put the text in a file of the workspace and name the file."
     return None

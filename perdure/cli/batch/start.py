@@ -8,10 +8,13 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from perdure.agent.spec import ModelSpec
+from perdure.cli.agent_options import apply_agent_options
 from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
+from perdure.cli.model_check import check_agent_models
+from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.batch.batches import Batches
@@ -29,6 +32,7 @@ from perdure.evaluation.spec import (
 from perdure.events.validation_errors import describe_errors
 from perdure.operations.error_reports import EXIT_OK
 from perdure.references import add_user_folder
+from perdure.settings.settings import load_settings
 
 StartOptions: TypeAlias = Run | Retry | Rescore
 
@@ -39,7 +43,11 @@ async def run(options: Run) -> int:
     mode = options.mode
     names = ("name", "models", "concurrency", "limit", "ids", "epochs")
     changes = {name: value for name in names if (value := getattr(options, name))}
-    return await _run(load_batches(options.file, changes), options.file, mode, options)
+    batches = load_batches(options.file, changes, options)
+    if mode != "rescore":
+        for batch in batches:
+            await check_agent_models(batch.agent, load_settings())
+    return await _run(batches, options.file, mode, options)
 
 
 async def retry(options: Retry) -> int:
@@ -94,10 +102,12 @@ async def _follow(start: StartBatches, environment: Environment, options: StartO
     return await attach(batches, options.output, environment)
 
 
-def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
+def load_batches(
+    source: str, changes: dict[str, Any], options: AgentFieldOptions | None = None
+) -> list[BatchSpec]:
     """Load the batches of a file, one for each model, and make its folder importable.
 
-    Raises Invalid.
+    `options` are stronger than the file's agent. Raises Invalid.
     """
     folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
     make_importable(folder)
@@ -106,7 +116,16 @@ def load_batches(source: str, changes: dict[str, Any]) -> list[BatchSpec]:
         batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
     except InvalidBatch as error:
         raise Invalid(str(error)) from error
-    return [_resolve_script(folder, single) for single in split_by_model(batch)]
+    singles = [_resolve_script(folder, single) for single in split_by_model(batch)]
+    if options is None:
+        return singles
+    return [_apply_options(single, options, bool(changes.get("models"))) for single in singles]
+
+
+def _apply_options(batch: BatchSpec, options: AgentFieldOptions, is_named: bool) -> BatchSpec:
+    """Change the agent of a batch, whose model was named on the command line too or was not."""
+    agent = apply_agent_options(options, batch.agent, batch.agent.model.name if is_named else None)
+    return batch.model_copy(update={"agent": agent})
 
 
 def make_importable(folder: Path) -> None:

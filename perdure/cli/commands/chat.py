@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from perdure.agent.spec import ModelSpec
-from perdure.cli.agent_options import build_agent, check_agent_options
 from perdure.cli.chat_session import Chat, preserve_terminal_modes
 from perdure.cli.declarations.conversations import Chat as Options
 from perdure.cli.environment import connect_client, open_environment
 from perdure.cli.follow import note_return, status_lines
+from perdure.cli.model_check import check_models
 from perdure.cli.options import AgentOptions
 from perdure.cli.output import note, show
-from perdure.cli.script_server import open_model_and_environment, resolve_script_path
+from perdure.cli.script_server import open_agent_and_environment, resolve_script_path
 from perdure.client.ids import new_conversation_id
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
@@ -35,8 +35,7 @@ async def chat(options: Options) -> int:
 
 
 def _check_options(options: Options, resumed: bool) -> None:
-    """Raises Invalid for options that contradict each other or the spec."""
-    check_agent_options(options)
+    """Raises Invalid for options that contradict each other."""
     if resumed and any(getattr(options, field.name) is not None for field in fields(AgentOptions)):
         raise Invalid(
             "A conversation keeps its agent when it is resumed.",
@@ -45,10 +44,10 @@ def _check_options(options: Options, resumed: bool) -> None:
 
 
 async def _begin_chat(options: Options) -> int:
-    async with open_model_and_environment(options.script, options.model) as (model, environment):
+    async with open_agent_and_environment(options) as (agent, environment):
         client = await connect_client(environment.settings)
         conversation = client.conversation(new_conversation_id())
-        chat_session = Chat(conversation, build_agent(options, model), environment)
+        chat_session = Chat(conversation, agent, environment)
         return await environment.run_with_stack(_run_chat(chat_session, options.script))
 
 
@@ -127,11 +126,12 @@ async def _model(chat: Chat, name: str) -> None:
     """Have another model answer: /model NAME."""
     if not name:
         raise Invalid("Name a model: /model NAME.")
+    model = ModelSpec(name=resolve_script_path(name))
+    await check_models([model], chat.environment.settings)
     if chat.spec is not None:
-        model = ModelSpec(name=resolve_script_path(name))
         chat.spec = chat.spec.model_copy(update={"model": model})
     else:
-        await chat.conversation.configure({"model": resolve_script_path(name)})
+        await chat.conversation.configure({"model": model.name})
     note(f"{name} answers from now on.")
 
 

@@ -2,10 +2,15 @@
 
 from typing import Any
 
+from perdure.agent.configure import check_changes
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.cli.agent_file import resolve_paths
+from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
 from perdure.cli.arguments import parse_assignment, parse_assignments
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client
 from perdure.cli.follow import calls_awaiting_approval, describe_pending_call
+from perdure.cli.model_check import check_models
 from perdure.cli.options import ConversationOptions, Format
 from perdure.cli.output import note as print_note
 from perdure.cli.output import show_result
@@ -14,6 +19,7 @@ from perdure.client import fork as forks
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_OK
+from perdure.settings.settings import load_settings
 
 
 async def send_signal(options: conversations.Signal) -> None:
@@ -78,19 +84,26 @@ def _print_choice(waiting: list[dict[str, Any]], options: conversations.Answer) 
 
 
 async def configure(options: conversations.Configure) -> None:
-    fields = _resolve_model_path(parse_assignments(options.changes))
-    recorded = await (await _connect(options)).configure(fields)
-    _confirm(f"In force from seq {recorded.seq} on.", options, **recorded.model_dump())
+    conversation = await _connect(options)
+    fields = resolve_paths(parse_assignments(options.changes))
+    if fields.keys() & {"model", "fallbacks"}:
+        await _check_new_models(conversation, fields)
+    recorded = await conversation.configure(fields)
+    agent = agent_fields(await load_agent(conversation.log), fields.keys())
+    result = {"conversation_id": conversation.id, **recorded.model_dump(), "agent": agent}
+    remark = f"In force from seq {recorded.seq} on."
+    show_result(result, options.output, *describe_fields(agent), remark=remark)
 
 
-def _resolve_model_path(fields: dict[str, Any]) -> dict[str, Any]:
-    """Make the path of a script absolute: the worker has another working directory."""
-    match fields.get("model"):
-        case str(name):
-            return fields | {"model": resolve_script_path(name)}
-        case {"name": str(name), **more}:
-            return fields | {"model": {**more, "name": resolve_script_path(name)}}
-    return fields
+async def _check_new_models(conversation: Conversation, fields: dict[str, Any]) -> None:
+    """Check the models of an agent as it would be changed. Raises Invalid."""
+    agent = await load_agent(conversation.log)
+    try:
+        changes = check_changes(agent, fields).changes
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+    changed = Agent.model_validate({**agent.model_dump(), **changes})
+    await check_models((changed.model, *changed.fallbacks), load_settings())
 
 
 async def note(options: conversations.Note) -> None:
@@ -102,8 +115,10 @@ async def note(options: conversations.Note) -> None:
 
 
 async def fork(options: conversations.Fork) -> None:
-    model = resolve_script_path(options.model) if options.model is not None else None
     client = await connect_client()
+    model = resolve_script_path(options.model) if options.model is not None else None
+    if model is not None:
+        await check_models([ModelSpec(name=model)], load_settings())
     forked = await forks.fork(client, options.conversation_id, options.at, model)
     state = forked.state
     fields = {

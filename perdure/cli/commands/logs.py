@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from perdure.agent.loop.state import actions_to_confirm
+from perdure.cli.agent_in_force import show_agent
 from perdure.cli.declarations import conversations, operations
 from perdure.cli.environment import connect_client, find_environment, open_log
 from perdure.cli.options import Format
@@ -98,6 +99,8 @@ async def _summarize(log: EventLog) -> dict[str, Any]:
 async def show_log(options: conversations.Show) -> int:
     log = await open_log(options.conversation_id)
     await log_pages.require_conversation(log)
+    if options.agent:
+        return await show_agent(log, options.output)
     kinds: set[str] = set()
     damaged = count = 0
     output, kind, seq = options.output, options.kind, options.seq

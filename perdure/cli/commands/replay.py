@@ -1,6 +1,7 @@
 """`perdure replay`: repeat a recorded conversation, then go on live."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from perdure.agent.loop.state import State
@@ -8,6 +9,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
 from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
+from perdure.cli.model_check import check_models
 from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
@@ -18,6 +20,7 @@ from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.errors import Invalid
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
+from perdure.events.images import is_stored_image
 from perdure.events.tools import ObservationEvent
 from perdure.settings.settings import load_settings
 from perdure.testing.replay import REPLAY_PREFIX, Recording, read_recording
@@ -28,10 +31,24 @@ async def replay(options: Replay) -> int:
     recording = read_recording(file)
     if not recording.user_messages:
         raise Invalid(f"{file} holds no message of a user, so there is nothing to begin with.")
-    spec = _replay_spec(recording, options, load_settings(**flags).model)
+    _refuse_stored_images(recording, file)
+    settings = load_settings(**flags)
+    spec = _replay_spec(recording, options, settings.model)
+    await check_models(spec.fallbacks, settings)
     async with open_environment(**flags) as environment:
         work = _replay_recording(recording, spec, environment, options)
         return await environment.run_with_stack(work)
+
+
+def _refuse_stored_images(recording: Recording, file: Path) -> None:
+    """Raises Invalid for references to images, which are beside the recorded log and not in it."""
+    urls = [url for message in recording.user_messages for url in message.images]
+    if count := sum(map(is_stored_image, urls)):
+        raise Invalid(
+            f"{file} refers to {count} image{'' if count == 1 else 's'} that it does not hold.",
+            "Export the conversation with its images, and replay the folder: "
+            "`perdure export ID --format openhands --output FOLDER`.",
+        )
 
 
 def _replay_spec(recording: Recording, options: Replay, live_model: str | None) -> Agent:

@@ -34,8 +34,11 @@ async def serve_model(options: operations.ServeModel) -> None:
     scripts = read_scripts(options.script)
     try:
         async with serve_scripts(scripts, port=options.port) as base_url:
-            remark = f"Serves {', '.join(scripts)} there until ^C; any key will do."
-            fields = {"base_url": base_url, "models": list(scripts)}
+            commands = [
+                f'perdure run "..." --model openai/{name} --api-base {base_url}' for name in scripts
+            ]
+            remark = "\n".join(["Serves until ^C. To use it, with no key:", *commands])
+            fields = {"base_url": base_url, "models": list(scripts), "commands": commands}
             show_result(fields, options.output, base_url, remark=remark)
             await asyncio.Event().wait()
     except OSError as error:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
-from perdure.cli.arguments import read_text
+from perdure.cli.arguments import load_images, read_text
 from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
@@ -33,12 +33,12 @@ from perdure.storage.log.state import read_state
 
 async def send(options: conversations.Send) -> int:
     name, output = options.conversation_id, options.output
-    text = read_text(options.text)
+    text, images = read_text(options.text), load_images(options.images or [])
     message_id = options.message_id if options.message_id is not None else new_message_id()
     conversation = (await connect_client()).conversation(name)
     printed = options.wait or output is Format.text
     end = await conversation.log.end() if printed else 0
-    await conversation.send(text, message_id)
+    await conversation.send(text, message_id, images)
     if options.wait:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)

@@ -7,6 +7,7 @@ import typer
 
 from perdure.cli.options import (
     USAGE_ERROR,
+    AgentFieldOptions,
     Detach,
     ExportOptions,
     Format,
@@ -46,7 +47,7 @@ def show_help(context: typer.Context) -> None:
 
 
 @command(app, "batch.start:run")
-class Run(BatchOutputOptions):
+class Run(AgentFieldOptions, BatchOutputOptions):
     """Run a batch to its end, and show how far it is; again: what is missing.
 
     FILE is a .toml or .py file, or module:attribute. What it names is imported from beside it, by

@@ -9,6 +9,7 @@ from perdure.cli.options import (
     ConversationOptions,
     Detach,
     FullOptions,
+    Images,
     Options,
     OutputOptions,
     Timeout,
@@ -44,9 +45,7 @@ class Run(AgentOptions, TurnOptions, OutputOptions):
     """
 
     task: str = argument("TASK", "What to do; - reads it from stdin.")
-    images: list[str] | None = option(
-        "An image or its address; may be repeated.", "--image", metavar="FILE"
-    )
+    images: Images = None
     id: str | None = option("A UUID for the new conversation.")
     timeout: Timeout = None
     detach: Detach = False
@@ -78,6 +77,7 @@ class Send(ConversationOptions, TurnOptions):
     """
 
     text: str = argument("TEXT", "What to say; - reads it from stdin.")
+    images: Images = None
     message_id: str | None = option("A name for the message: a repeat of it does nothing.")
     wait: bool = flag("Show the events until the turn is over.", "--wait")
     timeout: float | None = option("Seconds to --wait; the work goes on after that.", min=0)
@@ -97,12 +97,13 @@ class Watch(ConversationOptions, FullOptions):
 
 @command(app, "commands.logs:show_log")
 class Show(ConversationOptions, FullOptions):
-    """Print the log of a conversation.
+    """Print the log of a conversation, or its agent as it is in force now.
 
     Only the store is needed. What is damaged is named, and the rest is shown: then the exit code
     is 1.
     """
 
+    agent: bool = flag("Print the agent, in TOML that --agent-file takes.", "--agent")
     after: After = -1
     limit: int | None = option("Show so many at most.", min=1)
     kind: str | None = option("Show this kind of event alone.")

@@ -142,9 +142,12 @@ async def _diagnose_silence(
 ) -> Trouble | None:
     """Find out whether a step has been silent for too long."""
     seconds = seconds_since(step.last_started_time)
-    if step.state != STEP_STARTED or seconds < options.max_silence:
+    is_preparing = step.activity_type.name == "agent.prepare"
+    if step.state != STEP_STARTED or (seconds < options.max_silence and not is_preparing):
         return None
     heartbeat = await failures.load_heartbeat(workflow.temporal, step)
+    if is_preparing and (servers := heartbeat.get("text")):
+        return troubles.servers_starting(str(servers), seconds)
     if last_output := heartbeat.get("changed_at"):
         moment = datetime.fromisoformat(f"{last_output}+00:00")
         seconds = (datetime.now(UTC) - moment).total_seconds()

@@ -21,6 +21,9 @@ STORE_ERRORS = frozenset({"StoreUnavailable", "StoreRefused", "UnsafeStore", "St
 UNRECOVERABLE_ERRORS = frozenset({"Damaged", "Missing", "Altered"})
 """Errors that a new workflow would meet again; their messages say what to do."""
 
+MIN_REPORTED_START = 10.0
+"""Seconds from which the time that servers take is told."""
+
 STEP_SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
 
 
@@ -108,13 +111,18 @@ def step_silent(step: PendingActivityInfo, seconds: float, calls: str = "") -> T
     which = f" ({calls})" if calls else ""
     sentences = {
         "tool.call": f"A tool has said nothing for {time}{which}. {_INTERRUPT_HINT}",
-        "agent.prepare": f"The MCP servers of its agent have not started for {time}.",
     }
     slow_store = f"Its step {name} has been at work for {time}: the store may be slow."
     sentence = sentences.get(name, slow_store)
     if name.startswith("llm."):
         sentence = f"The model has said nothing for {time}; it may take its time. {_INTERRUPT_HINT}"
     return Trouble(f"{name} {step.activity_id} silent", sentence, slow=True)
+
+
+def servers_starting(sentence: str, seconds: float) -> Trouble:
+    """Pass on which MCP servers are starting; their own time limits end it."""
+    since = f" ({seconds:.0f} s so far)" if seconds >= MIN_REPORTED_START else ""
+    return Trouble("mcp", f"{sentence.removesuffix(' ...')}{since} ...", slow=True)
 
 
 def delegate_trouble(conversation_id: str, trouble: Trouble) -> Trouble:

@@ -21,6 +21,7 @@ from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.events.usage import Usage
+from perdure.models.keys import find_missing_key
 from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
@@ -39,6 +40,7 @@ from perdure.models.litellm.stream_accumulator import (
 )
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
+from perdure.models.provider_errors import missing_key_error
 
 PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
 """A placeholder for messages that are sent in `extra_body`."""
@@ -66,6 +68,8 @@ class LiteLLM:
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
         spec, before = request.model, sys.exception()
+        if variable := find_missing_key(spec, os.environ):  # without the seconds of an import
+            raise missing_key_error(spec.name, variable)
         try:
             route = await self._route(spec)
             if route.capabilities.native_tools:

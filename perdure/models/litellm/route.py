@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from perdure.agent.spec import ModelSpec
+from perdure.models.keys import has_own_server
 from perdure.models.model import KEY_HEADER, NUMBER_HEADER, PURPOSE_HEADER, ModelRefused, Request
 
 Json: TypeAlias = Mapping[str, Any]
@@ -80,7 +81,8 @@ def find_route(litellm: Any, spec: ModelSpec) -> Route:
         raise ModelRefused("bad_request", f"{address} is no address: begin it with http://.")
     model, provider, _, _ = litellm.get_llm_provider(model=spec.name, api_base=spec.api_base)
     variable = KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
-    keyless = spec.api_base and variable.endswith("_API_KEY") and not os.environ.get(variable)
+    is_own = spec.api_base or has_own_server(provider, os.environ)
+    keyless = is_own and variable.endswith("_API_KEY") and not os.environ.get(variable)
     listed = _model_info(litellm, model, provider, spec.api_base)
     parameters = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider)
     return Route(

@@ -3,8 +3,10 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +21,8 @@ MAX_SESSIONS = 64
 """Sessions of a worker; beyond it, the least recently used one is closed."""
 IDLE_TIMEOUT = 900.0
 """Seconds without a call after which a session is closed."""
+
+VARIABLE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 Result = TypeVar("Result")
 
@@ -101,12 +105,14 @@ class SessionPool:
 
         server, stderr = target.server, StderrTail()
         if server.url:
-            transport = http_transport(server.url, _read_variables(server.headers))
+            headers = _read_values(server.headers, server.header_values)
+            transport = http_transport(server.url, headers)
         else:
             folder = target.workspace / (server.cwd or "")
             if not folder.is_dir():
                 raise SessionNotStarted(f"its `cwd` {str(folder)!r} is not a directory")
-            environment = {**inherited_environment(), **_read_variables(server.env)}
+            own = _read_values(server.env, server.env_values)
+            environment = {**inherited_environment(), **own}
             command = [str(server.command), *server.args]
             transport = stdio_transport(command, folder, environment, stderr)
         session = McpSession(transport, server.start_timeout, self._idle, stderr)
@@ -123,11 +129,25 @@ class SessionPool:
             self._sessions.pop(key).close()
 
 
-def _read_variables(names: dict[str, str]) -> dict[str, str]:
-    for name, variable in names.items():
-        if variable not in os.environ:
-            raise SessionNotStarted(
-                f"its `{name}` is to come from the worker's environment variable {variable}, "
-                "which is not set: set it and start the worker again"
-            )
-    return {name: os.environ[variable] for name, variable in names.items()}
+def _read_values(variables: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the values by name: those of variables, and texts with the variables named in them.
+
+    Raises SessionNotStarted.
+    """
+    values = {name: _read_variable(name, variable) for name, variable in variables.items()}
+    for name, text in texts.items():
+        values[name] = VARIABLE_REFERENCE.sub(partial(_expand, name), text)
+    return values
+
+
+def _expand(name: str, reference: re.Match[str]) -> str:
+    return _read_variable(name, reference[1])
+
+
+def _read_variable(name: str, variable: str) -> str:
+    if variable not in os.environ:
+        raise SessionNotStarted(
+            f"its `{name}` is to come from the worker's environment variable {variable}, "
+            "which is not set: set it and start the worker again"
+        )
+    return os.environ[variable]

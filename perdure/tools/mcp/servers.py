@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +19,8 @@ from perdure.tools.tool import Context, Tool, ToolFailed
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
     from mcp_types import Tool as McpTool
+
+OnText: TypeAlias = Callable[[str], None]
 
 Offers: TypeAlias = "dict[str, tuple[McpTool, ToolDefinition]]"
 """A server's tools with their definitions, by the names that the model knows."""
@@ -40,12 +42,29 @@ class McpSessions(SessionPool):
     """
 
     async def list_tools(
-        self, conversation_id: str, servers: tuple[McpServer, ...], workspace: Path
+        self,
+        conversation_id: str,
+        servers: tuple[McpServer, ...],
+        workspace: Path,
+        report: OnText = lambda _: None,
     ) -> list[Tool]:
-        """List the tools that the servers offer now, server by server. Raises CatalogError."""
+        """List the tools that the servers offer now, server by server. Raises CatalogError.
+
+        `report` is called with a sentence on the servers that have not answered yet, if any.
+        """
         _check_servers(servers)
         targets = [SessionTarget(conversation_id, workspace, server) for server in servers]
-        listings = await asyncio.gather(*map(self._list_tools, targets))
+        waiting = [target.server.name for target in targets if not self.is_open(target)]
+
+        async def list_tools(target: SessionTarget) -> "list[McpTool]":
+            tools = await self._list_tools(target)
+            if target.server.name in waiting:
+                waiting.remove(target.server.name)
+                report(_describe_starting(waiting))
+            return tools
+
+        report(_describe_starting(waiting))
+        listings = await asyncio.gather(*map(list_tools, targets))
         tools: list[Tool] = []
         for server, listed in zip(servers, listings, strict=True):
             _check_included(server, listed)
@@ -154,6 +173,14 @@ class McpSessions(SessionPool):
                 "whole or in part: check before repeating it."
             ) from error
         raise ToolFailed(message) from error
+
+
+def _describe_starting(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    servers = "server" if len(names) == 1 else "servers"
+    verb = "is" if len(names) == 1 else "are"
+    return f"The MCP {servers} {', '.join(names)} {verb} starting ..."
 
 
 def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:

@@ -77,3 +77,11 @@ def test_the_dynamic_context_has_secrets_and_confirmation() -> None:
         build_dynamic_context(Agent(model=MODEL, secrets=("API_TOKEN",), confirmation=always)) or ""
     )
     assert context.index("# Secrets") < context.index("# Confirmation")
+
+
+def test_instructions_stand_behind_the_agents_own_prompt_and_the_default_one() -> None:
+    own = Agent(model=MODEL, system_prompt="You are terse.", instructions="Count in Roman.")
+    assert build_static_prompt(own) == "You are terse.\n\nCount in Roman."
+    default = build_static_prompt(Agent(model=MODEL))
+    added = build_static_prompt(Agent(model=MODEL, instructions="Count in Roman."))
+    assert added == f"{default.rstrip()}\n\nCount in Roman."

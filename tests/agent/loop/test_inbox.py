@@ -163,3 +163,12 @@ def test_an_item_travels_by_its_kind(item: InboxItem) -> None:
 
 def test_there_is_an_example_of_every_item() -> None:
     assert {type(item) for item in ITEMS} == set(get_args(get_args(InboxItem)[0]))
+
+
+def test_images_that_make_a_message_too_long_are_to_be_stored() -> None:
+    image = "data:image/png;base64," + "A" * 100_000
+    error = find_message_error(UserMessage(text="Look.", images=(image,)))
+    assert error is not None
+    assert "send its images by the client" in error
+    stored = UserMessage(text="Look.", images=(f"blobs/{'0a' * 32}",) * 20)
+    assert find_message_error(stored) is None

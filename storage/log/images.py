@@ -1,0 +1,50 @@
+"""Images that a log has as blobs, put in the place of the references to them."""
+
+from perdure.events.content import Content, ImageContent
+from perdure.events.entry import Entry
+from perdure.events.images import is_stored_image, to_data_url
+from perdure.events.messages import MessageEvent
+from perdure.storage.errors import Altered, BadImage
+from perdure.storage.log.reader import LogReader
+
+
+def has_stored_images(entry: Entry) -> bool:
+    """Tell whether the entry is a message with images that are blobs of its conversation."""
+    return isinstance(entry.event, MessageEvent) and any(
+        is_stored_image(url)
+        for part in entry.event.llm_message.content
+        if isinstance(part, ImageContent)
+        for url in part.image_urls
+    )
+
+
+async def load_entry_images(log: LogReader, entry: Entry) -> Entry:
+    """Return the entry with its images; its bytes stay those that are stored. Raises BadImage."""
+    event = entry.event
+    assert isinstance(event, MessageEvent), "only messages have stored images"
+    parts = [await _load_part(log, entry.seq, part) for part in event.llm_message.content]
+    message = event.llm_message.model_copy(update={"content": tuple(parts)})
+    return entry.model_copy(update={"event": event.model_copy(update={"llm_message": message})})
+
+
+async def _load_part(log: LogReader, seq: int, part: Content) -> Content:
+    if not isinstance(part, ImageContent):
+        return part
+    urls = [await _load_url(log, seq, url) for url in part.image_urls]
+    return part.model_copy(update={"image_urls": tuple(urls)})
+
+
+async def _load_url(log: LogReader, seq: int, url: str) -> str:
+    try:
+        return await load_image(log, url)
+    except (Altered, LookupError) as error:
+        raise BadImage(seq, log.prefix + url) from error
+
+
+async def load_image(log: LogReader, url: str) -> str:
+    """Return the URL, or the stored image as a data URL. Raises LookupError and Altered."""
+    if not is_stored_image(url):
+        return url
+    if (data := await log.read_blob(url)) is None:
+        raise LookupError(url)
+    return to_data_url(data)
