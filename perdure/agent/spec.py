@@ -191,6 +191,7 @@ class AgentFields(TypedDict, total=False):
     title_model: ModelSpec | str | None
     system_prompt: str | None
     tools: Sequence[str | Callable[..., Any]]
+    code: str | None
     mcp: Sequence[McpServer]
     skills: Skills
     limits: Limits
@@ -226,6 +227,8 @@ class Agent(Tolerant):
     system_prompt: str | None = None
     """None means the one in `agent/knowledge/system_prompt.py`."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
+    code: str | None = None
+    """The folder of its modules on the client's machine, which a worker of `perdure dev` shares."""
     mcp: tuple[McpServer, ...] = ()
     skills: Skills = Skills()
     limits: Limits = Limits()

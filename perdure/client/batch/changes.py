@@ -71,7 +71,7 @@ def refuse_other_agent(before: BatchSpec, batch: BatchSpec) -> None:
 def _agent_identity(agent: Agent) -> Agent:
     fallbacks = tuple(map(_without_address, agent.fallbacks))
     changes = {"limits": Limits(), "model": _without_address(agent.model), "fallbacks": fallbacks}
-    return agent.model_copy(update=changes)
+    return agent.model_copy(update={**changes, "code": None})
 
 
 def _without_address(model: ModelSpec) -> ModelSpec:
