@@ -1,7 +1,7 @@
 """The modules of users: found in their own folders, and imported anew once their files change.
 
 Nothing else is ever reloaded: neither perdure, nor what is installed, nor what a program that
-embeds a worker has imported by itself.
+embeds a worker had imported before the first reference.
 """
 
 import importlib

@@ -16,7 +16,7 @@ from perdure.errors import Invalid, Unreachable
 from perdure.temporal.codec import build_encryption
 from perdure.temporal.converter import build_converter
 
-CONNECT_TIMEOUT = 5.0
+CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the first answer of a server."""
 
 START_SERVER_HINT = "Start one with `perdure dev`, or set TEMPORAL_ADDRESS."
