@@ -103,7 +103,8 @@ class Batches:
             except InvalidBatch as error:
                 raise Invalid(str(error)) from error
         if self.client is not None:
-            agent = batch.agent.model_copy(update={"code": self.client.code_folder})
+            code = batch.agent.code or self.client.code_folder
+            agent = batch.agent.model_copy(update={"code": code})
             batch = batch.model_copy(update={"agent": agent})
         handle = self.batch(batch.name)
         check_scorers(batch)
