@@ -5,9 +5,10 @@ Each client runs an event loop in a thread of its own, so that it works inside a
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
@@ -86,7 +87,8 @@ class _Iterating(Generic[A, P, R]):
                     except StopAsyncIteration:
                         return
             finally:
-                wait_for(instance.portal, items.aclose)  # type: ignore[attr-defined]
+                with suppress(RuntimeError):  # the client has been closed meanwhile
+                    wait_for(instance.portal, items.aclose)  # type: ignore[attr-defined]
 
         return update_wrapper(iterate, self.method)
 
@@ -165,7 +167,8 @@ class _Starting(Generic[P]):
 class SyncClient:
     """A client whose methods wait: those of `Client`, by the same names.
 
-    It connects at once, as `Client.connect` does, and raises what that raises.
+    It connects at once, as `Client.connect` does, and raises what that raises. A program may end
+    without closing it.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -174,6 +177,7 @@ class SyncClient:
             self.wrapped = wait_for(self.portal, lambda: Client.connect(settings))
             stack.callback(wait_for, self.portal, self.wrapped.close)
             self._stack = stack.pop_all()
+        atexit.register(self._stop_loop)  # what is dropped later waits for nothing
 
     start = _Starting(Client.start)
     list_conversations = _Waiting(Client.list_conversations)
@@ -184,7 +188,11 @@ class SyncClient:
 
     def close(self) -> None:
         """Close the connections, and end the client's thread."""
+        atexit.unregister(self._stop_loop)
         self._stack.close()
+
+    def _stop_loop(self) -> None:
+        self.portal.call(self.portal.stop, True)
 
     def __enter__(self) -> Self:
         return self

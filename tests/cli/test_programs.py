@@ -65,6 +65,15 @@ print("asking", flush=True)
 perdure.run("Hi.", model=MODEL, tools=[])
 """
 
+NEVER_CLOSES = """
+import perdure
+from perdure import Agent
+
+client = perdure.SyncClient()
+turn = client.start("Hi.", Agent(model=MODEL, tools=[])).turn()
+print(next(turn).source)
+"""
+
 BOTH_WAYS = """
 import asyncio
 from perdure import Agent, Client
@@ -153,6 +162,13 @@ async def test_one_question_is_answered_within_a_running_loop(
 ) -> None:
     end = await run_program(IN_A_LOOP, perdure.env, script({"content": "Hello."}), tmp_path)
     assert end == (0, "Hello.\n", "")
+
+
+async def test_a_script_that_closes_nothing_ends(
+    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+) -> None:
+    end = await run_program(NEVER_CLOSES, perdure.env, script({"content": "Hello."}), tmp_path)
+    assert end == (0, "environment\n", "")
 
 
 async def test_a_script_that_waits_ends_at_an_interrupt(
