@@ -21,6 +21,7 @@ from perdure.secrets.registry import Secrets
 from perdure.settings.settings import Settings
 from perdure.temporal.connect import connect
 from perdure.tools.terminal import SESSIONS
+from perdure.user_modules import USER_MODULES
 from perdure.workflows.ask import AskWorkflow
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
@@ -99,6 +100,7 @@ async def run(settings: Settings) -> None:
     """
     if settings.code is not None:
         add_user_folder(settings.code)
+    USER_MODULES.accepts_client_folders = settings.client_code
     worker_process.cache_bytecode(settings.data / "bytecode")
     store = open_configured_store(settings)
     await worker_process.check_store(store, settings)

@@ -68,6 +68,8 @@ class LogActivities(Activities):
         async with self.begin(task) as (log, _):
             spec = await load_spec(log, step.spec_seq) if step.spec_seq else PLACEHOLDER_SPEC
             writer = Writer(log, task.base)
+            if any(isinstance(item, UserMessage) for item in step.items):
+                await self._reload_code(writer, spec)
             await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
             return await writer.summaries()
 
@@ -117,6 +119,7 @@ class LogActivities(Activities):
         await self._write_opening(writer, step, run, state)
         items = [item for item in step.items if not is_recorded(state, item)]
         spec = (step.spec if new else state.spec) or PLACEHOLDER_SPEC
+        self.resources.reload_code(spec, log.conversation_id)
         skills = None if state.first_user_seq is None else state.shown_skills
         await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
         if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
@@ -153,6 +156,13 @@ class LogActivities(Activities):
             tools=tuple(tool.definition for tool in tools),
             dynamic_context=TextContent(text=context) if context else None,
         )
+
+    async def _reload_code(self, writer: Writer, spec: Agent) -> None:
+        """Begin a turn with the user's modules as they are now; record a prompt that changed."""
+        if not self.resources.reload_code(spec, writer.log.conversation_id) or spec.mcp:
+            return
+        with contextlib.suppress(CatalogError):  # `llm.chat` records the error
+            await writer.write("prompt", await self._system_prompt(writer.log, spec))
 
     async def _write_items(
         self,

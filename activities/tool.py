@@ -14,7 +14,6 @@ from perdure.activities.support.inbox_events import answer_fields
 from perdure.activities.support.resources import (
     Activities,
     Resources,
-    cached_tools,
     load_event,
     load_spec,
 )
@@ -168,7 +167,7 @@ class _Call:
         """Record the prompt again if the call of a server's tool has changed its tools."""
         if not self.spec.mcp:
             return []
-        own_tools = cached_tools(self.spec.tools)
+        own_tools = self.resources.own_tools(self.spec, self.task.conversation_id)
         if self.action.tool_name in own_tools:
             return []
         others = [tool for tool in self.prompt.tools if tool.name not in own_tools]

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.run import run as run
+    from perdure.client.sync import SyncClient as SyncClient
+    from perdure.client.sync import SyncConversation as SyncConversation
     from perdure.client.turn import TurnFailed as TurnFailed
     from perdure.client.turn import TurnResult as TurnResult
     from perdure.errors import Conflict as Conflict
@@ -65,6 +68,8 @@ _MODULES = {
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.run": "run",
+    "client.sync": "SyncClient SyncConversation",
     "client.turn": "TurnFailed TurnResult",
     "errors": "Conflict Invalid MissingExtra NotFound PerdureError TimedOut Unreachable",
     "evaluation.sample": "Sample",

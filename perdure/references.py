@@ -1,15 +1,15 @@
 """References to code outside of perdure: `module:attribute`, and entry points of packages."""
 
-import sys
+import traceback
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module, metadata
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from perdure.errors import PerdureError
+from perdure.user_modules import USER_MODULES, is_of_user
 
 MAX_LISTED_NAMES = 20
 """Names of a module that are listed in the error that another does not exist."""
@@ -29,7 +29,6 @@ def import_reference(reference: str) -> Any:
     if not name or not attribute:
         raise BadReference("it is not written as module:attribute")
     add_user_folder(Path.cwd())
-    _FINDER.claim(name)
     value: Any = _import_module(name)
     for part in attribute.split("."):
         if not hasattr(value, part):
@@ -41,13 +40,7 @@ def import_reference(reference: str) -> Any:
 
 def add_user_folder(folder: Path) -> None:
     """Have references find modules in `folder`, and other imports as well, behind all else."""
-    path = str(folder.absolute())
-    if path not in _FINDER.folders:
-        _FINDER.folders.append(path)
-    if path not in sys.path:
-        sys.path.append(path)
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
+    USER_MODULES.add_folder(folder)
 
 
 def is_reference(text: str) -> bool:
@@ -77,42 +70,25 @@ def load_named(group: str, name: str) -> Any:
     return import_reference(name) if is_reference(name) else load_entry_point(group, name)
 
 
-class _UserModules:
-    """A finder of the modules that references name and that lie in the user's folders."""
-
-    def __init__(self) -> None:
-        self.folders: list[str] = []
-        self._claimed: dict[str, str] = {}
-
-    def claim(self, name: str) -> None:
-        """Have the top package of a module come from the folder that has the module."""
-        parts = name.split(".")
-        for folder in self.folders:
-            path = Path(folder, *parts)
-            if path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file():
-                self._claimed.setdefault(parts[0], folder)
-                return
-
-    def find_spec(
-        self, name: str, path: object = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        folder = self._claimed.get(name) if path is None else None
-        return None if folder is None else PathFinder.find_spec(name, [folder], target)
-
-
-_FINDER = _UserModules()
-
-
 def _import_module(name: str) -> ModuleType:
     try:
-        return import_module(name)
+        return USER_MODULES.load(name)
     except (Exception, SystemExit) as error:
         # A user's module may raise anything; whoever named it gets one sentence.
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             message = f"module {name!r} cannot be found: it is not installed, and not in"
-            raise BadReference(f"{message} {', '.join(_FINDER.folders)}") from error
-        reason = f"{type(error).__name__}: {error}"
+            raise BadReference(f"{message} {', '.join(USER_MODULES.search_path)}") from error
+        reason = f"{type(error).__name__}: {getattr(error, 'msg', error)}{_place_of(error)}"
         raise BadReference(f"module {name!r} cannot be imported: {reason}") from error
+
+
+def _place_of(error: BaseException) -> str:
+    """Return the file and line of a user's module at which an import failed."""
+    if isinstance(error, SyntaxError):
+        return f", at {error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if is_of_user(Path(each.filename))]
+    return f", at {own[-1].filename}:{own[-1].lineno}" if own else ""
 
 
 def _public_names(value: Any) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from perdure.models.router import load_reference
+from perdure.models.router import cached_model
 from perdure.references import find_entry_points
 
 Points = dict[str, dict[str, str]]
@@ -42,7 +42,7 @@ def _forget() -> None:
     caches: tuple[Callable[[], None], ...] = (
         importlib.invalidate_caches,
         find_entry_points.cache_clear,
-        load_reference.cache_clear,
+        cached_model.cache_clear,
     )
     for clear in caches:
         clear()

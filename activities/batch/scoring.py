@@ -30,6 +30,7 @@ from perdure.secrets.masking import mask_value
 from perdure.storage.batches import BatchFolder
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import ToolFailed
+from perdure.user_modules import USER_MODULES
 
 MAX_VARIABLE_BYTES = 128 * 1024 - 64
 """Size limit of a variable's value; with its name, Linux takes 128 KiB."""
@@ -117,7 +118,9 @@ class _Scoring:
 
     async def _score_by_function(self, scorer: CustomScorer) -> Score:
         """Call a custom scorer in a thread; await it here if it is a coroutine."""
+        USER_MODULES.use_client_folder(self.batch.agent.code)
         try:
+            await run_in_thread(USER_MODULES.refresh)
             function = await run_in_thread(partial(import_reference, scorer.function))
         except BadReference as error:
             raise ScoringError(f"{scorer.function!r}: {error}.") from error

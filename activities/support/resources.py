@@ -31,6 +31,7 @@ from perdure.storage.store import Store
 from perdure.tools.catalog import DuplicateTool, load_tools
 from perdure.tools.mcp.servers import McpSessions
 from perdure.tools.tool import Tool
+from perdure.user_modules import USER_MODULES
 
 AnEvent = TypeVar("AnEvent", bound=EventBase)
 
@@ -40,6 +41,8 @@ CACHE_BYTES = 32 * 1024 * 1024
 MAX_SNAPSHOT_ENTRIES = 30_000
 """Files, links and folders of recent snapshots in memory: about 18 MB."""
 
+MAX_CODE_VERSIONS = 10_000
+"""Conversations whose turns go on with the modules with which they began."""
 
 MAX_CACHED_BATCHES = 16
 """Batches whose samples are in memory."""
@@ -78,6 +81,8 @@ class Resources:
     open_turns: dict[str, OpenTurn] = field(default_factory=dict)
     """The turns whose changes of files this worker records, by conversation."""
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
+    _code_versions: dict[str, int] = field(default_factory=dict)
+    """The version of the user's modules in the present turn of a conversation."""
 
     def log(self, user_id: str, conversation_id: str) -> EventLog:
         """Return the log of a conversation. Raises ApplicationError if an id is invalid."""
@@ -90,6 +95,7 @@ class Resources:
         """Evict a conversation that has ended, up to slot `before`."""
         self.mcp.close_conversation(log.conversation_id)
         self.transcripts.evict(log.conversation_id)
+        self._code_versions.pop(log.conversation_id, None)
         self.entries.evict_log(log.user_id, log.conversation_id, before)
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
@@ -108,6 +114,29 @@ class Resources:
         """The batches used last, each of which keeps samples in memory."""
         return lru_cache(MAX_CACHED_BATCHES)(partial(BatchFolder, self.store))
 
+    def reload_code(self, spec: Agent, conversation_id: str) -> bool:
+        """Use the user's modules as they are now, for a turn that begins.
+
+        Returns whether they have changed since this conversation's last turn on this worker.
+        """
+        USER_MODULES.use_client_folder(spec.code)
+        before, now = self._code_versions.pop(conversation_id, None), USER_MODULES.refresh()
+        self._code_versions[conversation_id] = now
+        if len(self._code_versions) > MAX_CODE_VERSIONS:
+            del self._code_versions[next(iter(self._code_versions))]
+        return before not in (None, now)
+
+    def own_tools(self, spec: Agent, conversation_id: str) -> Mapping[str, Tool]:
+        """Return an agent's tools without those of servers, as they were when the turn began.
+
+        Raises CatalogError.
+        """
+        USER_MODULES.use_client_folder(spec.code)
+        if conversation_id not in self._code_versions:
+            self.reload_code(spec, conversation_id)
+        folders = tuple(USER_MODULES.search_path)
+        return _cached_tools(spec.tools, folders, self._code_versions[conversation_id])
+
     async def tools(
         self, spec: Agent, conversation_id: str, report: OnText = lambda _: None
     ) -> list[Tool]:
@@ -115,7 +144,7 @@ class Resources:
 
         `report` is called with a sentence on the servers that are starting.
         """
-        own = cached_tools(spec.tools)
+        own = self.own_tools(spec, conversation_id)
         if not spec.mcp:
             return list(own.values())
         workspace = self.workspace(spec, conversation_id)
@@ -131,7 +160,7 @@ class Resources:
         self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
     ) -> Mapping[str, Tool]:
         """Return the tools of a prompt by name without asking a server. Raises CatalogError."""
-        own = cached_tools(spec.tools)
+        own = self.own_tools(spec, conversation_id)
         if not spec.mcp:
             return own
         make = partial(
@@ -169,9 +198,14 @@ async def load_event(log: EventLog, seq: int, kind: type[AnEvent]) -> AnEvent:
 
 
 async def load_spec(log: EventLog, seq: int) -> Agent:
-    """Load the spec that the event in slot `seq` put in force."""
+    """Load the spec that the event in slot `seq` put in force.
+
+    References of this step to the user's modules lead to the folder of the spec first.
+    """
     event = await load_event(log, seq, ConversationStateUpdateEvent)
-    return Agent.model_validate(event.value)
+    spec = Agent.model_validate(event.value)
+    USER_MODULES.use_client_folder(spec.code)
+    return spec
 
 
 async def load_batch(folder: BatchFolder) -> BatchSpec:
@@ -187,6 +221,10 @@ async def load_batch(folder: BatchFolder) -> BatchSpec:
 
 
 @lru_cache(maxsize=256)
-def cached_tools(references: tuple[str, ...]) -> Mapping[str, Tool]:
+def _cached_tools(
+    references: tuple[str, ...],
+    folders: tuple[str, ...],  # noqa: ARG001 - where modules are found
+    version: int,  # noqa: ARG001 - which files they were
+) -> Mapping[str, Tool]:
     """Load tools by name. Raises CatalogError."""
     return load_tools(references)

@@ -202,6 +202,7 @@ class AgentFields(TypedDict, total=False):
     system_prompt: str | None
     instructions: str | None
     tools: Sequence[str | Callable[..., Any]]
+    code: str | None
     mcp: Sequence[McpServer]
     skills: Skills
     limits: Limits
@@ -240,6 +241,8 @@ class Agent(Tolerant):
     instructions: str | None = None
     """What the agent is told besides, behind its system prompt."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
+    code: str | None = None
+    """The folder of its modules on the client's machine, which a worker of `perdure dev` shares."""
     mcp: tuple[McpServer, ...] = ()
     skills: Skills = Skills()
     limits: Limits = Limits()

@@ -7,13 +7,15 @@ import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perdure.cli.output import note
 from perdure.client.client import Client
+from perdure.client.discovery import NoServers
 from perdure.client.store import open_configured_store
 from perdure.embedded.record import StackInfo, merge_environment
-from perdure.errors import Invalid, NotFound, Unreachable
+from perdure.errors import Invalid, NotFound
 from perdure.settings.settings import Settings, load_settings
 from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.log.event_log import EventLog
@@ -64,10 +66,7 @@ async def find_environment(**flags: Any) -> Environment:
     settings = load_settings(**flags)
     environment = await _find(settings)
     if environment is None:
-        raise Unreachable(
-            f"No store is set, and no stack runs in {settings.data}.",
-            "Start one with `perdure dev`, or set PERDURE_STORE and TEMPORAL_ADDRESS.",
-        )
+        raise NoServers(settings.data)
     return environment
 
 
@@ -165,5 +164,6 @@ def _use_stack(settings: Settings, info: StackInfo) -> Environment:
     variables = merge_environment(os.environ, info.environment)
     os.environ.clear()
     os.environ.update(variables)
-    changes = {"store": variables["PERDURE_STORE"], "data": info.folder}
+    code = settings.code or Path.cwd()
+    changes = {"store": variables["PERDURE_STORE"], "data": info.folder, "code": code}
     return Environment(settings.model_copy(update=changes), info)

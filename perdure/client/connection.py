@@ -1,13 +1,16 @@
 """The parts of a client that are slow to import: `Client` loads them when it connects."""
 
+import sys
+from pathlib import Path
+
 from perdure.agent.loop.model_queues import model_queue_name as model_queue_name
 from perdure.client.conversation import Conversation as Conversation
+from perdure.client.discovery import NoServers
 from perdure.client.ids import new_conversation_id as new_conversation_id
 from perdure.client.store import open_configured_store
 from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
 from perdure.embedded.record import open_stack_store
 from perdure.embedded.stack import find_stack
-from perdure.errors import Unreachable
 from perdure.settings.settings import Settings, load_settings
 from perdure.storage.conversations import list_conversations as list_conversations
 from perdure.storage.log.entry_cache import EntryCache as EntryCache
@@ -28,9 +31,16 @@ async def find_connection(settings: Settings | None) -> tuple[Settings, Store, s
         return settings, open_configured_store(settings), None
     stack = await find_stack(settings.data)
     if stack is None:
-        raise Unreachable(
-            f"No store is set, and no stack runs in {settings.data}.",
-            "Start one with `perdure dev`, or set PERDURE_STORE and TEMPORAL_ADDRESS.",
-        )
-    settings = settings.model_copy(update={"store": stack.store_url})
+        raise NoServers(settings.data)
+    code = settings.code or _program_folder()
+    settings = settings.model_copy(update={"store": stack.store_url, "code": code})
     return settings, open_stack_store(stack), stack.temporal
+
+
+def _program_folder() -> Path:
+    """Return the folder of the script that runs; the current one in a notebook or by `-m`."""
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None) if main.__spec__ is None else None
+    if script is None or Path(script).absolute().is_relative_to(sys.prefix):  # as of uvicorn
+        return Path.cwd()
+    return Path(script).absolute().parent

@@ -16,7 +16,7 @@ from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, dia
 from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
 from perdure.client.images import Image, make_message, store_images
 from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
-from perdure.client.turn import Turn, TurnFailed, TurnResult
+from perdure.client.turn import Turn, TurnFailed, TurnResult, read_newest_state
 from perdure.client.workflow import ConversationWorkflow, is_running
 from perdure.errors import Conflict, NotFound, Unreachable
 from perdure.events.entry import Entry
@@ -161,8 +161,9 @@ class Conversation:
     async def turn(self) -> AsyncIterator[AnyEvent]:
         """Yield the events of the turn of the newest message, and end with that turn.
 
-        The newest message is the last one that this object sent, else the last one in the log. A
-        turn ends when the agent has answered, failed, reached a limit, or waits for a person.
+        The newest message is the last one that this object sent, else the last one that anybody
+        did. A turn ends when the agent has answered, failed, reached a limit, or waits for a
+        person; a message that anybody sends before belongs to it.
         """
         async for entry in (await self._turn()).entries():
             yield entry.event
@@ -189,10 +190,10 @@ class Conversation:
         return await Turn(self.log, message_id, after, self._check_workflow).end()
 
     async def _turn(self) -> Turn:
-        after = self._sent_after
+        after, has_news = self._sent_after, self.workflow.has_news
         if after is None:
-            after = max(-1, (await read_state(self.log)).last_user_seq - 1)
-        return Turn(self.log, self._sent_id, after, self._check_workflow)
+            after = max(-1, (await read_newest_state(self.log, has_news)).last_user_seq - 1)
+        return Turn(self.log, self._sent_id, after, self._check_workflow, has_news)
 
     async def _check_workflow(self) -> None:
         """Raise Conflict if the workflow has failed, been terminated or vanished."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic
+from typing import TypeAlias
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
@@ -21,6 +22,15 @@ from perdure.storage.log.state import read_state
 
 CHECK_INTERVAL = 2.0
 """Seconds between two looks at whether the workflow still runs."""
+
+
+NEWS_POLL_INTERVAL = 0.1
+"""Seconds between two looks at whether a message that somebody sent is in the log."""
+
+MAX_NEWS_TIMEOUT = 30.0
+"""Seconds to wait for a worker to tell whether there is such a message."""
+
+HasNews: TypeAlias = Callable[[int], Awaitable[bool | None]]
 
 
 class TurnFailed(ClientError):
@@ -52,12 +62,15 @@ class Turn:
     """The turn that a message began: that of `message_id`, with the events after slot `after`.
 
     `check` raises where the workflow has ended before the turn has; it is called now and then.
+    `has_news` tells whether more comes than the log's slots before a number: a turn goes on with
+    the messages that Temporal has taken and the log does not have yet.
     """
 
     log: EventLog
     message_id: str | None
     after: int
     check: Callable[[], Awaitable[None]]
+    has_news: HasNews | None = None
 
     async def entries(self) -> AsyncIterator[Entry]:
         """Yield each entry of the turn, and end with the turn."""
@@ -77,13 +90,25 @@ class Turn:
 
     async def _follow(self, state: State) -> AsyncIterator[tuple[Entry, State]]:
         """Yield each entry after `state`, with the state after it, until the turn is over."""
-        if self.is_over(state):
+        if await self._has_ended(state):
             return
-        async for entry in self.log.tail(state.next_seq - 1, is_idle=self._check_now_and_then()):
+        check = self._check_now_and_then()
+
+        async def is_idle() -> bool:
+            await check()
+            return self.is_over(state) and await self._has_ended(state)
+
+        async for entry in self.log.tail(state.next_seq - 1, is_idle=is_idle):
             state = fold(state, [summarize(entry)])
             yield entry, state
-            if self.is_over(state):
+            if await self._has_ended(state):
                 return
+
+    async def _has_ended(self, state: State) -> bool:
+        """Tell whether this turn is over, and no other message waits."""
+        if self.has_news is None or not self.is_over(state):
+            return self.is_over(state)
+        return not await self.has_news(state.next_seq)
 
     async def text(
         self, live: Callable[[], Awaitable[tuple[RunningStep, ...]]]
@@ -104,7 +129,7 @@ class Turn:
                 seq += 1
                 if seq > state.next_seq:
                     state = fold(state, [summarize(entry)])
-            elif self.is_over(state):
+            elif await self._has_ended(state):
                 return
             else:
                 await check()
@@ -130,6 +155,18 @@ class Turn:
             return False
 
         return check
+
+
+async def read_newest_state(log: EventLog, has_news: HasNews) -> State:
+    """Read the state of the log, once it has the messages that Temporal has taken."""
+    state, began = await read_state(log), monotonic()
+    while is_turn_over(state):
+        news = await has_news(state.next_seq)
+        if news is False or (news is None and monotonic() - began > MAX_NEWS_TIMEOUT):
+            break
+        await asyncio.sleep(NEWS_POLL_INTERVAL)
+        state = await read_state(log)
+    return state
 
 
 def find_growth(sent: str, newest: str) -> str:

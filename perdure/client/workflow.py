@@ -22,6 +22,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from perdure.agent.code import with_code
 from perdure.agent.loop.start import ConversationStatus, Start
 from perdure.agent.spec import Agent
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
@@ -64,6 +65,8 @@ class ConversationWorkflow:
     store_address: str | None = None
     model_queues: Mapping[str, str] | None = None
     """The task queues of rate-limited models, by model name."""
+    code_folder: str | None = None
+    """The folder of the client's own modules."""
 
     @property
     def workflow_id(self) -> str:
@@ -111,6 +114,22 @@ class ConversationWorkflow:
             )
             return status
         return None
+
+    async def has_news(self, next_seq: int) -> bool | None:
+        """Tell whether more is to be recorded than the log's slots before `next_seq`.
+
+        A message that Temporal has taken is news until it is in the log. None if nobody can tell.
+        """
+        try:
+            description = await self.describe()
+        except Unreachable:
+            return None
+        if description is None or not is_running(description):
+            return False
+        if not (description.pending_activities or description.HasField("pending_workflow_task")):
+            return False
+        status = await self.query_status()
+        return None if status is None else (status.waiting > 0 or status.next_seq > next_seq)
 
     async def signal(self, name: str) -> None:
         """Signal the workflow. Raises Conflict if it has ended, Unreachable."""
@@ -176,7 +195,7 @@ class ConversationWorkflow:
         start = Start(
             conversation_id=self.log.conversation_id,
             user_id=self.log.user_id,
-            spec=spec,
+            spec=with_code(spec, self.code_folder) if spec else None,
             searchable=await self.has_search_attributes(),
             model_queues=dict(self.model_queues) if self.model_queues else None,
         )

@@ -73,6 +73,7 @@ class Stack:
             await store.make_bucket(STACK_BUCKET)
             stack = cls(folder, temporal, store, report)
             env, log = merge_environment(os.environ, stack._environment), folder / WORKER_LOG
+            env["PERDURE_CLIENT_CODE"] = "true"  # all clients of a stack are of its owner
             stack._worker = Supervisor("worker", worker, log, env, stack._on_restart)
             await stack._worker.start()
             exit_stack.push_async_callback(stack._worker.stop)

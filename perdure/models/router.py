@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
@@ -18,6 +18,7 @@ from perdure.models.model import (
     Request,
 )
 from perdure.references import BadReference, find_entry_points, import_reference
+from perdure.user_modules import USER_MODULES
 
 LOADERS = {
     "scripted": "perdure.testing.scripted_model:load",
@@ -57,9 +58,16 @@ class ModelRouter:
         return _import_loader(reference, name)(name) if reference else self._litellm
 
 
-@cache
 def load_reference(name: str) -> Model:
-    """Make the model of `python:module:attribute`, once a process: the attribute is called."""
+    """Make the model of `python:module:attribute`, once for each state of the user's modules.
+
+    The attribute is called.
+    """
+    return cached_model(name, tuple(USER_MODULES.search_path), USER_MODULES.refresh())
+
+
+@lru_cache(maxsize=64)
+def cached_model(name: str, folders: tuple[str, ...], version: int) -> Model:  # noqa: ARG001
     return _import_loader(name.partition(":")[2], name)()
 
 

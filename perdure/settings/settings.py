@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     PERDURE_SECRET_{NAME}."""
     code: Path | None = None
     """A folder of modules for `module:attribute`, beside the current one and installed ones."""
+    client_code: bool = False
+    """Import modules from the folder of a client as well, as the worker of `perdure dev` does: only
+    where clients may run any code on the worker's machine."""
     build_id: str | None = Field(default=None, min_length=1)
     save_llm_messages: bool = True
     """Write the model's messages beside the log when a conversation closes."""

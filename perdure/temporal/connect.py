@@ -1,6 +1,7 @@
 """Connecting to Temporal as TEMPORAL_* and `temporal.toml` say, and its outages."""
 
 import asyncio
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -21,11 +22,21 @@ CONNECT_TIMEOUT = 10.0
 START_SERVER_HINT = "Start one with `perdure dev`, or set TEMPORAL_ADDRESS."
 
 
-@lru_cache(maxsize=1)
-def _quiet_runtime() -> Runtime:
-    """Return a runtime that logs errors only, for programs that print results."""
-    only = TelemetryFilter(core_level="ERROR", other_level="ERROR")
-    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only)))
+@lru_cache(maxsize=2)
+def _load_runtime(*, quiet: bool) -> Runtime:
+    """Return the process's runtime, which nothing ever drops; a quiet one logs errors only.
+
+    The interpreter drops what is left when it exits, and a dropped runtime waits for its threads.
+    A thread that was about to hand over an answer, as of a call that was cancelled last, waits for
+    the interpreter by then: the process would never end.
+    """
+    if quiet:
+        only = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+        runtime = Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only)))
+    else:
+        runtime = Runtime.default()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(runtime))
+    return runtime
 
 
 async def connect(
@@ -40,7 +51,7 @@ async def connect(
     converter = build_converter(build_encryption(payload_keys))
     config = _load_config() if address is None else ClientConnectConfig(target_host=address)
     target = config.setdefault("target_host", "localhost:7233")
-    runtime = _quiet_runtime() if quiet else None
+    runtime = _load_runtime(quiet=quiet)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             return await Client.connect(**config, data_converter=converter, runtime=runtime)

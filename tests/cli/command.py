@@ -82,10 +82,12 @@ async def interrupt(process: asyncio.subprocess.Process) -> CompletedCommand:
 async def wait_for_line(reader: asyncio.StreamReader | None, text: str) -> str:
     """Read up to the first line that contains `text`, and return it."""
     assert reader is not None
+    lines = ""
     while line := (await reader.readline()).decode():
         if text in line:
             return line
-    raise AssertionError(f"{text!r} was never printed")
+        lines += line
+    raise AssertionError(f"{text!r} was never printed: {lines}")
 
 
 async def wait_until_recorded(store: Store, name: str) -> None:

@@ -50,6 +50,23 @@ async def test_a_conversation_found_by_its_id_has_the_turn_of_its_newest_message
         assert (await conversation.result()).text == "Bye."
 
 
+async def test_a_result_waits_for_a_message_that_no_worker_has_recorded_yet(
+    harness: ConversationHarness,
+) -> None:
+    async with harness.worker():
+        started = await harness.client.start(
+            "Hi.", harness.spec(text_answer("Hello."), text_answer("Bye."))
+        )
+        assert (await started.result()).text == "Hello."
+    await harness.client.conversation(started.id).send("And?")
+    waiting = asyncio.ensure_future(harness.client.conversation(started.id).result())
+    await asyncio.sleep(0.5)
+    assert not waiting.done()
+    async with harness.worker():
+        assert (await waiting).text == "Bye."
+        assert (await started.result()).text == "Bye."
+
+
 async def test_the_text_of_a_turn_grows_to_what_the_log_holds(harness: ConversationHarness) -> None:
     words = "one two three four five six seven eight nine ten"
     async with harness.worker():

@@ -102,6 +102,10 @@ class Batches:
                 batch = parse_batch(batch)
             except InvalidBatch as error:
                 raise Invalid(str(error)) from error
+        if self.client is not None:
+            code = batch.agent.code or self.client.code_folder
+            agent = batch.agent.model_copy(update={"code": code})
+            batch = batch.model_copy(update={"agent": agent})
         handle = self.batch(batch.name)
         check_scorers(batch)
         try:

@@ -71,7 +71,7 @@ def refuse_other_agent(before: BatchSpec, batch: BatchSpec) -> None:
 def _agent_identity(agent: Agent) -> Agent:
     fallbacks = tuple(map(_without_address, agent.fallbacks))
     changes = {"limits": Limits(), "model": _without_address(agent.model), "fallbacks": fallbacks}
-    return agent.model_copy(update=changes)
+    return agent.model_copy(update={**changes, "code": None})
 
 
 def _without_address(model: ModelSpec) -> ModelSpec:
@@ -79,8 +79,16 @@ def _without_address(model: ModelSpec) -> ModelSpec:
 
 
 def find_differences(before: BatchSpec, batch: BatchSpec) -> list[str]:
-    """List the keys that differ, except those that only select the samples."""
-    return [name for name in _changed_fields(before, batch) if name not in SAMPLE_KEYS]
+    """List the keys that differ, except those that only select the samples.
+
+    The folder of the agent's modules may be another one.
+    """
+    changed = _changed_fields(*map(_without_code, (before, batch)))
+    return [name for name in changed if name not in SAMPLE_KEYS]
+
+
+def _without_code(batch: BatchSpec) -> BatchSpec:
+    return batch.model_copy(update={"agent": batch.agent.model_copy(update={"code": None})})
 
 
 def _changed_fields(before: BaseModel, after: BaseModel) -> list[str]:

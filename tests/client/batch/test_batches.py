@@ -269,3 +269,14 @@ def _build_attempt(sample: str, **fields: Any) -> AttemptResult:
         "usage": Usage(prompt_tokens=10, completion_tokens=5, cost=0.25),
     }
     return AttemptResult.model_validate(defaults | fields)
+
+
+async def test_a_batch_is_attached_to_from_another_folder(
+    batches: Batches, harness: ConversationHarness
+) -> None:
+    batch = spec(harness.folder)
+    await batches.run(batch)
+    harness.client.code_folder = str(harness.folder)
+    assert (await batches.run(batch)).attached
+    record = await batches.batch("sums").load_record()
+    assert record.spec.agent.code is None

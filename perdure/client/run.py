@@ -1,0 +1,65 @@
+"""One answer to one question, for scripts and notebooks."""
+
+import atexit
+import logging
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Unpack
+
+from anyio.from_thread import start_blocking_portal
+
+from perdure.agent.spec import Agent, AgentFields, ModelSpec
+from perdure.client.discovery import NoServers
+from perdure.client.sync import SyncClient, wait_for
+from perdure.client.turn import TurnResult
+from perdure.embedded.stack import Stack, find_stack
+from perdure.settings.settings import Settings, load_settings
+
+logger = logging.getLogger("perdure.run")
+
+_STARTING = Lock()
+
+
+def run(
+    text: str,
+    agent: Agent | None = None,
+    /,
+    *,
+    model: ModelSpec | str | None = None,
+    settings: Settings | None = None,
+    **fields: Unpack[AgentFields],
+) -> TurnResult:
+    """Start a conversation with a message, and wait for the end of its first turn.
+
+    The agent is given as such or by its fields: `run("What is 2 + 3?", model="openai/gpt-5")`. It
+    works within a running event loop as well. Where no server is set and none runs on this machine,
+    a stack of its own is started, which ends with the process. Raises what `Client.connect`,
+    `Client.start` and `Conversation.result` raise, and MissingExtra.
+    """
+    if agent is None:
+        model = model or (settings or load_settings()).model
+        agent = Agent(model=model, **fields) if model else Agent(**fields)
+    with _connect(settings) as client:
+        return client.start(text, agent).result()
+
+
+def _connect(settings: Settings | None) -> SyncClient:
+    try:
+        return SyncClient(settings)
+    except NoServers:
+        _start_stack(load_settings().data)
+        return SyncClient(settings)
+
+
+def _start_stack(folder: Path) -> None:
+    """Start a stack that ends with this process, unless another thread has started one."""
+    with _STARTING, ExitStack() as exit_stack:
+        portal = exit_stack.enter_context(start_blocking_portal(name="perdure stack"))
+        if wait_for(portal, partial(find_stack, folder)) is not None:
+            return
+        logger.info("No stack is set or running: starting one for this process ...")
+        stack = wait_for(portal, partial(Stack.start, folder))
+        exit_stack.callback(wait_for, portal, stack.stop)
+        atexit.register(exit_stack.pop_all().close)

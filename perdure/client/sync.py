@@ -1,0 +1,201 @@
+"""The client for programs without an event loop of their own: scripts and notebooks.
+
+Each client runs an event loop in a thread of its own, so that it works inside a running one too.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.settings.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
+
+WAIT_INTERVAL = 0.2
+"""Seconds after which a waiting thread looks for ^C, which some platforms do not deliver to it."""
+
+
+class _Wrapper(Protocol[A_co]):
+    """An object that has an asynchronous one, and the thread of its event loop."""
+
+    @property
+    def wrapped(self) -> A_co: ...
+
+    @property
+    def portal(self) -> BlockingPortal: ...
+
+
+class _Waiting(Generic[A, P, R]):
+    """A method that calls an asynchronous one of the same name, and waits for its result."""
+
+    def __init__(self, method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]]) -> None:
+        self.method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]  # for `help`
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: _Wrapper[A], owner: type) -> Callable[P, R]: ...
+    def __get__(self, instance: _Wrapper[A] | None, owner: type) -> Self | Callable[P, R]:
+        if instance is None:
+            return self
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return wait_for(instance.portal, lambda: self.method(instance.wrapped, *args, **kwargs))
+
+        return update_wrapper(call, self.method)
+
+
+class _Iterating(Generic[A, P, R]):
+    """A method that iterates over what an asynchronous one of the same name yields."""
+
+    def __init__(self, method: Callable[Concatenate[A, P], AsyncIterator[R]]) -> None:
+        self.method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(
+        self, instance: _Wrapper[A], owner: type
+    ) -> Callable[P, Generator[R, None, None]]: ...
+    def __get__(
+        self, instance: _Wrapper[A] | None, owner: type
+    ) -> Self | Callable[P, Generator[R, None, None]]:
+        if instance is None:
+            return self
+
+        def iterate(*args: P.args, **kwargs: P.kwargs) -> Generator[R, None, None]:
+            items = self.method(instance.wrapped, *args, **kwargs)
+            try:
+                while True:
+                    try:
+                        yield wait_for(instance.portal, items.__anext__)
+                    except StopAsyncIteration:
+                        return
+            finally:
+                with suppress(RuntimeError):  # the client has been closed meanwhile
+                    wait_for(instance.portal, items.aclose)  # type: ignore[attr-defined]
+
+        return update_wrapper(iterate, self.method)
+
+
+def wait_for(portal: BlockingPortal, call: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine function in the thread of a loop; ^C stops it there and is raised here."""
+
+    async def work() -> T:
+        return await call()
+
+    future: Future[T] = portal.start_task_soon(work)
+    try:
+        while True:
+            try:
+                return future.result(WAIT_INTERVAL)
+            except TimeoutError:
+                if future.done():
+                    raise
+    except BaseException:
+        future.cancel()
+        raise
+
+
+class SyncConversation:
+    """A conversation whose methods wait: those of `Conversation`, by the same names."""
+
+    def __init__(self, wrapped: Conversation, portal: BlockingPortal) -> None:
+        self.wrapped = wrapped
+        self.portal = portal
+        self.id = wrapped.id
+
+    send = _Waiting(Conversation.send)
+    submit = _Waiting(Conversation.submit)
+    result = _Waiting(Conversation.result)
+    status = _Waiting(Conversation.status)
+    state = _Waiting(Conversation.state)
+    values = _Waiting(Conversation.values)
+    pause = _Waiting(Conversation.pause)
+    resume = _Waiting(Conversation.resume)
+    interrupt = _Waiting(Conversation.interrupt)
+    condense = _Waiting(Conversation.condense)
+    close = _Waiting(Conversation.close)
+    respond = _Waiting(Conversation.respond)
+    configure = _Waiting(Conversation.configure)
+    note = _Waiting(Conversation.note)
+    turn = _Iterating(Conversation.turn)
+    text = _Iterating(Conversation.text)
+    events = _Iterating(Conversation.events)
+
+
+class _Starting(Generic[P]):
+    """A method that waits for a conversation, and wraps it."""
+
+    def __init__(
+        self, method: Callable[Concatenate[Client, P], Coroutine[Any, Any, Conversation]]
+    ) -> None:
+        self.method = _Waiting(method)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: SyncClient, owner: type) -> Callable[P, SyncConversation]: ...
+    def __get__(
+        self, instance: SyncClient | None, owner: type
+    ) -> Self | Callable[P, SyncConversation]:
+        if instance is None:
+            return self
+        wait = self.method.__get__(instance, owner)
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> SyncConversation:
+            return SyncConversation(wait(*args, **kwargs), instance.portal)
+
+        return update_wrapper(call, wait)
+
+
+class SyncClient:
+    """A client whose methods wait: those of `Client`, by the same names.
+
+    It connects at once, as `Client.connect` does, and raises what that raises. A program may end
+    without closing it.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        with ExitStack() as stack:
+            self.portal = stack.enter_context(start_blocking_portal(name="perdure"))
+            self.wrapped = wait_for(self.portal, lambda: Client.connect(settings))
+            stack.callback(wait_for, self.portal, self.wrapped.close)
+            self._stack = stack.pop_all()
+        atexit.register(self._stop_loop)  # what is dropped later waits for nothing
+
+    start = _Starting(Client.start)
+    list_conversations = _Waiting(Client.list_conversations)
+
+    def conversation(self, conversation_id: str) -> SyncConversation:
+        """Return the handle of a conversation, existing or not. Raises Invalid for a bad id."""
+        return SyncConversation(self.wrapped.conversation(conversation_id), self.portal)
+
+    def close(self) -> None:
+        """Close the connections, and end the client's thread."""
+        atexit.unregister(self._stop_loop)
+        self._stack.close()
+
+    def _stop_loop(self) -> None:
+        self.portal.call(self.portal.stop, True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
