@@ -159,6 +159,8 @@ class BatchSpec(Frozen):
     scorers: tuple[AnyScorer, ...] = ()
     reducers: tuple[str, ...] = Field(default=("mean",), min_length=1)
     retries: Retries = Retries()
+    pause_after: Annotated[int, Field(ge=1)] | None = None
+    """The failures in a row after which it pauses; None for ten, or as many as run at a time."""
     seed: int = 0
     shuffle: bool = False
     limit: Annotated[int, Field(ge=1)] | None = None

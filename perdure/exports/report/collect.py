@@ -154,6 +154,5 @@ def _row(kind: RowKind, result: SampleResult, attempt: AttemptResult) -> Row:
 
 def _scores(scores: dict[str, Score]) -> Iterator[str]:
     for scorer, score in scores.items():
-        metrics = score.value if isinstance(score.value, dict) else {"": score.value}
-        for metric, value in metrics.items():
+        for metric, value in score.metrics.items():
             yield f"{metric_name(scorer, metric)}: {json_value(value)}"
