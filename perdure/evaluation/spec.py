@@ -8,6 +8,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    JsonValue,
     StringConstraints,
     ValidationError,
     field_validator,
@@ -70,12 +71,16 @@ class DatasetSpec(Frozen):
     format: Format | None = None
     """The format of the file, by default that of its extension."""
     function: str | None = None
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """The keyword arguments of the function."""
     fields: FieldMap = FieldMap()
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if (self.path is None) == (self.function is None):
             raise ValueError("name a file in `path` or a `function` as module:attribute, not both")
+        if self.arguments and self.function is None:
+            raise ValueError("only a `function` takes arguments, and the dataset is a file")
         if self.function is not None and not REFERENCE_PATTERN.fullmatch(self.function):
             raise ValueError(f"{self.function!r} is no function: write it as module:attribute")
         if self.path is not None:

@@ -6,8 +6,9 @@ Inspect's own logs: so the events grow with the conversation, and not with its s
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
+
+from pydantic import AwareDatetime, TypeAdapter
 
 from perdure.events.condensation import Condensation
 from perdure.events.messages import MessageEvent, SystemPromptEvent
@@ -15,6 +16,8 @@ from perdure.events.usage import Usage
 from perdure.exports.json_text import Json
 from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.turns import Call, Turn, is_model_response
+
+MOMENT = TypeAdapter(AwareDatetime)
 
 MIN_ATTACHED_CHARS = 100
 """Length of a text from which on it is an attachment; Inspect has the same."""
@@ -185,7 +188,7 @@ def _tool_result(content: list[Json]) -> str | list[Json]:
 def _seconds(start: str, end: str) -> float:
     if not start or not end:
         return 0.0
-    passed = datetime.fromisoformat(end) - datetime.fromisoformat(start)
+    passed = MOMENT.validate_python(end) - MOMENT.validate_python(start)
     return max(0.0, passed.total_seconds())
 
 

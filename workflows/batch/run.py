@@ -82,7 +82,7 @@ class BatchRun:
         request = CodeCheckRequest(user_id=self.start.user_id, name=self.start.name)
         while problem := (await run_activity("batch.check", request, CodeCheck)).problem:
             resume = f"perdure batch resume {self.start.name}"
-            self.pause(f"{problem} No sample has run. Mend it, and then: `{resume}`", blocked=True)
+            self.pause(f"{problem} No sample has run. Mend it, and then: `{resume}`.", blocked=True)
             await workflow.wait_condition(lambda: not self.state.is_paused)
 
     async def stop(self) -> None:
@@ -197,7 +197,7 @@ class BatchRun:
         if scored.status != "failed" or repetition is None or self.state.is_paused:
             return
         advice = resume_advice(scored.failure, self.start.name)
-        cause = f"{scored.code}: {scored.detail}".rstrip(": ")
+        cause = f"{scored.code}: {scored.detail}".rstrip(": .") + "."
         self.pause(f"{repetition}, the last one with {cause} {advice}", blocked=True)
 
     def pause(self, reason: str, blocked: bool = False) -> None:

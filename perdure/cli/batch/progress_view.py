@@ -1,5 +1,6 @@
 """The progress of a batch as several lines, as one line and as JSON."""
 
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ LABEL_COLUMNS = 12
 """Width of the labels' column."""
 
 BAR_COLUMNS = 32
+
+COMMAND = re.compile(r"`[^`]*`")
 
 MAX_LINE_COLUMNS = 100
 """Width of a text of several lines."""
@@ -195,9 +198,11 @@ def _spent_line(progress: Progress) -> Text:
 def _paragraph(label: str, text: str, style: str) -> Iterator[tuple[str, str, str]]:
     """Yield the lines of a text that says what to do: its end is not cut off by a terminal."""
     width = max(40, min(MAX_LINE_COLUMNS, stdout.width) - LABEL_COLUMNS - 1)
-    lines = textwrap.wrap(shorten_line(text, MAX_REASON_CHARS), width, break_on_hyphens=False)
-    for nth, line in enumerate(lines):
-        yield ("" if nth else label, line, style)
+    line = shorten_line(text, MAX_REASON_CHARS)
+    # A command between backticks stays on one line: it is there to be copied.
+    unbroken = COMMAND.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    for nth, part in enumerate(textwrap.wrap(unbroken, width, break_on_hyphens=False)):
+        yield ("" if nth else label, part.replace("\N{NO-BREAK SPACE}", " "), style)
 
 
 def _watch_command(progress: Progress) -> str:

@@ -108,10 +108,10 @@ def test_the_closing_sentence_says_what_is_left_and_what_to_run() -> None:
         "1 is missing: `perdure batch retry sums` runs what is left."
     )
     paused = make_progress(
-        status="paused", blocked=True, reason="The key is wrong. " * 20 + "Do x."
+        status="paused", blocked=True, reason="The key is wrong. " * 20 + "Mend it: `perdure do x`"
     )
     assert "1,000 are missing: `perdure batch resume sums` goes on." in closing_sentence(paused)
-    assert "Do x." in "".join(line.plain for line in progress_lines(paused))
+    assert "`perdure do x`" in "\n".join(line.plain for line in progress_lines(paused))
     assert closing_sentence(make_progress(status="stopped", failures={"infrastructure": 20})) == (
         "20 failed and 1,000 are missing: `perdure batch retry sums` runs what is left."
     )
