@@ -6,8 +6,8 @@ from pydantic import Field
 
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.evaluation.ledger import Amount, Ledger
+from perdure.evaluation.limits import Retries
 from perdure.evaluation.progress import Progress
-from perdure.evaluation.spec import Retries
 from perdure.events.base import Frozen
 
 MAX_RUNNING_ATTEMPTS = 250

@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from perdure.agent.policies import Dollars, Moment, Seconds
+from perdure.agent.policies import Moment
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.errors import PerdureError
+from perdure.evaluation.limits import BatchLimits, Retries, SampleLimits
 from perdure.evaluation.reducers import required_epochs
-from perdure.evaluation.result import FailureKind
 from perdure.evaluation.sample import SampleId
 from perdure.evaluation.scorers.scorers import AnyScorer
 from perdure.events.base import Frozen
@@ -99,34 +99,6 @@ class DatasetSpec(Frozen):
                 f"{', '.join(get_args(Format))}"
             )
         return FORMATS[ending]
-
-
-class SampleLimits(Frozen):
-    """The limits at which a sample ends, and is scored as it is.
-
-    `messages` counts the model's answers, `tokens` input and output; `cost` is in US dollars,
-    `time` in seconds.
-    """
-
-    messages: int | None = Field(default=None, ge=1)
-    tokens: int | None = Field(default=None, ge=1)
-    cost: Dollars | None = None
-    time: Seconds | None = None
-
-
-class BatchLimits(Frozen):
-    """The limits at which a batch pauses: US dollars, tokens in and out, seconds at work."""
-
-    cost: Dollars | None = None
-    tokens: int | None = Field(default=None, ge=1)
-    time: Seconds | None = None
-
-
-class Retries(Frozen):
-    """The number of retries of a failed attempt, and the kinds of failure that are retried."""
-
-    times: int = Field(default=2, ge=0, le=100)
-    on: tuple[FailureKind, ...] = ("infrastructure",)
 
 
 def _parse_dataset(value: Any) -> Any:
