@@ -45,6 +45,6 @@ def all_activities(resources: Resources, temporal: temporalio.client.Client) -> 
         AskActivities(resources).ask,
         ToolActivities(resources).resolve_lost_call,
         *(sample.set_up, sample.say, sample.rescore),
-        *(batch.load_page, batch.count_results),
+        *(batch.check_code, batch.load_page, batch.count_results),
         *(batch.await_conversations, batch.record_lost_attempt),
     ]

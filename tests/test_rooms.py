@@ -47,7 +47,8 @@ async def test_every_kind_of_step_has_exactly_one_activity(
     world = Resources(open_store(tmp_path.as_uri()), ModelRouter(), tmp_path)
     activities = build_worker(client, "nobody asks", world).config()["activities"]
     names = [activity._Definition.must_from_callable(item).name for item in activities]
-    of_batches = {"batch.page", "batch.survey", "batch.follow", "batch.lost", "sample.rescore"}
+    of_batches = {f"batch.{name}" for name in ("check", "page", "survey", "follow", "lost")}
+    of_batches.add("sample.rescore")
     assert of_batches <= set(names)
     names = [name for name in names if name not in of_batches]
     kinds = [step.model_fields["kind"].default for step in (*get_args(Step), Open, Ask)]

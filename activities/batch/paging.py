@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain
 
 import temporalio.client
@@ -11,7 +10,8 @@ from temporalio import activity
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from perdure.activities.support.resources import Activities
+from perdure.activities.batch.code_check import find_code_problem
+from perdure.activities.support.resources import Activities, load_record
 from perdure.activities.support.step import heartbeating
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus
@@ -19,11 +19,13 @@ from perdure.evaluation.messages import (
     AttemptPage,
     AttemptPageRequest,
     AwaitedConversation,
+    CodeCheck,
+    CodeCheckRequest,
     CountRequest,
     LostAttempt,
     SamplePosition,
 )
-from perdure.evaluation.progress import Progress, add_spending, count_attempt, summarize_attempt
+from perdure.evaluation.progress import Progress, count_attempts, summarize_attempt
 from perdure.evaluation.result import AttemptFailure, AttemptResult
 from perdure.evaluation.sample import Sample, attempt_conversation_id
 from perdure.storage.batches import PARALLEL_REQUESTS, BatchFolder
@@ -56,6 +58,14 @@ class BatchActivities(Activities):
             )
             return _build_page(chain.from_iterable(lists), request.place)
 
+    @activity.defn(name="batch.check")
+    async def check_code(self, request: CodeCheckRequest) -> CodeCheck:
+        """Load the code that a batch names, on this worker; call none of it."""
+        async with heartbeating(self.resources.secrets):
+            record = await load_record(self.resources.batch(request.user_id, request.name))
+            problem = await find_code_problem(record)
+            return CodeCheck(problem=problem and self.resources.secrets.mask(problem))
+
     @activity.defn(name="batch.survey")
     async def count_results(self, request: CountRequest) -> Progress:
         """Count the results that are there already."""
@@ -73,7 +83,7 @@ class BatchActivities(Activities):
                 for results in await asyncio.gather(
                     *(_load_results(folder, sample, room) for sample in samples)
                 ):
-                    progress = _count_attempts(progress, results, whole.epochs)
+                    progress = count_attempts(progress, results, whole.epochs)
             return progress
 
     @activity.defn(name="batch.follow")
@@ -186,13 +196,3 @@ async def _load_results(
         places = await folder.list_attempts(sample.id)
         results = [await folder.read_result(sample.id, *place) for place in places]
         return [attempt for result in results if result for attempt in result.attempts]
-
-
-def _count_attempts(progress: Progress, attempts: Iterable[AttemptResult], epochs: int) -> Progress:
-    newest: dict[int, AttemptSummary] = {}
-    for attempt in attempts:
-        summary = summarize_attempt(attempt)
-        progress = add_spending(progress, summary)
-        if attempt.epoch < epochs:
-            newest[attempt.epoch] = summary
-    return reduce(count_attempt, newest.values(), progress)

@@ -23,7 +23,7 @@ from perdure.models.model import Model, OnText
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masking import MaskedLog
 from perdure.secrets.registry import Secrets
-from perdure.storage.batches import BatchFolder
+from perdure.storage.batches import BatchFolder, BatchRecord
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.snapshots.manifest import SnapshotCache
@@ -210,6 +210,11 @@ async def load_spec(log: EventLog, seq: int) -> Agent:
 
 async def load_batch(folder: BatchFolder) -> BatchSpec:
     """Load a batch as it is now. Raises ApplicationError if there is none."""
+    return (await load_record(folder)).spec
+
+
+async def load_record(folder: BatchFolder) -> BatchRecord:
+    """Load the record of a batch. Raises ApplicationError if there is none."""
     record = await folder.load()
     if record is None:
         sentence = (
@@ -217,7 +222,7 @@ async def load_batch(folder: BatchFolder) -> BatchSpec:
             "`perdure batch run`, with the same store and user as the worker."
         )
         raise final_failure("BatchNotFound", sentence)
-    return record.spec
+    return record
 
 
 @lru_cache(maxsize=256)

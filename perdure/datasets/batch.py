@@ -2,9 +2,11 @@
 
 import runpy
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from perdure.evaluation.spec import (
     REFERENCE_PATTERN,
@@ -19,7 +21,18 @@ BATCH_ATTRIBUTE = "batch"
 """Name of the batch in a Python file."""
 
 
-def read_batch(source: str) -> BatchSpec:
+class Overrides(NamedTuple):
+    """What the command line adds to a batch before it is parsed.
+
+    `arguments` are for the function that returns the batch, or else for the dataset's. `models` are
+    for a batch that names no model itself.
+    """
+
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    models: Sequence[str] = ()
+
+
+def read_batch(source: str, overrides: Overrides = Overrides()) -> BatchSpec:  # noqa: B008 - frozen
     """Read the batch in a .toml or .py file, or behind `module:attribute`.
 
     The path of a dataset in a file is relative to that file. Raises InvalidBatch.
@@ -28,11 +41,12 @@ def read_batch(source: str) -> BatchSpec:
     try:
         match path.suffix:
             case ".toml":
-                return _resolve_dataset(path, parse_batch_toml(path.read_text(encoding="utf-8")))
+                table = parse_toml(path.read_text(encoding="utf-8"))
+                return _resolve_dataset(path, _to_batch(table, overrides))
             case ".py":
-                return _resolve_dataset(path, _to_batch(_run_file(path)))
+                return _resolve_dataset(path, _to_batch(_run_file(path), overrides))
             case _ if REFERENCE_PATTERN.fullmatch(source):
-                return _to_batch(import_reference(source))
+                return _to_batch(import_reference(source), overrides)
     except OSError as error:
         raise InvalidBatch(f"{source} cannot be read ({error.strerror or error}).") from error
     except BadReference as error:
@@ -50,14 +64,37 @@ def _run_file(path: Path) -> Any:
     return attributes[BATCH_ATTRIBUTE]
 
 
-def _to_batch(value: Any) -> BatchSpec:
+def _to_batch(value: Any, overrides: Overrides) -> BatchSpec:
     """Convert a BatchSpec, a table of its keys, or a function that returns one of them."""
-    result = _call(value) if callable(value) else value
-    if isinstance(result, BatchSpec):
-        return check_scorers(result)
-    if isinstance(result, dict):
-        return parse_batch(result)
-    raise InvalidBatch(f"It gives a {type(result).__name__}, and it must be a BatchSpec.")
+    arguments = overrides.arguments
+    if callable(value):
+        value, arguments = _call(partial(value, **arguments)), {}
+    if isinstance(value, BatchSpec):
+        return check_scorers(_add_arguments(value, arguments))
+    if isinstance(value, dict):
+        batch = parse_batch(_add_models(value, overrides.models))
+        return _add_arguments(batch, arguments)
+    raise InvalidBatch(f"It gives a {type(value).__name__}, and it must be a BatchSpec.")
+
+
+def _add_models(table: dict[str, Any], models: Sequence[str]) -> dict[str, Any]:
+    """Add the models of the command line to a batch that has none."""
+    agent = table.get("agent")
+    has_model = not {"model", "models"}.isdisjoint(table)
+    if has_model or not models or (isinstance(agent, dict) and "model" in agent):
+        return table
+    return {**table, "models": list(models)}
+
+
+def _add_arguments(batch: BatchSpec, arguments: Mapping[str, Any]) -> BatchSpec:
+    """Add arguments for the dataset's function. Raises InvalidBatch if it is a file."""
+    if not arguments:
+        return batch
+    dataset = batch.dataset
+    if dataset.function is None:
+        raise InvalidBatch("Neither the batch nor its dataset is a function, which -T is for.")
+    changed = dataset.model_copy(update={"arguments": {**dataset.arguments, **arguments}})
+    return batch.model_copy(update={"dataset": changed})
 
 
 def _call(code: Callable[[], Any]) -> Any:
@@ -80,8 +117,12 @@ def _resolve_dataset(path: Path, batch: BatchSpec) -> BatchSpec:
 
 def parse_batch_toml(text: str) -> BatchSpec:
     """Parse a batch spec. Raises InvalidBatch if it is invalid."""
+    return parse_batch(parse_toml(text))
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a table. Raises InvalidBatch if it is no TOML."""
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidBatch(f"It is no TOML: {error or 'nested too deeply'}.") from error
-    return parse_batch(table)

@@ -167,7 +167,7 @@ def _parse_json(field: str, value: Any) -> Any:
 
 def _rows(dataset: DatasetSpec) -> Rows:
     if dataset.path is None or dataset.file_format is None:
-        yield from read_python(_source(dataset))
+        yield from read_python(_source(dataset), dataset.arguments)
         return
     try:
         yield from READERS[dataset.file_format](Path(dataset.path))

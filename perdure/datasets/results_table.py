@@ -165,10 +165,9 @@ def _free_values(result: SampleResult, attempt: AttemptResult) -> TableRow:
     """Return the values of the columns that only this batch has."""
     values: TableRow = {}
     for scorer, score in attempt.scores.items():
-        metrics = score.value if isinstance(score.value, dict) else {"": score.value}
-        names = {metric: f"{scorer}/{metric}" if metric else scorer for metric in metrics}
+        names = {metric: f"{scorer}/{metric}" if metric else scorer for metric in score.metrics}
         values |= {f"score.{names[metric]}": value for metric, value in score.numbers.items()}
-        words = {metric: value for metric, value in metrics.items() if isinstance(value, str)}
+        words = {metric: value for metric, value in score.metrics.items() if isinstance(value, str)}
         values |= {f"label.{names[metric]}": word for metric, word in words.items()}
     return values | {f"metadata.{key}": value for key, value in result.metadata.items()}
 

@@ -142,11 +142,11 @@ READERS: dict[Format, Callable[[Path], Rows]] = {
 }
 
 
-def read_python(reference: str) -> Rows:
+def read_python(reference: str, arguments: Mapping[str, Any] | None = None) -> Rows:
     """Yield rows (Samples or objects) of a list, an iterator or a function. Raises BadDataset."""
     number = 0
     try:
-        for number, row in enumerate(_items(reference), 1):
+        for number, row in enumerate(_items(reference, arguments or {}), 1):
             if not isinstance(row, Sample | Mapping):
                 why = f"a {type(row).__name__} is no Sample and no object of fields"
                 raise bad_row(reference, number, why)
@@ -159,12 +159,14 @@ def read_python(reference: str) -> Rows:
         raise bad_row(reference, number + 1, why) from error
 
 
-def _items(reference: str) -> Iterable[Any]:
+def _items(reference: str, arguments: Mapping[str, Any]) -> Iterable[Any]:
     try:
         value = import_reference(reference)
     except BadReference as error:
         raise BadDataset(f"{reference!r}: {error}.") from error
-    items = value() if callable(value) else value
+    if arguments and not callable(value):
+        raise BadDataset(f"{reference!r} is no function, and takes no arguments.")
+    items = value(**arguments) if callable(value) else value
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise BadDataset(
             f"{reference} gives a {type(items).__name__}: it must give samples, as a list or one "

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.evaluation.ledger import Amount, Ledger
+from perdure.evaluation.limits import Retries
 from perdure.evaluation.progress import Progress
-from perdure.evaluation.spec import Retries
 from perdure.events.base import Frozen
 
 MAX_RUNNING_ATTEMPTS = 250
@@ -68,6 +68,8 @@ class BatchStart(Frozen):
     """The number of shards; with several, the parent starts a workflow for each."""
     part: int | None = None
     """The index of this shard."""
+    pause_after: int | None = None
+    """The failures in a row after which it pauses; None for ten, or as many as run at a time."""
     place: SamplePosition | None = None
     again: tuple[Attempt, ...] = ()
     """Attempts to be made again."""
@@ -80,7 +82,25 @@ class BatchStart(Frozen):
     pause: str | None = None
     held: bool = False
     in_a_row: int = 0
-    """The number of consecutive failures that are no sample's fault."""
+    """The number of consecutive failures that somebody can mend."""
+    judged: int = 0
+    """The attempts since the start or the last resumption; `judged_failures` of them failed."""
+    judged_failures: int = 0
+    blocked: bool = False
+    """It has paused for failures or for code that cannot be loaded."""
+
+
+class CodeCheckRequest(Frozen):
+    """A request to load the code that a batch names, without calling any."""
+
+    user_id: str
+    name: str
+
+
+class CodeCheck(Frozen):
+    """The result of loading a batch's code: a sentence for whoever has to act, or None."""
+
+    problem: str | None = None
 
 
 class AttemptPage(Frozen):

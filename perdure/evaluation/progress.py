@@ -1,5 +1,7 @@
 """The progress of a running batch, of bounded size."""
 
+from collections.abc import Iterable
+from functools import reduce
 from itertools import islice
 from typing import Literal, TypeAlias, TypeVar
 
@@ -19,6 +21,9 @@ PROGRESS_MEMO = "progress"
 
 MAX_SCORES = 50
 """The most scorers and metrics in a progress."""
+
+MAX_NAMES_AT_WORK = 3
+"""The most running samples that a progress names."""
 
 SUMMED = (
     *("expected", "scored", "limited", "failed", "running", "attempts", "spent", "turns"),
@@ -68,6 +73,8 @@ class Progress(Tolerant):
     status: BatchStatus = "running"
     reason: str | None = None
     """The reason for which it is paused or stopped."""
+    blocked: bool = False
+    """It is paused until somebody mends the reason; it is no pause that a person asked for."""
     expected: int = 0
     scored: int = 0
     limited: int = 0
@@ -100,6 +107,8 @@ class Progress(Tolerant):
     """US dollars that running samples may still spend."""
     parts: int = 1
     """The number of shards."""
+    at_work: tuple[str, ...] = ()
+    """The ids of some samples that run."""
 
     @property
     def done(self) -> int:
@@ -147,6 +156,20 @@ def count_attempt(progress: Progress, scored: AttemptSummary, sign: int = 1) -> 
     return progress.model_copy(update=changes)
 
 
+def count_attempts(progress: Progress, attempts: Iterable[AttemptResult], epochs: int) -> Progress:
+    """Count the attempts at a sample, in order: all that they spent, and the newest of each epoch.
+
+    Epochs from `epochs` on are not counted.
+    """
+    newest: dict[int, AttemptSummary] = {}
+    for attempt in attempts:
+        summary = summarize_attempt(attempt)
+        progress = add_spending(progress, summary)
+        if attempt.epoch < epochs:
+            newest[attempt.epoch] = summary
+    return reduce(count_attempt, newest.values(), progress)
+
+
 def merge_progress(name: str, parts: list[Progress]) -> Progress:
     """Add up the progress of a batch's shards."""
     whole = Progress(name=name, status=_merge_statuses(parts))
@@ -157,11 +180,33 @@ def merge_progress(name: str, parts: list[Progress]) -> Progress:
         changes |= {
             "newest_failure": part.newest_failure or whole.newest_failure,
             "reason": whole.reason or part.reason,
+            "blocked": whole.blocked or part.blocked,
+            "at_work": (*whole.at_work, *part.at_work)[:MAX_NAMES_AT_WORK],
             "seconds": max(whole.seconds, part.seconds),
             "started": min(filter(None, (whole.started, part.started)), default=None),
         }
         whole = whole.model_copy(update=changes)
     return whole
+
+
+def progress_markdown(progress: Progress) -> str:
+    """Render the progress as markdown, for the details of its workflow."""
+    counts = {name: getattr(progress, name) for name in ("scored", "limited", "failed", "running")}
+    scores = {
+        name: mean for name, score in progress.scores.items() if (mean := score.mean) is not None
+    }
+    lines = {
+        "status": f"**{progress.status}**",
+        "reason": progress.reason,
+        "samples": f"{counts} of {progress.expected:,}",
+        "scores": ", ".join(
+            f"{name} {mean:.3f}" for name, mean in scores.items() if mean is not None
+        ),
+        "newest failure": progress.newest_failure,
+        "cost": f"${progress.spent.cost:.4f}",
+        "watch": f"`perdure batch watch {progress.name}`",
+    }
+    return "\n".join(f"- {name}: {value}" for name, value in lines.items() if value)
 
 
 def summarize_attempt(attempt: AttemptResult) -> AttemptSummary:

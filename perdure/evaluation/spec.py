@@ -8,17 +8,18 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    JsonValue,
     StringConstraints,
     ValidationError,
     field_validator,
     model_validator,
 )
 
-from perdure.agent.policies import Dollars, Moment, Seconds
+from perdure.agent.policies import Moment
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.errors import PerdureError
+from perdure.evaluation.limits import BatchLimits, Retries, SampleLimits
 from perdure.evaluation.reducers import required_epochs
-from perdure.evaluation.result import FailureKind
 from perdure.evaluation.sample import SampleId
 from perdure.evaluation.scorers.scorers import AnyScorer
 from perdure.events.base import Frozen
@@ -70,12 +71,16 @@ class DatasetSpec(Frozen):
     format: Format | None = None
     """The format of the file, by default that of its extension."""
     function: str | None = None
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """The keyword arguments of the function."""
     fields: FieldMap = FieldMap()
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if (self.path is None) == (self.function is None):
             raise ValueError("name a file in `path` or a `function` as module:attribute, not both")
+        if self.arguments and self.function is None:
+            raise ValueError("only a `function` takes arguments, and the dataset is a file")
         if self.function is not None and not REFERENCE_PATTERN.fullmatch(self.function):
             raise ValueError(f"{self.function!r} is no function: write it as module:attribute")
         if self.path is not None:
@@ -94,34 +99,6 @@ class DatasetSpec(Frozen):
                 f"{', '.join(get_args(Format))}"
             )
         return FORMATS[ending]
-
-
-class SampleLimits(Frozen):
-    """The limits at which a sample ends, and is scored as it is.
-
-    `messages` counts the model's answers, `tokens` input and output; `cost` is in US dollars,
-    `time` in seconds.
-    """
-
-    messages: int | None = Field(default=None, ge=1)
-    tokens: int | None = Field(default=None, ge=1)
-    cost: Dollars | None = None
-    time: Seconds | None = None
-
-
-class BatchLimits(Frozen):
-    """The limits at which a batch pauses: US dollars, tokens in and out, seconds at work."""
-
-    cost: Dollars | None = None
-    tokens: int | None = Field(default=None, ge=1)
-    time: Seconds | None = None
-
-
-class Retries(Frozen):
-    """The number of retries of a failed attempt, and the kinds of failure that are retried."""
-
-    times: int = Field(default=2, ge=0, le=100)
-    on: tuple[FailureKind, ...] = ("infrastructure",)
 
 
 def _parse_dataset(value: Any) -> Any:
@@ -159,6 +136,8 @@ class BatchSpec(Frozen):
     scorers: tuple[AnyScorer, ...] = ()
     reducers: tuple[str, ...] = Field(default=("mean",), min_length=1)
     retries: Retries = Retries()
+    pause_after: Annotated[int, Field(ge=1)] | None = None
+    """The failures in a row after which it pauses; None for ten, or as many as run at a time."""
     seed: int = 0
     shuffle: bool = False
     limit: Annotated[int, Field(ge=1)] | None = None

@@ -7,7 +7,8 @@ bars to evals", eq. 4), with the factor G / (G - 1) for few clusters.
 
 from array import array
 from collections.abc import Iterable, Sequence
-from math import erfc, sqrt
+from functools import cache
+from math import atan, cos, erfc, pi, sin, sqrt
 from statistics import fmean, quantiles
 from typing import NamedTuple
 
@@ -15,6 +16,9 @@ from perdure.evaluation.seeded_random import integers
 
 Z_95 = 1.959963984540054
 """The 97.5th percentile of the normal distribution."""
+
+MAX_FREEDOM = 1000
+"""The most degrees of freedom for which Student's t is not taken as normal."""
 
 RESAMPLES = 1000
 
@@ -90,9 +94,32 @@ def _resampled_mean(values: Sequence[float], seed: str) -> float:
     return fmean([values[number * count >> 64] for number in integers(seed, count)])
 
 
-def two_sided_p_value(z: float) -> float:
-    """Compute the probability of a standard normal value at least as far from 0 as `z`."""
-    return erfc(abs(z) / sqrt(2))
+def t_p_value(t: float, freedom: int) -> float:
+    """Compute the probability of a value of Student's t at least as far from 0 as `t`.
+
+    The sum is finite (Abramowitz & Stegun 26.7.3 and 26.7.4); with over MAX_FREEDOM degrees of
+    freedom the distribution is taken as normal.
+    """
+    if freedom > MAX_FREEDOM:
+        return erfc(abs(t) / sqrt(2))
+    is_odd, angle = freedom % 2, atan(abs(t) / sqrt(freedom))
+    cosine, total = cos(angle), 0.0
+    term = cosine if is_odd else 1.0
+    for k in range(1 + is_odd, freedom, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    inside = sin(angle) * total
+    return max(0.0, 1 - (2 / pi * (angle + inside) if is_odd else inside))
+
+
+@cache
+def t_quantile(freedom: int) -> float:
+    """Compute the value of Student's t that is exceeded, on both sides together, in 5 %."""
+    low, high = 1.0, 16.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_p_value(middle, freedom) >= 0.05 else (low, middle)
+    return low
 
 
 class Estimator(Moments):

@@ -1,7 +1,7 @@
 """Inspect logs (`.eval`) of a conversation, as the one sample of an evaluation, and of a batch.
 
-A zip of JSON, as inspect_ai 0.3 reads it. Events other than messages and calls are `info` events of
-the sample, so that a condensation and its summary show in the transcript, beside all messages.
+A zip of JSON, as inspect_ai 0.3 reads it. The messages of a sample are the whole conversation; its
+events are the calls of the model and of tools, and all else as `info`.
 """
 
 import gzip

@@ -12,8 +12,8 @@ from perdure.events.usage import Usage
 from perdure.exports.chat import ChatMessage, turn_messages
 from perdure.exports.content import content_items, plain_text
 from perdure.exports.format import ExportMetadata
+from perdure.exports.inspect_events import Transcript, format_model_usage
 from perdure.exports.json_text import Json, json_document
-from perdure.exports.notes import HOUSEKEEPING_EVENTS, describe_event, utc_timestamp
 from perdure.exports.totals import Totals
 from perdure.exports.turns import Call, Turn, turns
 
@@ -59,7 +59,7 @@ class SampleWriter:
         self.count = 0
         self.input = ""
         self.last: Json | None = None
-        self.events: list[Json] = []
+        self.transcript = Transcript(self.model)
 
     def write(self, entries: Iterable[Entry]) -> Iterator[bytes]:
         """Yield the sample as JSON, piece by piece."""
@@ -67,23 +67,15 @@ class SampleWriter:
 
     def _messages(self, entries: Iterable[Entry]) -> Iterator[Json]:
         for turn in turns(self.totals.count(entries)):
-            self._record_event(turn)
-            for message in turn_messages(turn):
-                formatted = _format_message(message, turn)
-                self.count += 1
-                self.last = formatted if formatted["role"] == "assistant" else self.last
-                yield formatted
-
-    def _record_event(self, turn: Turn) -> None:
-        event = turn.event
-        if isinstance(event, MessageEvent):
-            if event.source == "user" and not self.input:
+            event = turn.event
+            if isinstance(event, MessageEvent) and event.source == "user" and not self.input:
                 self.input = join_text(event.llm_message.content)
-        elif not isinstance(event, HOUSEKEEPING_EVENTS) and (text := describe_event(event)):
-            data = {"kind": event.kind, "seq": turn.entry.seq, "note": text}
-            time = utc_timestamp(event) or self.totals.last
-            info = {"uuid": event.id, "event": "info", "timestamp": time, "working_start": 0}
-            self.events.append(info | {"source": "perdure", "data": data})
+            messages = [_format_message(message, turn) for message in turn_messages(turn)]
+            self.transcript.add(turn, messages)
+            for message in messages:
+                self.count += 1
+                self.last = message if message["role"] == "assistant" else self.last
+                yield message
 
     @property
     def head(self) -> Json:
@@ -111,13 +103,20 @@ class SampleWriter:
             "output": self._output(),
             "metadata": sample.metadata if sample else status,
             "store": {"perdure": status} if sample else {},
-            "events": self.events,
+            **self._transcript_fields(),
             **self._usage_fields(),
             "uuid": self.conversation.conversation_id,
             **({"scores": sample.scores} if sample and sample.scores else {}),
             **format_error(self.error),
             **(_attempt_fields(sample) if sample else {}),
         }
+
+    def _transcript_fields(self) -> Json:
+        sample = self.metadata
+        init = {**self.head, "input": self.input, "metadata": sample.metadata if sample else {}}
+        del init["epoch"]
+        scores, limit = (sample.scores, sample.limit) if sample else ({}, None)
+        return self.transcript.finish(init, scores, format_error(self.error), limit)
 
     def summary(self) -> Json:
         return {
@@ -206,19 +205,7 @@ def _error_type(call: Call) -> str:
 
 
 def format_usage(usages: dict[str, Usage]) -> Json:
-    """Format usage for Inspect, which counts tokens from and to a cache apart from the input."""
-    return {
-        model: {
-            "input_tokens": max(0, use.prompt_tokens - use.cached_tokens - use.cache_write_tokens),
-            "output_tokens": use.completion_tokens,
-            "total_tokens": use.prompt_tokens + use.completion_tokens,
-            "input_tokens_cache_read": use.cached_tokens,
-            "input_tokens_cache_write": use.cache_write_tokens,
-            "reasoning_tokens": use.reasoning_tokens,
-            "total_cost": use.cost,
-        }
-        for model, use in usages.items()
-    }
+    return {model: format_model_usage(usage) for model, usage in usages.items()}
 
 
 def format_times(first: str, last: str) -> dict[str, str]:

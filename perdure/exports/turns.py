@@ -136,7 +136,7 @@ def turns(entries: Iterable[Entry]) -> Iterator[Turn]:
     pending: list[Turn] = []
     for group in _group_entries(entries):
         turn = _turn(group, ids)
-        if _is_model_response(turn.event):
+        if is_model_response(turn.event):
             yield from pending
             pending = []
         if turn.calls:
@@ -194,7 +194,8 @@ def is_model_input(event: MessageEvent) -> bool:
     return event.llm_message.role != "assistant"
 
 
-def _is_model_response(event: AnyEvent) -> bool:
+def is_model_response(event: AnyEvent) -> bool:
+    """Check whether the event is, or begins, an answer of the model."""
     if isinstance(event, MessageEvent):
         return event.llm_response_id is not None
     return isinstance(event, ActionEvent)

@@ -20,3 +20,8 @@ def rows() -> Iterator[dict[str, str] | Sample]:
 def breaks() -> Iterator[dict[str, str]]:
     yield {"input": "one"}
     raise OSError("the network is gone")
+
+
+def numbered(count: int, start: int = 0) -> Iterator[dict[str, str]]:
+    for number in range(start, start + count):
+        yield {"id": f"{number}", "input": "?"}

@@ -8,8 +8,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from perdure.datasets.dataset import read_dataset
 from perdure.datasets.rows import BadDataset
 from perdure.evaluation.sample import EncodedFile, Sample, build_sample
+from perdure.evaluation.spec import parse_batch
 from tests.datasets.making import ROWS, samples, write_jsonl
 
 EXPECTED = [build_sample(row) for row in ROWS]
@@ -84,6 +86,9 @@ def test_a_python_function_yields_rows_and_samples() -> None:
     home = "tests.datasets.given"
     assert [sample.id for sample in samples(f"{home}:rows")] == ["1", "2"]
     assert [sample.question for sample in samples(f"{home}:ROWS")] == ["a", "b"]
+    arguments = {"function": f"{home}:numbered", "arguments": {"count": 2, "start": 3}}
+    with read_dataset(parse_batch({"name": "b", "model": "m", "dataset": arguments})) as reader:
+        assert [sample.id for sample in reader] == ["3", "4"]
     (sample,) = samples(f"{home}:SAMPLES")
     assert isinstance(sample, Sample)
     assert sample.files == {"here": Path(__file__).with_name("making.py").read_text()}

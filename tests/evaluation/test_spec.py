@@ -8,11 +8,11 @@ import pytest
 from perdure.agent.policies import Limits
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.datasets.batch import parse_batch_toml
+from perdure.evaluation.limits import BatchLimits
 from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.evaluation.scorers.exact import Exact
 from perdure.evaluation.scorers.match import Match
 from perdure.evaluation.spec import (
-    BatchLimits,
     BatchSpec,
     DatasetSpec,
     FieldMap,

@@ -14,7 +14,8 @@ from perdure.evaluation.statistics import (
     Moments,
     bootstrap_interval,
     normal_interval,
-    two_sided_p_value,
+    t_p_value,
+    t_quantile,
     wilson_interval,
 )
 
@@ -114,13 +115,10 @@ def test_equal_values_have_an_interval_of_no_width() -> None:
     assert bootstrap_interval([0.5] * 9, "a") == (0.5, 0.5)
 
 
-def test_a_p_value_is_that_of_the_table() -> None:
-    assert two_sided_p_value(1.959963984540054) == pytest.approx(0.05)
-    assert two_sided_p_value(-2.5758293) == pytest.approx(0.01)
-    assert two_sided_p_value(0) == 1.0
-    assert all(
-        two_sided_p_value(a) > two_sided_p_value(b) for a, b in pairwise([0.0, 0.5, 1.0, 3.0])
-    )
+def test_a_p_value_falls_as_the_statistic_grows() -> None:
+    for freedom in (1, 2, 7, 1001):
+        values = [t_p_value(t, freedom) for t in (0.0, 0.5, 1.0, 3.0)]
+        assert all(first > second for first, second in pairwise(values))
 
 
 def test_an_estimator_keeps_a_bounded_number_of_values() -> None:
@@ -142,3 +140,14 @@ def test_values_other_than_0_and_1_have_no_wilson_interval() -> None:
     assert estimator.interval("a") is None
     estimator.add(0.5)
     assert estimator.wilson_interval() is None
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    # Abramowitz & Stegun, table 26.10, for 5 % on both sides together.
+    [(1, 12.706), (2, 4.303), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980), (5000, 1.960)],
+)
+def test_students_t_is_as_in_the_tables(freedom: int, quantile: float) -> None:
+    assert t_quantile(freedom) == pytest.approx(quantile, abs=0.0006)
+    assert t_p_value(-quantile, freedom) == pytest.approx(0.05, abs=0.0001)
+    assert t_p_value(0.0, freedom) == 1.0

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from perdure.evaluation.comparison import compare
 from perdure.exports.report import formatting
-from perdure.exports.report.batch_comparison import name_of_test
 
 
 @pytest.mark.parametrize(
@@ -67,15 +65,3 @@ def test_names_that_are_numbers_are_sorted_by_their_value_before_others() -> Non
     names = ["b", "10", "nan", "9", "1e1", "inf", "a"]
     expected = ["9", "10", "1e1", "a", "b", "inf", "nan"]
     assert sorted(names, key=formatting.number_first) == expected
-
-
-@pytest.mark.parametrize(
-    ("better", "worse", "name"),
-    [(500, 500, "McNemar's exact test"), (501, 500, "McNemar's test, corrected")],
-)
-def test_the_exact_test_is_named_up_to_a_thousand_changes(
-    better: int, worse: int, name: str
-) -> None:
-    before = {str(number): float(number >= better) for number in range(better + worse)}
-    after = {key: 1 - value for key, value in before.items()}
-    assert name_of_test(compare(before, after)) == name

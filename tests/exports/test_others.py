@@ -72,6 +72,11 @@ def test_inspect_reads_the_conversation_as_a_sample(read: dict[str, Any]) -> Non
     assert (whole["roles"][0], whole["counted"]) == ("system", len(whole["roles"]))
     assert whole["input"] == ["Look at this.", "Look at this."]
     assert "Condensation" in whole["kinds"]
+    assert {"sample_init", "model", "tool", "compaction", "info"} <= set(whole["events"])
+    assert len(whole["inputs"]) == whole["roles"].count("assistant")
+    assert "Look at this." in "".join(whole["inputs"][0])
+    assert "It looked around." in "".join(whole["inputs"][1])
+    assert not whole["unresolved"]
 
 
 def test_inspect_reads_a_batch_and_computes_our_scores(read: dict[str, Any]) -> None:

@@ -200,7 +200,7 @@ def test_what_went_wrong_comes_first() -> None:
     [table] = page(story(), 5).tables["samples"]
     assert table.kinds == ["failed", "wrong", "limited", "right", "right"]
     assert table.column("Sample") == ["e", "c", "d", "a", "b"]
-    assert table.rows[0][4] == "scorer, unscorable: There is no target."
+    assert table.rows[0][5] == "scorer, unscorable: There is no target."
     assert table.rows[2][2:4] == ["limited (deadline)", "exact: 1"]
 
 

@@ -22,7 +22,7 @@ def test_a_comparison_tells_the_difference_and_whether_it_is_more_than_noise() -
     comparison = pair(*sides())
     html_page = compared_page(comparison)
     assert (
-        "More than noise: the score went up (p = 0.0129, McNemar's exact test)."
+        "More than noise: the score went up (p = 0.0100, paired t-test, adjusted)."
         in html_page.html.replace("&#39;", "'")
     )
     section = html_page.sections["batch-1"]

@@ -33,16 +33,21 @@ def openai(path: Path) -> list[str]:
 
 
 def inspect(path: Path) -> dict[str, Any]:
-    log = read_eval_log(str(path))
+    log = read_eval_log(str(path), resolve_attachments=True)
     [summary] = read_eval_log_sample_summaries(str(path))
     [sample] = log.samples
+    calls = [event for event in sample.events if event.event == "model"]
     usage = sample.model_usage.values()
     return {
         "status": log.status,
         "roles": [message.role for message in sample.messages],
         "input": [sample.input, summary.input],
         "counted": summary.message_count,
-        "kinds": [event.data["kind"] for event in sample.events],
+        "kinds": [event.data["kind"] for event in sample.events if event.event == "info"],
+        "events": [event.event for event in sample.events],
+        "inputs": [[message.text for message in event.input] for event in calls],
+        "outputs": [event.output.completion for event in calls],
+        "unresolved": "attachment://" in sample.model_dump_json(),
         "cost": sum(item.total_cost for item in usage),
     }
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from perdure.evaluation.progress import PROGRESS_MEMO, Progress
+from perdure.evaluation.progress import PROGRESS_MEMO, Progress, progress_markdown
 from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT, UNLIMITED_RETRIES
 
 MAX_ACTIVITY_TIME = timedelta(days=1)
@@ -89,3 +89,4 @@ def publish(progress: Progress) -> None:
     """
     memo = progress.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     workflow.upsert_memo({PROGRESS_MEMO: memo})
+    workflow.set_current_details(progress_markdown(progress))

@@ -8,10 +8,13 @@ from perdure.agent.loop.step_summary import shorten_summary
 from perdure.evaluation.messages import (
     AwaitedConversation,
     BatchStart,
+    CodeCheck,
+    CodeCheckRequest,
     LimitsUpdate,
     LostAttempt,
 )
 from perdure.evaluation.progress import Progress
+from perdure.evaluation.repeated_failures import FailureCount, resume_advice
 from perdure.temporal.names import conversation_workflow_id
 from perdure.workflows.batch.attempts import (
     count_results,
@@ -32,6 +35,7 @@ from perdure.workflows.batch.state import (
     continuation,
     count_result,
     current_progress,
+    find_repetition,
     has_time,
     load_state,
     stop_clock,
@@ -41,8 +45,8 @@ from perdure.workflows.step_failures import reason_of
 MAX_STARTS_TOGETHER = 16
 """Most free slots to wait for, so that one workflow task starts several children."""
 
-FAILURES_BEFORE_PAUSE = 10
-"""Consecutive failures that no sample is to blame for, after which a batch pauses."""
+CHECKS_PATCH = "batch-checks"
+"""The patch since which a batch checks its code, and pauses for every failure that repeats."""
 
 
 class BatchRun:
@@ -57,8 +61,11 @@ class BatchRun:
     async def run(self) -> Progress:
         """Run all attempts. Raises ActivityError if the batch itself cannot be read."""
         state, tasks = self.state, self.tasks
+        state.has_checks = workflow.patched(CHECKS_PATCH)
         if self.start.progress is None:
             await count_results(state)
+            if state.has_checks:
+                await self.check_code()
         if state.running:
             tasks.launch(self.await_conversations(list(state.running)))
         self.publish_progress()
@@ -70,6 +77,14 @@ class BatchRun:
             await workflow.wait_condition(lambda: tasks.has_changed or state.is_over)
             tasks.raise_error()
         return self.current_progress()
+
+    async def check_code(self) -> None:
+        """Pause until a worker can load all that the batch names."""
+        request = CodeCheckRequest(user_id=self.start.user_id, name=self.start.name)
+        while problem := (await run_activity("batch.check", request, CodeCheck)).problem:
+            resume = f"perdure batch resume {self.start.name}"
+            self.pause(f"{problem} No sample has run. Mend it, and then: `{resume}`.", blocked=True)
+            await workflow.wait_condition(lambda: not self.state.is_paused)
 
     async def stop(self) -> None:
         """Cancel all conversations that run; recorded results stay."""
@@ -188,23 +203,23 @@ class BatchRun:
         self.tasks.has_changed = True
 
     def pause_if_all_fail(self, scored: AttemptSummary) -> None:
-        """Pause the batch when every attempt fails for a reason that no sample is to blame for."""
-        failures = self.state.consecutive_failures
-        if failures < max(FAILURES_BEFORE_PAUSE, self.state.concurrency) or self.state.is_paused:
+        """Pause the batch when attempts fail again and again for what somebody can mend."""
+        repetition = find_repetition(self.state)
+        if scored.status != "failed" or repetition is None or self.state.is_paused:
             return
-        self.pause(
-            f"{failures} attempts in a row failed, the last one with {scored.code}: "
-            f"{scored.detail} Mend that, and then: perdure batch resume {self.start.name}"
-        )
+        advice = resume_advice(scored.failure, self.start.name)
+        cause = f"{scored.code}: {scored.detail}".rstrip(": .") + "."
+        self.pause(f"{repetition}, the last one with {cause} {advice}", blocked=True)
 
-    def pause(self, reason: str) -> None:
+    def pause(self, reason: str, blocked: bool = False) -> None:
         stop_clock(self.state)
-        self.state.pause_reason = reason
+        self.state.pause_reason, self.state.is_blocked = reason, blocked
         self.publish_progress()
 
     def hold(self) -> None:
         """Pause the batch and every conversation that runs."""
-        self.pause(f"It was paused. To go on: perdure batch resume {self.start.name}")
+        if not self.state.is_blocked:
+            self.pause(f"It was paused. To go on: perdure batch resume {self.start.name}")
         self.state.is_held = True
         self.signal_conversations("pause")
 
@@ -213,7 +228,8 @@ class BatchRun:
         if state.is_held:
             self.signal_conversations("resume")
         stop_clock(state)
-        state.pause_reason, state.is_held, state.consecutive_failures = None, False, 0
+        state.pause_reason, state.is_held, state.is_blocked = None, False, False
+        state.failures = FailureCount()
         self.grant_requests()
         self.publish_progress()
 

@@ -1,15 +1,24 @@
 """The state of a batch or shard that runs: queues, pauses, clock and progress."""
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from temporalio import workflow
 
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.evaluation.ledger import Budget, spent_amount
 from perdure.evaluation.messages import BatchStart, SamplePosition
-from perdure.evaluation.progress import BatchStatus, Progress, add_spending, count_attempt
+from perdure.evaluation.progress import (
+    MAX_NAMES_AT_WORK,
+    BatchStatus,
+    Progress,
+    add_spending,
+    count_attempt,
+)
+from perdure.evaluation.repeated_failures import DEFAULT_PAUSE_AFTER, MENDABLE_KINDS, FailureCount
 
 
 @dataclass
@@ -31,7 +40,11 @@ class BatchState:
     pause_reason: str | None
     is_held: bool
     """An operator has paused the batch, and with it its conversations."""
-    consecutive_failures: int
+    failures: FailureCount
+    is_blocked: bool = False
+    """It has paused for failures or for code that cannot be loaded."""
+    has_checks: bool = False
+    """Its code is checked, and every failure that repeats pauses it: not in older histories."""
     job_queue: deque[Attempt] = field(default_factory=deque)
     is_loading_jobs: bool = False
     in_flight: int = 0
@@ -69,7 +82,8 @@ def load_state(start: BatchStart) -> BatchState:
         clock_start=workflow.now(),
         pause_reason=start.pause,
         is_held=start.held,
-        consecutive_failures=start.in_a_row,
+        failures=FailureCount(start.in_a_row, start.judged, start.judged_failures),
+        is_blocked=start.blocked,
     )
 
 
@@ -88,7 +102,10 @@ def continuation(state: BatchState) -> BatchStart:
             "time": state.time,
             "pause": state.pause_reason,
             "held": state.is_held,
-            "in_a_row": state.consecutive_failures,
+            "in_a_row": state.failures.in_a_row,
+            "judged": state.failures.attempts,
+            "judged_failures": state.failures.failures,
+            "blocked": state.is_blocked,
             "again": tuple(state.retry_queue),
             "place": place,
             "running": state.running,
@@ -110,8 +127,23 @@ def count_result(state: BatchState, name: str, scored: AttemptSummary) -> None:
     else:
         finished = {"finished": state.progress.finished + 1}
         state.progress = count_attempt(state.progress, scored).model_copy(update=finished)
-    is_external = scored.failure in ("infrastructure", "configuration")
-    state.consecutive_failures = state.consecutive_failures + 1 if failed and is_external else 0
+    state.failures.add(failed and scored.failure in _mendable_kinds(state))
+
+
+def find_repetition(state: BatchState) -> str | None:
+    """Say how often attempts have failed; None while that is no reason to pause."""
+    default = max(DEFAULT_PAUSE_AFTER, state.concurrency)
+    pause_after = state.start.pause_after or default
+    if not state.has_checks and state.failures.in_a_row < default:
+        return None  # no majority
+    return state.failures.describe_repetition(pause_after)
+
+
+def _mendable_kinds(state: BatchState) -> Collection[str]:
+    """Return the kinds of failures that pause a batch when they repeat."""
+    if not state.has_checks:
+        return ("infrastructure", "configuration")
+    return ("scorer",) if state.is_rescoring else MENDABLE_KINDS
 
 
 def current_progress(state: BatchState) -> Progress:
@@ -126,6 +158,10 @@ def current_progress(state: BatchState) -> Progress:
         update={
             "status": status,
             "reason": reason,
+            "blocked": state.is_blocked and not state.is_over,
+            "at_work": tuple(
+                islice((job.sample for job in state.running.values()), MAX_NAMES_AT_WORK)
+            ),
             "running": len(state.running),
             "seconds": elapsed_seconds(state),
             "concurrency": state.concurrency,

@@ -36,8 +36,12 @@ class Batch:
             if not is_cancelled_exception(error):
                 raise
             await self.runner.stop()
-            stopped = {"status": "stopped", "reason": "It was cancelled."}
-            return self.runner.current_progress().model_copy(update=stopped)
+            progress = self.runner.current_progress()
+            reason = (
+                "It was cancelled. Samples that were at work count as failed: "
+                f"`perdure batch retry {progress.name}` runs them again, and what is missing."
+            )
+            return progress.model_copy(update={"status": "stopped", "reason": reason})
 
     @workflow.signal(description="Begin no further sample, and pause those that run.")
     async def pause(self) -> None:

@@ -5,6 +5,7 @@ import asyncio
 from pydantic import ValidationError
 
 from perdure.cli.batch.progress_view import (
+    closing_sentence,
     is_complete,
     progress_fields,
     progress_line,
@@ -73,7 +74,7 @@ async def status(options: Status) -> None:
     for line in progress_lines(progress, trouble_text):
         show(line)
     if progress.status in ("finished", "stopped") and not is_complete(progress):
-        note(f"`perdure batch retry {options.name}` runs what is left.")
+        note(closing_sentence(progress))
 
 
 async def _print_all(batches: Batches, output: Format) -> None:

@@ -101,7 +101,7 @@ async def attach(batches: Sequence[BatchHandle], output: Format, environment: En
 
 
 async def watch(batch: BatchHandle, show_progress: ShowProgress) -> Progress:
-    """Show the progress of a batch until it has ended, and return the last one."""
+    """Show the progress of a batch until it has ended or needs somebody; return the last one."""
     record = await batch.load_record()
     progress = Progress(name=batch.name, expected=record.expected_attempts)
     end = asyncio.ensure_future(batch.wait_until_finished())
@@ -118,6 +118,8 @@ async def watch(batch: BatchHandle, show_progress: ShowProgress) -> Progress:
             # Until it has begun, it does not count the results that exist already.
             if progress.started is not None or trouble is not None:
                 show_progress(progress, trouble)
+            if progress.blocked and not progress.running:
+                return progress
             await asyncio.wait({end}, timeout=POLL_INTERVAL)
         return await end
     finally:

@@ -1,18 +1,30 @@
 """The progress of a batch as several lines, as one line and as JSON."""
 
-from collections.abc import Mapping
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.text import Text
 
-from perdure.cli.output import escape_controls, shorten_line
+from perdure.cli.output import escape_controls, shorten_line, stdout
 from perdure.evaluation.progress import Progress, RunningMean
+from perdure.evaluation.repeated_failures import failure_advice
 from perdure.events.usage import AMOUNTS
 
 LABEL_COLUMNS = 12
 """Width of the labels' column."""
 
 BAR_COLUMNS = 32
+
+COMMAND = re.compile(r"`[^`]*`")
+
+MAX_LINE_COLUMNS = 100
+"""Width of a text of several lines."""
+
+MAX_REASON_CHARS = 1500
+"""Characters of the reason of a pause, at whose end stands what to do."""
 
 MAX_SCORES = 12
 """Scores shown; `-o json` has them all."""
@@ -32,8 +44,9 @@ def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]
         ("limits", _format_counts(progress.limits), ""),
         ("failures", _format_counts(progress.failures), "red"),
         ("", newest and f"the newest: {shorten_line(newest)}", "red"),
-        (progress.status, shorten_line(progress.reason or ""), reason_style),
-        ("waits", shorten_line(trouble or ""), "yellow"),
+        *_paragraph(progress.status, progress.reason or "", reason_style),
+        *_paragraph("waits", trouble or "", "yellow"),
+        ("see one", _watch_command(progress), "dim"),
     )
     return [
         _title_line(progress),
@@ -62,9 +75,14 @@ def closing_sentence(progress: Progress) -> str:
         limited = f", {progress.limited:,} of them at a limit" if progress.limited else ""
         return f"All {progress.expected:,} have a score{limited}."
     parts = [f"{progress.failed:,} failed"] if progress.failed else []
-    if missing := progress.missing + progress.running:
+    missing = progress.missing + progress.running
+    if missing:
         parts.append(f"{missing:,} {'is' if missing == 1 else 'are'} missing")
-    return f"{' and '.join(parts)}: `perdure batch retry {progress.name}` runs what is left."
+    left = f"{' and '.join(parts)}: "
+    if progress.status == "paused":
+        return left + f"`perdure batch resume {progress.name}` goes on."
+    advice = failure_advice(progress.name, progress.failures, missing > 0)
+    return f"{left}{advice}."
 
 
 def is_complete(progress: Progress) -> bool:
@@ -175,6 +193,23 @@ def _spent_line(progress: Progress) -> Text:
     of_tokens = f" of {progress.tokens:,}" if progress.tokens else ""
     amounts = f"{tokens:,}{of_tokens} tokens, {progress.turns:,} answers"
     return _line("spent", f"{format_dollars(spent.cost)}{of_cost}, {amounts}")
+
+
+def _paragraph(label: str, text: str, style: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the lines of a text that says what to do: its end is not cut off by a terminal."""
+    width = max(40, min(MAX_LINE_COLUMNS, stdout.width) - LABEL_COLUMNS - 1)
+    line = shorten_line(text, MAX_REASON_CHARS)
+    # A command between backticks stays on one line: it is there to be copied.
+    unbroken = COMMAND.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), line)
+    for nth, part in enumerate(textwrap.wrap(unbroken, width, break_on_hyphens=False)):
+        yield ("" if nth else label, part.replace("\N{NO-BREAK SPACE}", " "), style)
+
+
+def _watch_command(progress: Progress) -> str:
+    """Return the command that shows the conversation of a running sample; empty without one."""
+    if not progress.at_work:
+        return ""
+    return f"perdure batch watch {progress.name} {shlex.quote(progress.at_work[0])}"
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:

@@ -36,6 +36,8 @@ async def report(options: Report) -> int:
     results = Collected(record.spec)
     async for result in read_current_results(folder, record):
         results.add(result)
+    for chunk in range(record.chunks):
+        results.add_questions(await folder.read_chunk(record.samples, chunk))
     with open_output(path) as file:
         file.writelines(page(about, results))
     if path != "-":

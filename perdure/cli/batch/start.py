@@ -1,7 +1,8 @@
 """Start of batches from a file or a module; they are then followed unless detached."""
 
+import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +20,7 @@ from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.batch.batches import Batches
 from perdure.client.batch.handle import BatchHandle
-from perdure.datasets.batch import read_batch
+from perdure.datasets.batch import Overrides, read_batch
 from perdure.errors import Invalid
 from perdure.evaluation.messages import BatchMode
 from perdure.evaluation.spec import (
@@ -43,6 +44,8 @@ async def run(options: Run) -> int:
     mode = options.mode
     names = ("name", "models", "concurrency", "limit", "ids", "epochs")
     changes = {name: value for name in names if (value := getattr(options, name))}
+    changes["arguments"] = parse_pairs("-T", options.arguments)
+    changes["model_fields"] = parse_pairs("-M", options.model_fields)
     batches = load_batches(options.file, changes, options)
     if mode != "rescore":
         for batch in batches:
@@ -112,7 +115,8 @@ def load_batches(
     folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
     make_importable(folder)
     try:
-        batch = read_batch(source)
+        models = tuple(changes.get("models", ()))
+        batch = read_batch(source, Overrides(changes.pop("arguments", {}), models))
         batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
     except InvalidBatch as error:
         raise Invalid(str(error)) from error
@@ -147,15 +151,39 @@ def _is_reference(source: str) -> bool:
 def _apply_changes(batch: BatchSpec, changes: dict[str, Any]) -> BatchSpec:
     """Apply the changes of the command line. Raises InvalidBatch."""
     changed = dict(changes)
+    fields = changed.pop("model_fields", {})
+    models = list(batch.models)
     if names := changed.get("models"):
-        models = {name.name: name for name in (batch.agent.model, *batch.models)}
-        changed["models"] = [
-            models.get(name) or ModelSpec(name=resolve_script_path(name)) for name in names
-        ]
+        known = {model.name: model for model in (batch.agent.model, *batch.models)}
+        models = [known.get(name) or ModelSpec(name=resolve_script_path(name)) for name in names]
+    if names or fields:
+        changed["models"] = [_change_model(m, fields) for m in models or [batch.agent.model]]
     try:
         return BatchSpec.model_validate({**dict(batch), **changed})
     except ValidationError as error:
         raise InvalidBatch(f"The batch cannot be run: {describe_errors(error)}.") from error
+
+
+def _change_model(model: ModelSpec, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Change fields of a model. Raises InvalidBatch for a field that no model has."""
+    if unknown := sorted(fields.keys() - ModelSpec.model_fields.keys()):
+        names = ", ".join(ModelSpec.model_fields)
+        raise InvalidBatch(f"-M {unknown[0]}: a model has no such field. It has {names}.")
+    return {**model.model_dump(), **fields}
+
+
+def parse_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, Any]:
+    """Parse KEY=VALUE, whose value is JSON or else a text. Raises Invalid without a `=`."""
+    parsed: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, separator, text = pair.partition("=")
+        if not separator or not key.isidentifier():
+            raise Invalid(f"{flag} {pair!r} is not KEY=VALUE.", f"Write {flag} level=3.")
+        try:
+            parsed[key] = json.loads(text)
+        except ValueError:
+            parsed[key] = text
+    return parsed
 
 
 def _resolve_script(folder: Path, batch: BatchSpec) -> BatchSpec:

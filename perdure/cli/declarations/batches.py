@@ -61,8 +61,20 @@ class Run(AgentFieldOptions, BatchOutputOptions):
     models: list[str] | None = option("Of the agent; may be repeated.", "--model", metavar="NAME")
     concurrency: int | None = option("Samples at a time.", min=1, metavar="N")
     limit: int | None = option("Only the first samples.", min=1, metavar="N")
-    ids: list[str] | None = option("A sample; may be repeated.", "--id", metavar="ID")
+    ids: list[str] | None = option(
+        "A sample; may be repeated.", "--sample-id", "--id", metavar="ID"
+    )
     epochs: int | None = option("How often each sample is run.", min=1, metavar="N")
+    arguments: list[str] | None = option(
+        "For the function that makes the batch, or else its dataset's; may be repeated.",
+        *("-T", "--task-arg"),
+        metavar="KEY=VALUE",
+    )
+    model_fields: list[str] | None = option(
+        "A field of the model, such as api_base; may be repeated.",
+        *("-M", "--model-arg"),
+        metavar="KEY=VALUE",
+    )
     name: str | None = option("Another name for the batch.")
     retry_failed: bool = flag("Also run again what has failed.", "--retry-failed")
     rescore: bool = flag("Score again what there is, and run nothing.", "--rescore")
@@ -88,6 +100,18 @@ class Status(BatchOutputOptions):
     """
 
     name: str | None = argument("[NAME]", "The batch's name; else all of them.")
+
+
+@command(app, "commands.watch_sample:watch")
+class Watch(BatchOptions):
+    """Show how far a batch is until it ends, or the conversation of one sample as it is written.
+
+    The newest attempt at the sample is shown, up to the end of its agent's turn. For one that has
+    ended only the store is needed. ^C leaves all as it is.
+    """
+
+    sample: str | None = argument("[SAMPLE]", "The id of a sample; else the batch itself.")
+    epoch: int = option("Which epoch, counted from 0.", default=0, min=0, metavar="N")
 
 
 @command(app, "batch.control:pause")

@@ -172,6 +172,7 @@ class Batches:
             concurrency=min(spec.concurrency, shards * MAX_RUNNING_ATTEMPTS),
             epochs=spec.epochs,
             retries=spec.retries,
+            pause_after=spec.pause_after,
             priority=spec.priority,
             time=limits.time,
             scoring=spec.scoring_timeout,

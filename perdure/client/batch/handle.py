@@ -24,10 +24,8 @@ from perdure.evaluation.messages import LimitsUpdate
 from perdure.evaluation.progress import (
     PROGRESS_MEMO,
     Progress,
-    add_spending,
-    count_attempt,
+    count_attempts,
     merge_progress,
-    summarize_attempt,
 )
 from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids
 from perdure.storage.log.event_log import EventLog
@@ -239,6 +237,8 @@ def _merge_shards(whole: Progress, shards: list[Progress]) -> Progress:
     counted = merge_progress(whole.name, shards)
     own = ("status", "concurrency", "cost", "tokens", "parts")
     changes = {name: getattr(whole, name) for name in own}
+    if whole.status == "running" and counted.status == "paused":
+        changes["status"] = "paused"
     changes["expected"] = max(whole.expected, counted.expected)
     changes["reason"] = whole.reason or counted.reason
     return counted.model_copy(update=changes)
@@ -265,10 +265,6 @@ async def count_progress(folder: BatchFolder, record: BatchRecord) -> Progress:
     ids = set(await list_sample_ids(folder, record))
     async for result in folder.read_results():
         if result.id in ids:
-            for attempt in result.attempts:
-                progress = add_spending(progress, summarize_attempt(attempt))
-            for attempt in result.final_attempts:
-                if attempt.epoch < spec.epochs:
-                    progress = count_attempt(progress, summarize_attempt(attempt))
+            progress = count_attempts(progress, result.attempts, spec.epochs)
     done = progress.missing == 0 and progress.failed == 0
     return progress.model_copy(update={"status": "finished" if done else "stopped"})

@@ -59,16 +59,7 @@ class ScoresBySample:
                 self.ungrouped.add(key)
 
 
-TEST_NAMES = {
-    "none": "no test",
-    "mcnemar": "McNemar's exact test",
-    "sign-flip": "sign-flip test, every combination",
-    "sign-flip, drawn": "sign-flip test, combinations drawn",
-    "normal": "sign-flip test, by the normal distribution",
-}
-
-MAX_EXACT_CHANGES = 1000
-"""Changed samples up to which McNemar's test is exact."""
+NAME_OF_TEST = "paired t-test, adjusted"
 
 MAX_GROUP_KEYS = 40
 """Keys of the metadata by which there is a breakdown."""
@@ -118,13 +109,6 @@ def _subset(values: dict[str, float], ids: Sequence[str]) -> dict[str, float]:
     return {id_: values[id_] for id_ in ids if id_ in values}
 
 
-def name_of_test(comparison: Comparison) -> str:
-    changed = len(comparison.better) + len(comparison.worse)
-    if comparison.test == "mcnemar" and changed > MAX_EXACT_CHANGES:
-        return "McNemar's test, corrected"
-    return TEST_NAMES[comparison.test]
-
-
 def verdict(comparison: Comparison) -> str:
     """Say in a sentence or two whether the difference is more than noise."""
     if not comparison.pairs or comparison.difference is None or comparison.p_value is None:
@@ -132,7 +116,7 @@ def verdict(comparison: Comparison) -> str:
     if not comparison.better and not comparison.worse:
         return "No sample has another score than before."
     direction = "up" if comparison.difference > 0 else "down"
-    chance, test = p_value(comparison.p_value), name_of_test(comparison)
+    chance, test = p_value(comparison.p_value), NAME_OF_TEST
     equals = "" if chance.startswith("<") else "= "
     if comparison.significant:
         return f"More than noise: the score went {direction} (p {equals}{chance}, {test})."

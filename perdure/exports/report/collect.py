@@ -1,11 +1,12 @@
 """The data of a batch's page, collected from results one by one in bounded memory."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from perdure.evaluation.result import AttemptFailure, AttemptResult, SampleResult
+from perdure.evaluation.sample import Sample
 from perdure.evaluation.score import Score
 from perdure.evaluation.spec import BatchSpec
 from perdure.evaluation.summary import Summary, Tally
@@ -57,6 +58,7 @@ class Row(NamedTuple):
     epoch: int
     status: str
     scores: str
+    question: str
     answer: str
     target: str
     cost: float
@@ -77,6 +79,7 @@ class Collected:
         self._scorer = next((scorer.score_name for scorer in spec.scorers), "")
         self._tally = Tally(spec.reducers)
         self._causes: dict[tuple[str, str], Cause] = {}
+        self._questions: dict[str, str] = {}
         self._rows: dict[RowKind, list[Row]] = {kind: [] for kind in get_args(RowKind)}
 
     def add(self, result: SampleResult) -> None:
@@ -110,8 +113,16 @@ class Collected:
         )
 
     def rows(self) -> list[Row]:
-        """List the first rows of the table, failures first."""
-        return [row for rows in self._rows.values() for row in rows][:MAX_ROWS]
+        """List the first rows of the table, failures first, with the questions that are known."""
+        rows = [row for rows in self._rows.values() for row in rows][:MAX_ROWS]
+        return [row._replace(question=self._questions.get(row.sample, "")) for row in rows]
+
+    def add_questions(self, samples: Iterable[Sample]) -> None:
+        """Note what the samples in the table ask for."""
+        shown = {row.sample for row in self.rows()}
+        for sample in samples:
+            if sample.id in shown:
+                self._questions[sample.id] = shorten(sample.question)
 
     def _cause(self, sample: str, failure: AttemptFailure) -> Cause:
         key = (failure.kind, shorten(failure.code, 100))
@@ -139,10 +150,11 @@ def _row(kind: RowKind, result: SampleResult, attempt: AttemptResult) -> Row:
         answer = f"{failure.kind}, {failure.code}: {failure.detail}".rstrip(": ")
     return Row(
         kind=kind,
-        sample=shorten(result.id),
+        sample=result.id,
         epoch=attempt.epoch,
         status=f"limited ({attempt.limit})" if attempt.limit is not None else attempt.status,
         scores=shorten(", ".join(_scores(attempt.scores))),
+        question="",
         answer=shorten(answer),
         target=shorten(" | ".join(result.target)),
         cost=attempt.usage.cost + attempt.grading.cost,
@@ -154,6 +166,5 @@ def _row(kind: RowKind, result: SampleResult, attempt: AttemptResult) -> Row:
 
 def _scores(scores: dict[str, Score]) -> Iterator[str]:
     for scorer, score in scores.items():
-        metrics = score.value if isinstance(score.value, dict) else {"": score.value}
-        for metric, value in metrics.items():
+        for metric, value in score.metrics.items():
             yield f"{metric_name(scorer, metric)}: {json_value(value)}"

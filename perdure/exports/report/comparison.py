@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perdure.evaluation.comparison import Change, Comparison
 from perdure.exports.json_text import Json
-from perdure.exports.report.batch_comparison import BatchComparison, Metric, name_of_test, verdict
+from perdure.exports.report.batch_comparison import NAME_OF_TEST, BatchComparison, Metric, verdict
 from perdure.exports.report.formatting import interval, p_value, score, score_with_error, shorten
 from perdure.exports.report.page import render
-from perdure.exports.report.plots import Bar, mean_bar
+from perdure.exports.report.plots import Bar, interval_bar
 
 MAX_CHANGES = 1000
 """Samples of one comparison that the page shows."""
@@ -40,13 +40,13 @@ def comparison_page(
         max_changes=MAX_CHANGES,
         bars=_bars,
         verdict=verdict,
-        name_of_test=name_of_test,
+        name_of_test=NAME_OF_TEST,
     )
 
 
 def _bars(comparisons: Mapping[str, Comparison]) -> list[Bar]:
     return [
-        mean_bar(name, item.difference or 0.0, item.standard_error, item.pairs, signed=True)
+        interval_bar(name, item.difference or 0.0, item.interval, item.pairs)
         for name, item in comparisons.items()
         if item.pairs
     ]

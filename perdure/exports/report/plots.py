@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
-from perdure.evaluation.statistics import Moments, normal_interval
-from perdure.exports.report.formatting import score_with_error
+from perdure.evaluation.statistics import Interval, Moments, normal_interval
+from perdure.exports.report.formatting import score, score_with_error
 
 TICKS = 5
 LABELS = 5
@@ -70,10 +70,16 @@ class Bar(NamedTuple):
     label: str
 
 
-def mean_bar(name: str, mean: float, error: float | None, size: int, signed: bool = False) -> Bar:
+def interval_bar(name: str, mean: float, ends: Interval | None, size: int) -> Bar:
+    """Make the bar of a difference over `size` pairs, with the interval of its test."""
+    low, high = ends or (None, None)
+    return Bar(name or "(empty)", mean, low, high, f"{score(mean, signed=True)} (n = {size:,})")
+
+
+def mean_bar(name: str, mean: float, error: float | None, size: int) -> Bar:
     """Make the bar of a mean of `size` numbers with its standard error."""
     low, high = (None, None) if error is None else normal_interval(mean, error)
-    label = f"{score_with_error(mean, error, signed)} (n = {size:,})"
+    label = f"{score_with_error(mean, error)} (n = {size:,})"
     return Bar(name or "(empty)", mean, low, high, label)
 
 

@@ -71,8 +71,10 @@ async def test_an_error_in_a_custom_scorer_is_reported(
 async def test_a_custom_scorer_has_a_time_limit(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
-    monkeypatch.setattr("perdure.evaluation.scorers.custom.CUSTOM_SCORER_TIMEOUT", 0.2)
-    assert "it took over 0.2 seconds" in await scene.failure_detail(f"{SCORERS_MODULE}:{function}")
+    # The limit is for the function, not for the import of its module on a busy machine.
+    assert (await scene.score(f"{SCORERS_MODULE}:counts")).failure is None
+    monkeypatch.setattr("perdure.evaluation.scorers.custom.CUSTOM_SCORER_TIMEOUT", 2)
+    assert "it took over 2 seconds" in await scene.failure_detail(f"{SCORERS_MODULE}:{function}")
 
 
 async def test_a_catastrophic_pattern_times_out(scene: Scene) -> None:

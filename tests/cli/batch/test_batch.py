@@ -11,9 +11,10 @@ from uuid import uuid4
 
 import pytest
 
-from perdure.cli.batch.start import load_batches, resolve_source
+from perdure.cli.batch.start import load_batches, parse_pairs, resolve_source
 from perdure.cli.declarations.batches import Run
 from perdure.cli.main import run_command_line
+from perdure.errors import Invalid
 from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_line
 
 Script = Callable[..., str]
@@ -76,6 +77,14 @@ async def test_a_batch_runs_to_its_scores_and_a_second_run_repeats_nothing(
     assert (again.code, again.json["done"], again.json["attempts"]) == (0, 3, 3)
     assert (status.code, status.json["scores"]) == (0, again.json["scores"])
     assert f"{name}: 3 of 3 done; includes 0.667 ± 0.333" in all_batches.out
+    whole, sample, unknown = await asyncio.gather(
+        perdure("batch", "watch", name, "-ojson"),
+        perdure("batch", "watch", name, "b", "-ojsonl"),
+        perdure("batch", "watch", name, "x"),
+    )
+    assert (whole.code, whole.json["done"]) == (0, 3)
+    assert (sample.code, "What is b?" in sample.out, "a and b" in sample.out) == (0, True, True)
+    assert (unknown.code, "It has a, b, c." in unknown.err) == (3, True)
 
 
 @pytest.mark.long
@@ -190,3 +199,47 @@ def test_options_of_the_command_line_change_the_batch_of_the_file(
     assert [batch.agent.model.name for batch in loaded] == ["openai/a", "openai/b"]
     assert {(batch.limit, batch.ids, batch.concurrency) for batch in loaded} == {(2, ("1",), 7)}
     assert resolve_source(file) == file
+
+
+def test_a_model_of_the_command_line_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_text('name = "b"\ndataset = "x.jsonl"\n[agent]\ntools = []\n')
+    [batch] = load_batches(f"{tmp_path}/b.toml", {"models": ["openai/a"]})
+    assert batch.agent.model.name == "openai/a"
+    with pytest.raises(Invalid, match="model"):
+        load_batches(f"{tmp_path}/b.toml", {})
+
+
+def test_arguments_go_to_the_batchs_function_or_else_to_the_datasets(tmp_path: Path) -> None:
+    head = 'dict(name=f"b{level}", dataset="rows:make", agent={"model": "m"})'
+    (tmp_path / "b.py").write_text(f"def batch(level=1):\n    return {head}\n")
+    [batch] = load_batches(f"{tmp_path}/b.py", {"arguments": parse_pairs("-T", ["level=3"])})
+    assert (batch.name, batch.dataset.arguments) == ("b3", {})
+    (tmp_path / "b.toml").write_text('name = "b"\ndataset = "rows:make"\nmodel = "m"\n')
+    arguments = parse_pairs("-T", ["level=hard", 'kinds=["a"]', "times=2"])
+    [batch] = load_batches(f"{tmp_path}/b.toml", {"arguments": arguments})
+    assert batch.dataset.arguments == {"level": "hard", "kinds": ["a"], "times": 2}
+
+
+def test_arguments_that_nothing_takes_are_refused(tmp_path: Path) -> None:
+    file, _ = write_batch_file(tmp_path)
+    with pytest.raises(Invalid, match="-T is for"):
+        load_batches(file, {"arguments": {"level": 1}})
+    with pytest.raises(Invalid, match="is not KEY=VALUE"):
+        parse_pairs("-T", ["level"])
+    with pytest.raises(Invalid, match="no such field"):
+        load_batches(file, {"model_fields": {"temprature": 1}})
+    with pytest.raises(Invalid, match="temperature"):
+        load_batches(file, {"model_fields": {"temperature": "hot"}})
+
+
+def test_fields_of_the_model_can_be_changed(tmp_path: Path) -> None:
+    file, _ = write_batch_file(tmp_path)
+    fields = {"temperature": 0.5, "api_base": "http://localhost:1/v1"}
+    loaded = load_batches(file, {"models": ["openai/a", "openai/b"], "model_fields": fields})
+    models = [batch.agent.model for batch in loaded]
+    assert [(m.name, m.temperature, m.api_base) for m in models] == [
+        ("openai/a", 0.5, "http://localhost:1/v1"),
+        ("openai/b", 0.5, "http://localhost:1/v1"),
+    ]
+    [batch] = load_batches(file, {"model_fields": fields})
+    assert batch.agent.model.temperature == 0.5

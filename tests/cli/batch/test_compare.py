@@ -57,7 +57,7 @@ async def test_a_comparison_says_in_words_whether_the_difference_is_more_than_no
     assert text.code == 0, text
     assert "samples in both  12" in text.out
     assert "difference       +0.875 ± 0.125 (standard error)" in text.out
-    assert "More than noise: the score went up (p = 0.0010, sign-flip test" in text.out
+    assert "More than noise: the score went up (p = 0.0008, paired t-test, adjusted)" in text.out
     assert "    a00  1.000 -> 0.500\n" in text.out
     assert "scored only in after: 1 (new)" in text.out
     assert "after has 2 epochs, and before 1." in text.err

@@ -97,12 +97,22 @@ def test_the_closing_sentence_says_what_is_left_and_what_to_run() -> None:
         "All 2,000 have a score, 10 of them at a limit.",
     )
     assert closing_sentence(make_progress(scored=1970, running=0)) == (
-        "20 failed: `perdure batch retry sums` runs what is left."
+        "20 failed: `perdure batch rescore sums` scores again without running an agent, and "
+        "`perdure batch retry sums` runs what is left."
     )
-    assert closing_sentence(make_progress(scored=1989, **none)) == (
+    unscorable = make_progress(scored=1970, running=0, failures={"scorer": 20})
+    assert closing_sentence(unscorable) == (
+        "20 failed: `perdure batch rescore sums` scores again without running an agent."
+    )
+    assert closing_sentence(make_progress(scored=1989, failures={}, **none)) == (
         "1 is missing: `perdure batch retry sums` runs what is left."
     )
-    assert closing_sentence(make_progress(status="stopped")) == (
+    paused = make_progress(
+        status="paused", blocked=True, reason="The key is wrong. " * 20 + "Mend it: `perdure do x`"
+    )
+    assert "1,000 are missing: `perdure batch resume sums` goes on." in closing_sentence(paused)
+    assert "`perdure do x`" in "\n".join(line.plain for line in progress_lines(paused))
+    assert closing_sentence(make_progress(status="stopped", failures={"infrastructure": 20})) == (
         "20 failed and 1,000 are missing: `perdure batch retry sums` runs what is left."
     )
     assert not any(

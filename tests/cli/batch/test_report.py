@@ -36,6 +36,10 @@ async def test_a_page_links_to_conversations_and_workflows(tmp_path: Path) -> No
         f"http://localhost:8233/namespaces/default/workflows/conv-{failed}",
     ]
     assert (printed.code, printed.err) == (0, "")
+    [samples] = page.tables["samples"]
+    assert "--conversations" not in page.sections["samples"]
+    assert "perdure batch report sums --conversations" in Page(printed.out).sections["samples"]
+    assert set(samples.column("Input")) == {"?"}
     assert Page(printed.out).tables["scores"][0].column("Mean") == ["0.500"]
     assert "http" not in printed.out.split("</style>")[1].split("<script>")[0]
     assert (wrong.code, wrong.out) == (3, "")

@@ -1,0 +1,52 @@
+"""`perdure batch watch`: a batch while it runs, or the conversation of one of its samples."""
+
+from perdure.cli.batch.control import connect_batches
+from perdure.cli.batch.follow import attach
+from perdure.cli.commands import turns
+from perdure.cli.declarations.batches import Watch
+from perdure.cli.declarations.conversations import Watch as WatchConversation
+from perdure.cli.environment import find_environment, open_batch
+from perdure.cli.output import note
+from perdure.errors import NotFound
+from perdure.evaluation.sample import conversation_id
+from perdure.operations.error_reports import EXIT_OK
+from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids
+from perdure.storage.conversations import conversation_exists
+
+MAX_LISTED_SAMPLES = 10
+
+
+async def watch(options: Watch) -> int:
+    if options.sample is None:
+        environment = await find_environment()
+        batch = await (await connect_batches(environment.settings)).get(options.name)
+        return await attach([batch], options.output, environment)
+    folder, record = await open_batch(options.name)
+    name = await _find_conversation(folder, record, options.sample, options.epoch)
+    note(f"The conversation {name}: `perdure show {name}` prints it whole.")
+    await turns.watch(
+        WatchConversation(conversation_id=name, until_rest=True, output=options.output)
+    )
+    return EXIT_OK
+
+
+async def _find_conversation(
+    folder: BatchFolder, record: BatchRecord, sample: str, epoch: int
+) -> str:
+    """Return the conversation of the newest attempt at a sample. Raises NotFound."""
+    finished = [number for at, number in await folder.list_attempts(sample) if at == epoch]
+    next_number = max(finished, default=-1) + 1
+    # The attempt after the newest with a result is the one that runs, if any does.
+    for number in (next_number, next_number - 1):
+        name = conversation_id(f"{folder.user_id}/{folder.name}", sample, epoch, number)
+        if number >= 0 and await conversation_exists(folder.store, folder.user_id, name):
+            return name
+    ids = await list_sample_ids(folder, record)
+    if sample in ids:
+        raise NotFound(
+            f"The sample {sample!r} of {folder.name} has not begun.",
+            f"`perdure batch watch {folder.name}` shows how far the batch is.",
+        )
+    listed = ", ".join(ids[:MAX_LISTED_SAMPLES])
+    more = ", and others" if len(ids) > MAX_LISTED_SAMPLES else ""
+    raise NotFound(f"{folder.name} has no sample {sample!r}.", f"It has {listed}{more}.")
