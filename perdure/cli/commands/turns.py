@@ -27,6 +27,7 @@ from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
+from perdure.wording import count
 
 
 async def send(options: conversations.Send) -> int:
@@ -57,7 +58,7 @@ async def ask(options: conversations.Ask) -> None:
         "usage": usage.model_dump(exclude_defaults=True),
     }
     tokens = usage.prompt_tokens + usage.completion_tokens
-    remark = f"({tokens:,} tokens, ${usage.cost:.4f})"
+    remark = f"({count(tokens, 'token')}, ${usage.cost:.4f})"
     show_result(fields, options.output, answer.text, remark=remark)
 
 

@@ -33,6 +33,7 @@ from perdure.events.tools import (
 )
 from perdure.events.usage import Usage
 from perdure.storage.log.reader import EntryOrError
+from perdure.wording import count
 
 MAX_RESULT_LINES = 12
 """The middle of a longer text is left out; `-o json` has all of it."""
@@ -91,7 +92,10 @@ def describe_event(event: AnyEvent) -> tuple[str, str]:
             return event.source, _describe_content(event.llm_message.content)
         case SystemPromptEvent():
             names = ", ".join(tool.name for tool in event.tools) or "none"
-            return "system", f"prompt of {len(event.system_prompt.text)} characters; tools: {names}"
+            return (
+                "system",
+                f"prompt of {count(len(event.system_prompt.text), 'character')}; tools: {names}",
+            )
         case ActionEvent():
             return "agent", _describe_action(event)
         case ObservationEvent(observation=FinishObservation() | ThinkObservation()):
@@ -103,8 +107,8 @@ def describe_event(event: AnyEvent) -> tuple[str, str]:
         case ConversationStateUpdateEvent():
             return "system", _describe_state_update(event)
         case Condensation(summary=summary):
-            count = f"{len(event.forgotten_event_ids)} events out of view"
-            return "system", f"{count}\n{shorten(summary)}" if summary else count
+            out = f"{count(len(event.forgotten_event_ids), 'event')} out of view"
+            return "system", f"{out}\n{shorten(summary)}" if summary else out
         case RecallEvent():
             return "recalled", shorten(event.content)
         case UnknownEvent():
@@ -162,7 +166,7 @@ def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
 def _describe_content(parts: Sequence[TextContent | ImageContent]) -> str:
     images = sum(isinstance(part, ImageContent) for part in parts)
     text = shorten(join_text(parts).strip("\n"))
-    return f"{text}\n[{images} images]".lstrip("\n") if images else text
+    return f"{text}\n[{count(images, 'image')}]".lstrip("\n") if images else text
 
 
 def shorten(text: str) -> str:
@@ -174,7 +178,7 @@ def shorten(text: str) -> str:
     if len(lines) <= MAX_RESULT_LINES + 1:
         return "\n".join(lines)
     half = MAX_RESULT_LINES // 2
-    left_out = f"[... {len(lines) - MAX_RESULT_LINES} more lines ...]"
+    left_out = f"[... {count(len(lines) - MAX_RESULT_LINES, 'more line')} ...]"
     return "\n".join([*lines[:half], left_out, *lines[-half:]])
 
 
@@ -191,4 +195,4 @@ def _compact_json(value: Any) -> str:
 def _describe_usage(usage: Usage) -> str:
     tokens = usage.prompt_tokens + usage.completion_tokens
     cost = f"${usage.cost:.4f}, " if usage.cost else ""
-    return f"({tokens:,} tokens, {cost}{usage.latency:.1f} s)"
+    return f"({count(tokens, 'token')}, {cost}{usage.latency:.1f} s)"
