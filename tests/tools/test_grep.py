@@ -56,7 +56,7 @@ async def test_as_many_results_are_shown_as_are_asked_for(place: ToolBench) -> N
     )
     text = await run_tool(GREP, place, pattern="x", max_results=1, output_mode="files_with_matches")
     assert text.splitlines()[0] == "b"
-    assert text.splitlines()[1].startswith("[These are the first 1 files, and there may be more")
+    assert text.splitlines()[1].startswith("[These are the first 1 file, and there may be more")
 
 
 async def test_however_much_matches_no_more_is_told_than_fits(place: ToolBench) -> None:
