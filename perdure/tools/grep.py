@@ -14,7 +14,6 @@ from perdure.tools.function import tool, tool_from
 from perdure.tools.ripgrep import Refused, Report, find_ignored, glob_option, run
 from perdure.tools.tool import Context, ToolFailed
 from perdure.tools.workspace import printable, relative_name, resolve_in_workspace
-from perdure.wording import count
 
 MAX_SHOWN_CHARACTERS = 400
 """Characters of a line that are shown, around its first match."""
@@ -172,8 +171,7 @@ def _row(file: str, number: int, line: bytes, match: int | None) -> str:
 def _text(results: Results, report: Report) -> str:
     rows = results.rows
     if results.is_full:
-        files, lines = count(results.files, "file"), count(results.matches, "line")
-        kind = files if results.files_only else lines
+        kind = f"{results.files:,} files" if results.files_only else f"{results.matches:,} lines"
         rows.append(
             f"[These are the first {kind}, and there may be more: use a narrower pattern, `path` "
             "or `include`]"

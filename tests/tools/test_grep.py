@@ -56,7 +56,7 @@ async def test_as_many_results_are_shown_as_are_asked_for(place: ToolBench) -> N
     )
     text = await run_tool(GREP, place, pattern="x", max_results=1, output_mode="files_with_matches")
     assert text.splitlines()[0] == "b"
-    assert text.splitlines()[1].startswith("[These are the first 1 file, and there may be more")
+    assert text.splitlines()[1].startswith("[These are the first 1 files, and there may be more")
 
 
 async def test_however_much_matches_no_more_is_told_than_fits(place: ToolBench) -> None:
@@ -78,7 +78,7 @@ async def test_of_a_long_line_the_part_around_the_match_is_shown(place: ToolBenc
 async def test_a_line_that_is_too_long_is_left_out(place: ToolBench) -> None:
     fill(place.workspace, f="needle" * 1024 * 1024 + "\nneedle\n")
     lines = (await run_tool(GREP, place, pattern="needle")).splitlines()
-    assert lines == ["f:2:needle", "[1 lines are too long to be shown]"]
+    assert lines == ["f:2:needle", "[1 line is too long to be shown]"]
 
 
 async def test_binary_and_ignored_files_are_left_out(place: ToolBench) -> None:
