@@ -8,8 +8,8 @@ READY := $(VENV)/ready
 # The tests start many processes: what is compiled once need not be compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test long lint format bench bench-batch bench-short bfcl bfcl-short evals evals-short \
-	openhands validators local-model batch-chaos batch-chaos-short \
+.PHONY: run test long lint format bench bench-batch bench-commands bench-short bfcl bfcl-short evals \
+	evals-short openhands validators local-model batch-chaos batch-chaos-short \
 	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
@@ -44,6 +44,9 @@ bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
 
 bench-batch: $(READY)  ## what a batch costs beyond the steps of its samples, its memory and its history
 	$(BIN)/python -m bench.batch
+
+bench-commands: $(READY)  ## the CPU and the time of each command; AGAINST=FOLDER compares another checkout
+	$(BIN)/python -m bench.commands $(if $(AGAINST),--against "$(AGAINST)")
 
 bench-short: $(READY)  ## only that they run: one round says nothing about the figures
 	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100

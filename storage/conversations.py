@@ -1,28 +1,61 @@
 """Listing a user's conversations."""
 
 import asyncio
+from datetime import UTC, datetime
+from itertools import takewhile
+from uuid import UUID
 
 from perdure.storage import keys
 from perdure.storage.store import Store, list_folders
+
+BEYOND_HEX = "~"
+"""Sorts after every character of an id."""
 
 
 async def list_conversations(store: Store, user_id: str, limit: int) -> list[str]:
     """List the ids of the user's last `limit` conversations, newest first.
 
-    Ids are UUIDv7, which sort by creation time. Conversations begun by another one or by a batch
-    have ids made from names and are not listed: their creator names them. A store lists its oldest
-    names first, so this needs one request for every 1,000 conversations, and one for each id
-    returned: a purged conversation may still be listed for a while.
+    This needs the requests of `list_candidates`, and one for each id returned.
     """
     prefix = keys.conversations_prefix(user_id)
-    names = filter(keys.is_conversation_id, await list_folders(store, prefix))
-    candidates = [name for name in names if not keys.is_derived(name)]
+    candidates = await list_candidates(store, user_id)
     ids: list[str] = []
     while candidates and len(ids) < limit:
-        newest = [candidates.pop() for _ in range(min(limit - len(ids), len(candidates)))]
+        newest, candidates = candidates[: limit - len(ids)], candidates[limit - len(ids) :]
         listed = await asyncio.gather(*(store.list(f"{prefix}{name}/", limit=1) for name in newest))
         ids += [name for name, objects in zip(newest, listed, strict=True) if objects]
     return ids
+
+
+async def list_candidates(store: Store, user_id: str) -> list[str]:
+    """List the ids of the user's conversations, newest first; a purged one may be among them.
+
+    Ids are UUIDv7, which sort by creation time. Conversations begun by another one or by a batch
+    have ids made from names and are not listed: their creator names them. A store lists its oldest
+    names first, so this needs one request for every 1,000 conversations.
+    """
+    names = await list_folders(store, keys.conversations_prefix(user_id))
+    ids = [name for name in names if keys.is_conversation_id(name) and not keys.is_derived(name)]
+    return ids[::-1]
+
+
+async def list_by_prefix(store: Store, user_id: str, start: str, limit: int) -> list[str]:
+    """List the ids that begin with `start`, at most `limit`, with one request.
+
+    All ids count: those made from names too, and for a while those of purged conversations.
+    """
+    significant = start.rstrip("-")  # a hyphen sorts before the slash that ends a name
+    before = f"{significant[:-1]}{chr(ord(significant[-1]) - 1)}{BEYOND_HEX}"
+    names = await store.folders(keys.conversations_prefix(user_id), before, limit)
+    # A hyphen comes where it must: names that lack it are no ids.
+    matching = takewhile(lambda name: name.startswith(significant), names)
+    return [name for name in matching if keys.is_conversation_id(name) and name.startswith(start)]
+
+
+def creation_time(conversation_id: str) -> datetime | None:
+    """Return the time in the id; None in one that has none."""
+    value = UUID(conversation_id)
+    return datetime.fromtimestamp((value.int >> 80) / 1000, UTC) if value.version == 7 else None
 
 
 async def conversation_exists(store: Store, user_id: str, conversation_id: str) -> bool:

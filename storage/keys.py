@@ -34,6 +34,8 @@ LAST_SEQ = 999_999
 STATE = "base_state.json"
 TROUBLE = "trouble.json"
 LLM_MESSAGES = "llm_messages.json"
+FORK_RUN = "fork"
+"""The run in the origin of the events that begin a fork."""
 FORK = "fork.json"
 FORKS = "forks/"
 EVENTS = "events/"

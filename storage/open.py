@@ -1,5 +1,6 @@
 """Opening a store by its URL."""
 
+import os
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +10,21 @@ from perdure.storage.store import S3Access, Store
 
 STORE_GROUP = "perdure.stores"
 """The entry points of stores of other packages: functions that take a URL, by its scheme."""
+
+
+def open_store_for_reading(url: str, access: S3Access | None = None) -> Store:
+    """Open the store for a command that reads much and writes little, like `open_store`.
+
+    Such a command does without boto3 where the store is on this machine.
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    if scheme == "s3" and bucket:
+        from perdure.storage.local_s3 import LocalS3Store, find_local_access  # slow to import
+
+        if local := find_local_access(access, os.environ):
+            return LocalS3Store(bucket, prefix, local)
+    return open_store(url, access)
 
 
 def open_store(url: str, access: S3Access | None = None) -> Store:

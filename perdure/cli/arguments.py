@@ -75,8 +75,27 @@ def parse_moment(text: str, now: datetime) -> str:
     return moment.strftime(TIMESTAMP_FORMAT)
 
 
+def parse_since(text: str, now: datetime) -> datetime:
+    """Parse `90m`, `2h` or `1d` ago, or an ISO date; one without a zone is of this machine's.
+
+    Raises Invalid.
+    """
+    try:
+        if span := DURATION.fullmatch(text):
+            return now - _parse_span(span)
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        raise Invalid(
+            f"{text!r} is not a time.", "Write 90m, 2h or 1d for so long ago, or 2030-01-31."
+        ) from error
+
+
+def _parse_span(span: re.Match[str]) -> timedelta:
+    return timedelta(**{UNIT_NAMES[span[2]]: float(span[1])})
+
+
 def _parse_moment(text: str, now: datetime) -> datetime:
     if span := DURATION.fullmatch(text):
-        return now + timedelta(**{UNIT_NAMES[span[2]]: float(span[1])})
+        return now + _parse_span(span)
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

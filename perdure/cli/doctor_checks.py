@@ -18,13 +18,13 @@ from temporalio.service import RPCError
 from perdure.agent.loop.model_queues import model_queue_name
 from perdure.cli.environment import find_environment
 from perdure.client.store import open_configured_store
+from perdure.embedded.record import StackInfo
 from perdure.errors import Invalid, Unreachable
 from perdure.models.litellm.route import KEY_VARIABLES
 from perdure.operations.deploy import list_workers
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
-from perdure.operations.worker_process import choose_configured_sandbox
+from perdure.operations.worker_process import choose_configured_sandbox, probe_configured_store
 from perdure.settings.settings import Settings, load_settings
-from perdure.storage.probe import probe
 from perdure.temporal.codec import SETTING, build_encryption
 from perdure.temporal.connect import connect
 from perdure.temporal.register_attributes import missing_attributes
@@ -32,7 +32,7 @@ from perdure.temporal.search_attributes import ATTRIBUTES
 from perdure.testing.script import read_scripts
 from perdure.testing.scripted_model import SCRIPTED_PREFIX
 
-Check: TypeAlias = Callable[[Settings], Awaitable[str]]
+Check: TypeAlias = Callable[["Checkup"], Awaitable[str]]
 """A check returns what it found, and raises one of EXPECTED_ERRORS if something must be mended."""
 
 MIN_FREE_BYTES = 1 << 30
@@ -60,47 +60,73 @@ class CheckResult:
         }
 
 
+@dataclass
+class Checkup:
+    """What the checks examine; they share one connection to Temporal."""
+
+    settings: Settings
+    stack_info: StackInfo | None = None
+    connection: asyncio.Future[Client] | None = None
+
+    async def connect(self) -> Client:
+        """Return the connection. Raises Unreachable, in every check that needs it."""
+        if self.connection is None:
+            self.connection = asyncio.ensure_future(connect(quiet=True))
+        return await self.connection
+
+
 async def run_checks() -> list[CheckResult]:
     """Run every check, whether others fail or not. Raises SettingsError."""
     checks = LOCAL_CHECKS
     try:
-        settings = (await find_environment()).settings
+        environment = await find_environment()
     except Unreachable:  # reported by check_stack
-        settings = load_settings()
+        checkup = Checkup(load_settings())
     else:
+        checkup = Checkup(environment.settings, environment.stack_info)
         checks = LOCAL_CHECKS | CONNECTED_CHECKS
-        checks |= {"limits": check_model_rates} if settings.model_rates else {}
-    runs = (_run_check(name, check, settings) for name, check in checks.items())
+        checks |= {"limits": check_model_rates} if checkup.settings.model_rates else {}
+    runs = (_run_check(name, check, checkup) for name, check in checks.items())
     return list(await asyncio.gather(*runs))
 
 
-async def _run_check(name: str, check: Check, settings: Settings) -> CheckResult:
+async def _run_check(name: str, check: Check, checkup: Checkup) -> CheckResult:
     try:
-        return CheckResult(name, await check(settings))
+        return CheckResult(name, await check(checkup))
     except EXPECTED_ERRORS as error:
         failure = report_error(error)
         return CheckResult(name, failure.message, failure.hint, failure.exit_code)
 
 
-async def check_versions(_: Settings) -> str:
+async def check_versions(_: Checkup) -> str:
     names = ("perdure", "temporalio", "boto3", "litellm")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return f"{versions}, Python {platform.python_version()}"
 
 
-async def check_sandbox(settings: Settings) -> str:
+async def check_sandbox(checkup: Checkup) -> str:
     """Name the sandbox that a worker started here would use."""
-    choice = choose_configured_sandbox(settings)
+    choice = choose_configured_sandbox(checkup.settings)
     return " ".join([*choice.rejections, choice.description])
 
 
-async def check_stack(settings: Settings) -> str:
-    embedded = (await find_environment()).stack_info is not None
-    return f"embedded, in {settings.data}" if embedded else f"configured: {settings.store}"
+async def check_stack(checkup: Checkup) -> str:
+    """Name the servers. Raises Invalid where a server is configured without a store."""
+    settings = checkup.settings
+    if checkup.stack_info is not None:
+        return f"that of `perdure dev`, in {settings.data}"
+    if settings.store is not None:
+        return f"configured: {settings.store}"
+    if address := os.environ.get("TEMPORAL_ADDRESS"):
+        raise Invalid(
+            f"TEMPORAL_ADDRESS is {address}, and no store is set.",
+            "Set PERDURE_STORE too, or unset it and use `perdure dev`.",
+        )
+    return f"none runs in {settings.data}, and none is configured: `perdure dev` starts one"
 
 
-async def check_temporal(_: Settings) -> str:
-    client = await connect()
+async def check_temporal(checkup: Checkup) -> str:
+    client = await checkup.connect()
     service = client.workflow_service
     try:
         await service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
@@ -114,9 +140,9 @@ async def check_temporal(_: Settings) -> str:
     return f"{server.server_version} at {address}, namespace {client.namespace}"
 
 
-async def check_payloads(settings: Settings) -> str:
+async def check_payloads(checkup: Checkup) -> str:
     """Name the payload keys, without their values."""
-    encryption = build_encryption(settings.payload_keys)
+    encryption = build_encryption(checkup.settings.payload_keys)
     if encryption is None:
         return f"Temporal keeps them in clear: {SETTING} is not set"
     writes, *others = encryption.key_ids
@@ -124,10 +150,10 @@ async def check_payloads(settings: Settings) -> str:
     return f"Temporal keeps them encrypted with the key {writes!r}{others_note}"
 
 
-async def check_search_attributes(settings: Settings) -> str:
-    if settings.search_attributes == "off":
+async def check_search_attributes(checkup: Checkup) -> str:
+    if checkup.settings.search_attributes == "off":
         return "search attributes are switched off"
-    client = await connect()
+    client = await checkup.connect()
     if keys := await missing_attributes(client):
         raise Invalid(
             f"The namespace {client.namespace} has no {', '.join(key.name for key in keys)}.",
@@ -136,10 +162,10 @@ async def check_search_attributes(settings: Settings) -> str:
     return f"all {len(ATTRIBUTES)} search attributes are registered"
 
 
-async def check_worker(settings: Settings) -> str:
-    client = await connect()
+async def check_worker(checkup: Checkup) -> str:
+    client = await checkup.connect()
     kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
-    queue = settings.task_queue
+    queue = checkup.settings.task_queue
     pollers = await asyncio.gather(*(_find_pollers(client, queue, kind) for kind in kinds))
     if not all(pollers):
         raise Unreachable(
@@ -154,9 +180,9 @@ async def _find_pollers(client: Client, queue: str, kind: TaskQueueType.ValueTyp
     return set().union(*(await list_workers(client, queue, kind)).values())
 
 
-async def check_model_rates(settings: Settings) -> str:
+async def check_model_rates(checkup: Checkup) -> str:
     """Check that a worker polls the queue of each rate-limited model."""
-    client = await connect()
+    client, settings = await checkup.connect(), checkup.settings
     kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
     for model in settings.model_rates:
         if not await _find_pollers(client, model_queue_name(settings.task_queue, model), kind):
@@ -168,14 +194,15 @@ async def check_model_rates(settings: Settings) -> str:
     return f"all workers together: {', '.join(rates)}"
 
 
-async def check_store(settings: Settings) -> str:
-    await probe(open_configured_store(settings))
+async def check_store(checkup: Checkup) -> str:
+    settings = checkup.settings
+    await probe_configured_store(open_configured_store(settings), settings)
     return f"{settings.store} can be listed, read and written, and keeps the first writer's object"
 
 
-async def check_model(settings: Settings) -> str:
+async def check_model(checkup: Checkup) -> str:
     """Look for the model's key in this environment, as a worker started here would."""
-    name = settings.model
+    name = checkup.settings.model
     if name is None:
         return "none is set: give `perdure run` a --model, or set PERDURE_MODEL"
     if name.startswith(SCRIPTED_PREFIX):
@@ -193,8 +220,8 @@ async def check_model(settings: Settings) -> str:
     return f"{name}, its key is set ({', '.join(variables)})"
 
 
-async def check_data_folder(settings: Settings) -> str:
-    folder = settings.data.absolute()
+async def check_data_folder(checkup: Checkup) -> str:
+    folder = checkup.settings.data.absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise Invalid(f"Nothing can be kept in {folder}.", "Set PERDURE_DATA to another folder.")

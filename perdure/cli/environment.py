@@ -14,15 +14,18 @@ from perdure.cli.output import note
 from perdure.client.client import Client
 from perdure.client.discovery import NoServers
 from perdure.client.store import open_configured_store
+from perdure.embedded.discovery import find_stack
 from perdure.embedded.record import StackInfo, merge_environment
 from perdure.errors import Invalid, NotFound
 from perdure.settings.settings import Settings, load_settings
-from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
-from perdure.storage.log.event_log import EventLog
+from perdure.storage.open import open_store_for_reading
+from perdure.storage.store import Store
 
 if TYPE_CHECKING:
     from perdure.embedded.stack import Stack
     from perdure.embedded.temporal import CodecStarter
+    from perdure.storage.batches import BatchFolder, BatchRecord
+    from perdure.storage.log.event_log import EventLog
 
 # Temporal's client and web servers are slow to import, and commands that only read the store need
 # neither: functions import them when they are called.
@@ -86,15 +89,8 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
 async def _find(settings: Settings) -> Environment | None:
     if settings.store is not None:
         return Environment(settings)
-    info = await find_stack_info(settings)
+    info = await find_stack(settings.data)
     return None if info is None else _use_stack(settings, info)
-
-
-async def find_stack_info(settings: Settings) -> StackInfo | None:
-    """Find the stack that runs in the data folder."""
-    from perdure.embedded.stack import find_stack
-
-    return await find_stack(settings.data)
 
 
 @asynccontextmanager
@@ -133,26 +129,35 @@ async def connect_client(settings: Settings | None = None) -> Client:
     return await Client.connect(settings or (await find_environment()).settings)
 
 
+async def open_store_alone() -> tuple[Store, str]:
+    """Open the store for reading, without Temporal; return it and the user. Raises Invalid."""
+    settings = (await find_environment()).settings
+    return open_configured_store(settings, open_store_for_reading), settings.user
+
+
 async def open_log(conversation_id: str) -> EventLog:
     """Open the log of a conversation, with the store alone. Raises Invalid."""
-    settings = (await find_environment()).settings
+    from perdure.storage.log.event_log import EventLog
+
+    store, user = await open_store_alone()
     try:
-        return EventLog(open_configured_store(settings), settings.user, conversation_id)
+        return EventLog(store, user, conversation_id)
     except ValueError as error:
         raise Invalid(str(error)) from error
 
 
 async def open_batch(name: str) -> tuple[BatchFolder, BatchRecord]:
     """Open the folder of a batch, with the store alone. Raises NotFound and Invalid."""
-    settings = (await find_environment()).settings
-    store = open_configured_store(settings)
+    from perdure.storage.batches import BatchFolder, list_batches
+
+    store, user = await open_store_alone()
     try:
-        folder = BatchFolder(store, settings.user, name)
+        folder = BatchFolder(store, user, name)
     except ValueError as error:
         raise Invalid(str(error)) from error
     if record := await folder.load():
         return folder, record
-    names = await list_batches(store, settings.user)
+    names = await list_batches(store, user)
     listed = ", ".join(names[:MAX_LISTED_BATCHES])
     more = ", and others" if len(names) > MAX_LISTED_BATCHES else ""
     hint = f"There are {listed}{more}." if names else "There is none yet."

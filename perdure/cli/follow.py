@@ -24,6 +24,7 @@ from perdure.events.usage import Usage, describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
 from perdure.settings.settings import load_settings
 from perdure.storage.log.state import last_agent_text
+from perdure.wording import count
 
 TROUBLE_CHECK_INTERVAL = 2.0
 """Seconds between two checks of whether the conversation goes on."""
@@ -159,10 +160,10 @@ def exit_code_of(state: State) -> int:
 
 
 def _summarize_usage(state: State) -> str:
-    spent, count = state.usage, state.response_count
-    answers = f"{count} answer{'' if count == 1 else 's'} of the model"
-    tokens = spent.prompt_tokens + spent.completion_tokens
-    return f"{answers}: {tokens:,} tokens, {describe_cost(spent)}"
+    spent = state.usage
+    answers = count(state.response_count, "answer of the model", "answers of the model")
+    tokens = count(spent.prompt_tokens + spent.completion_tokens, "token")
+    return f"{answers}: {tokens}, {describe_cost(spent)}"
 
 
 def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
@@ -184,13 +185,15 @@ def status_lines(status: ConversationStatus) -> Iterator[str]:
 
 
 def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
+    view_tokens = count(status.tokens, "token")
+    answers = count(status.iterations, "answer of the model", "answers of the model")
     lines = {
         "title": status.title,
         "status": status.status,
         "reason": status.reason,
         "trouble": status.trouble,
-        "turn": f"{status.turn}, {status.iterations} answers of the model",
-        "events": f"{status.next_seq}, {status.shown} of them in view ({status.tokens:,} tokens)",
+        "turn": f"{status.turn}, {answers}",
+        "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
         "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
         "model": status.model,
         "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import traceback
-from importlib.metadata import version
+from difflib import get_close_matches
 from typing import Annotated, NoReturn
 
 import typer
@@ -18,6 +18,7 @@ from perdure.operations.process_exit import exit_process
 INTERNAL_ERROR = 1
 
 app = new_group(
+    completion=True,
     epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
     "store unreachable, 130 interrupted.",
@@ -38,6 +39,8 @@ def perdure(
     """Agent conversations that cannot be lost."""
     context.obj = debug
     if show_version:
+        from importlib.metadata import version  # slow
+
         typer.echo(version("perdure"))
         raise typer.Exit
     if context.invoked_subcommand is None:
@@ -66,8 +69,19 @@ def run_command_line(arguments: list[str]) -> int:
 def report_usage_error(error: typer.TyperException, arguments: list[str]) -> int:
     """Report a mistake in the command line itself."""
     path = getattr(getattr(error, "ctx", None), "command_path", "perdure")
-    print_error("usage", error.format_message(), f"See `{path} --help`.", arguments)
+    print_error("usage", _describe_usage_error(error), f"See `{path} --help`.", arguments)
     return USAGE_ERROR
+
+
+def _describe_usage_error(error: typer.TyperException) -> str:
+    """Return the message; a mistyped option is answered by the one that it resembles most."""
+    context = getattr(error, "ctx", None)
+    if context is None or not hasattr(error, "possibilities"):  # of no other kind of mistake
+        return error.format_message()
+    name = getattr(error, "option_name", "")
+    known = [option for each in context.command.params for option in each.opts if option[:1] == "-"]
+    likely = get_close_matches(name, [*known, "--help"], n=1)
+    return f"No such option: {name}." + (f" Did you mean {likely[0]!r}?" if likely else "")
 
 
 def report_internal_error(error: Exception, arguments: list[str]) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from perdure.agent.spec import Agent, ModelSpec
-from perdure.cli.environment import find_stack_info
 from perdure.cli.output import note
+from perdure.embedded.discovery import find_stack
 from perdure.embedded.record import StackInfo
 from perdure.errors import Invalid
 from perdure.models.check import check_name
@@ -26,7 +26,7 @@ async def check_models(models: Iterable[ModelSpec], settings: Settings) -> None:
 
     The keys of a worker on another machine are not known. Raises Invalid, and ScriptError.
     """
-    info = None if settings.store is not None else await find_stack_info(settings)
+    info = None if settings.store is not None else await find_stack(settings.data)
     is_near = settings.store is None
     variables = info.worker_variables if info is not None else sorted(os.environ)
     for model in models:

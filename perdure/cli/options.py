@@ -3,12 +3,19 @@
 Nothing slow is imported here: the help of every command reads these types.
 """
 
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, dataclass_transform
+from typing import Annotated, Any, Literal, dataclass_transform
 
 import typer
+
+NEWEST = "@"
+"""What stands for the id of the newest conversation."""
+
+LAST = "--last"
 
 USAGE_ERROR = 2
 """The exit code for a mistake in the command line."""
@@ -45,6 +52,22 @@ EXPORT_FORMATS = {
 """The names and descriptions in `perdure.exports.formats`."""
 
 
+def completer(name: str) -> Callable[[str], list[tuple[str, str]]]:
+    """Return what completes a word: the function of that name in `perdure.cli.completion`.
+
+    It is imported when a word is completed.
+    """
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        function = getattr(import_module("perdure.cli.completion"), name)
+        candidates: list[tuple[str, str]] = function(incomplete)
+        return candidates
+
+    return complete
+
+
+complete_ids = completer("complete_ids")
+
 Timeout = Annotated[
     float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
 ]
@@ -76,10 +99,23 @@ def flag(help: str, *names: str) -> Any:
     return option(help, *names, default=False)
 
 
-def argument(metavar: str, help: str) -> Any:
+def argument(metavar: str, help: str, **details: Any) -> Any:
     """Declare a field of `Options` that is an argument; one in brackets is None by default."""
     default: Any = None if metavar.startswith("[") else MISSING
-    return field(default=default, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
+    typer_argument = typer.Argument(metavar=metavar, help=help, **details)
+    return field(default=default, metadata={"typer": typer_argument})
+
+
+def id_argument(
+    metavar: str, help: str = "The conversation's id, how it begins, or @ for the newest."
+) -> Any:
+    """Declare an argument that is replaced by the whole ids: `perdure.cli.ids`."""
+    return as_ids(argument(metavar, help, autocompletion=complete_ids), "conversation")
+
+
+def as_ids(declared: Any, kind: Literal["conversation", "conversation or batch", "batch"]) -> Any:
+    """Make a declared field one of ids or names that may be abbreviated."""
+    return field(default=declared.default, metadata={**declared.metadata, "ids": kind})
 
 
 @dataclass_transform(kw_only_default=True)
@@ -109,7 +145,8 @@ class OutputOptions(Options):
 class ConversationOptions(OutputOptions):
     """The options of a command about one conversation."""
 
-    conversation_id: str = argument("ID", "The conversation's id.")
+    conversation_id: str = id_argument("ID")
+    last: bool = flag("The newest conversation, in place of its ID.", LAST)
 
 
 class FullOptions(Options):

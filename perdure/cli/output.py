@@ -36,7 +36,11 @@ def shorten_line(text: str, max_chars: int = 300) -> str:
 
 def show(text: Text | str) -> None:
     """Print a line of a result."""
-    stdout.print(text if isinstance(text, Text) else escape_controls(text))
+    text = text if isinstance(text, Text) else escape_controls(text)
+    if stdout.is_terminal:
+        stdout.print(text)
+    else:  # a fifth of what rich needs for a line without styles
+        print(text, flush=True)
 
 
 def show_json(value: Any, output: Format) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from perdure.cli.options import Options
+from perdure.cli.options import LAST, NEWEST, ConversationOptions, Options
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -44,11 +44,21 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
 
-def new_group(epilog: str | None = None) -> typer.Typer:
-    """Make the Typer app of a group of commands."""
+class IdCommand(Command):
+    """A command about a conversation, whose id may be left out for `--last`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        if LAST in options:
+            args = [NEWEST, *args[: args.index(LAST)], *args[args.index(LAST) + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+def new_group(epilog: str | None = None, completion: bool = False) -> typer.Typer:
+    """Make the Typer app of a group of commands; `completion` installs that of a shell."""
     return typer.Typer(
         cls=CommandGroup,
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=epilog,
@@ -70,7 +80,8 @@ def command(
             run_command(work, cls(**values))
 
         run.__signature__ = Signature(_parameters(cls))  # type: ignore[attr-defined]
-        group.command(name or cls.__name__.lower(), cls=Command, help=cls.__doc__)(run)
+        kind = IdCommand if issubclass(cls, ConversationOptions) else Command
+        group.command(name or cls.__name__.lower(), cls=kind, help=cls.__doc__)(run)
         return cls
 
     return register
@@ -93,13 +104,21 @@ def run_command(work: str, options: Options) -> None:
     """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence."""
     import asyncio
 
+    from perdure.cli.ids import resolve_ids
     from perdure.cli.output import report_failure
     from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
 
     module, _, function = work.partition(":")
-    execute = getattr(import_module(f"perdure.cli.{module}"), function)
+
+    async def execute() -> int | None:
+        await resolve_ids(options)
+        result: int | None = await getattr(import_module(f"perdure.cli.{module}"), function)(
+            options
+        )
+        return result
+
     try:
-        code = asyncio.run(execute(options))
+        code = asyncio.run(execute())
     except EXPECTED_ERRORS as error:
         failure = report_error(error)
         report_failure(failure, options.error_format)

@@ -9,12 +9,13 @@ from perdure.client.discovery import NoServers
 from perdure.client.ids import new_conversation_id as new_conversation_id
 from perdure.client.store import open_configured_store
 from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
+from perdure.embedded.discovery import find_stack
 from perdure.embedded.record import open_stack_store
-from perdure.embedded.stack import find_stack
 from perdure.settings.settings import Settings, load_settings
 from perdure.storage.conversations import list_conversations as list_conversations
 from perdure.storage.log.entry_cache import EntryCache as EntryCache
 from perdure.storage.log.event_log import EventLog as EventLog
+from perdure.storage.open import open_store_for_reading
 from perdure.storage.store import Store
 from perdure.temporal.connect import connect as connect
 from perdure.temporal.register_attributes import missing_attributes as missing_attributes
@@ -28,7 +29,7 @@ async def find_connection(settings: Settings | None) -> tuple[Settings, Store, s
     """
     explicit, settings = settings is not None, settings or load_settings()
     if explicit or settings.store is not None:
-        return settings, open_configured_store(settings), None
+        return settings, open_configured_store(settings, open_store_for_reading), None
     stack = await find_stack(settings.data)
     if stack is None:
         raise NoServers(settings.data)

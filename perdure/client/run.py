@@ -14,7 +14,8 @@ from perdure.agent.spec import Agent, AgentFields, ModelSpec
 from perdure.client.discovery import NoServers
 from perdure.client.sync import SyncClient, wait_for
 from perdure.client.turn import TurnResult
-from perdure.embedded.stack import Stack, find_stack
+from perdure.embedded.discovery import find_stack
+from perdure.embedded.stack import Stack
 from perdure.settings.settings import Settings, load_settings
 
 logger = logging.getLogger("perdure.run")

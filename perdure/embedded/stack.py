@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from perdure.embedded.folder import is_locked, lock_folder, make_folder
-from perdure.embedded.process import is_listening, request_status
+from perdure.embedded.folder import lock_folder, make_folder
 from perdure.embedded.record import (
     StackInfo,
     merge_environment,
     provider_variables,
-    read_stack_info,
     remove_stack_info,
     write_stack_info,
 )
@@ -128,22 +126,6 @@ class Stack:
     def _on_restart(self, line: str) -> None:
         write_stack_info(self.info)
         self._report(line)
-
-
-async def find_stack(folder: Path) -> StackInfo | None:
-    """Find the stack that runs in `folder` and answers."""
-    info = read_stack_info(folder) if is_locked(folder) else None
-    if info is None:
-        return None
-    temporal, store = await asyncio.gather(
-        is_listening(_parse_port(info.temporal)),
-        request_status("GET", _parse_port(info.store), "/healthz"),
-    )
-    return info if temporal and store == 200 else None
-
-
-def _parse_port(address: str) -> int:
-    return int(address.rpartition(":")[2])
 
 
 async def _start_servers(

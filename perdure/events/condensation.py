@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from perdure.events.base import EventBase
+from perdure.wording import count
 
 
 class CondensationRequest(EventBase):
@@ -35,7 +36,7 @@ class Condensation(EventBase):
     """The estimated tokens of the summary."""
 
     def export_note(self) -> str:
-        text = f"{len(self.forgotten_event_ids)} events left the agent's view."
+        text = f"{count(len(self.forgotten_event_ids), 'event')} left the agent's view."
         return f"{text} In their place:\n{self.summary}" if self.summary else text
 
     def summary_fields(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from perdure.events.base import EventBase, Source, shorten_name
 from perdure.events.risk import Risk
+from perdure.wording import count
 
 MAX_KEPT_TITLE_CHARS = 120
 MAX_DETAIL_CHARS = 500  # of an error in its summary
@@ -77,7 +78,7 @@ class StuckEvent(EventBase):
         return {"key": shorten_name(self.pattern), "value": self._where()}
 
     def _what(self) -> str:
-        return f"{self.pattern}, {self.count} times, {self._where()}"
+        return f"{self.pattern}, {count(self.count, 'time')}, {self._where()}"
 
     def _where(self) -> str:
         return f"events {self.first_seq} to {self.last_seq}"

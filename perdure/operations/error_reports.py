@@ -6,7 +6,7 @@ from perdure.embedded.errors import EmbeddedError, FolderTaken, FolderUnusable
 from perdure.errors import ClientError, Conflict, Invalid, NotFound, TimedOut, Unreachable
 from perdure.settings.settings import SettingsError
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable, UnsafeStore
-from perdure.testing.script import ScriptError
+from perdure.testing.errors import ScriptError
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = range(4)
 EXIT_CONFLICT, EXIT_TIMED_OUT, EXIT_UNREACHABLE = range(4, 7)

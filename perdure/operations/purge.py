@@ -1,11 +1,14 @@
 """The deletion of conversations: their objects, and their histories in Temporal."""
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import Client as Temporal
+from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
 from perdure.client.ask import ask_workflow_prefix
@@ -16,6 +19,11 @@ from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import StillForked
 from perdure.storage.log.fork import forks_of
 from perdure.storage.log.purge import purge as delete_objects
+from perdure.storage.log.state import read_state_until_damage
+from perdure.temporal.connect import translate_rpc_errors
+
+END_TIMEOUT = 10.0
+"""Seconds for a worker to end a workflow; then Temporal does."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +38,35 @@ class PurgeResult:
 
 
 async def list_purge_targets(
-    client: Client, conversation_id: str, with_forks: bool = False
+    client: Client, conversation_id: str, with_forks: bool = False, force: bool = False
 ) -> list[str]:
     """List the conversations to purge, forks before the conversations they start from.
 
-    Raises NotFound, Unreachable, and Conflict if one is running, or has forks without `with_forks`.
+    Raises NotFound, Unreachable, and Conflict if one is at work without `force`, or has forks
+    without `with_forks`.
     """
     conversation = client.conversation(conversation_id)
-    if not await conversation_exists(client.store, client.user_id, conversation_id):
+    is_running = await conversation.workflow.is_running()
+    if not is_running and not await conversation_exists(
+        client.store, client.user_id, conversation_id
+    ):
         raise NotFound.for_conversation(conversation_id)
-    if await conversation.workflow.is_running():
-        message = f"The workflow of the conversation {conversation_id} is running."
-        raise Conflict(message, f"Close it first: `perdure close {conversation_id}`.")
+    if is_running and not force and not await _is_at_rest(conversation):
+        message = f"The conversation {conversation_id} is at work."
+        raise Conflict(message, f"Close it first (`perdure close {conversation_id}`), or --force.")
     forks = await forks_of(conversation.log)
     if forks and not with_forks:
         raise _to_conflict(StillForked(conversation_id, forks))
     targets: list[str] = []
     for fork in forks:
-        targets += await list_purge_targets(client, fork, with_forks=True)
+        targets += await list_purge_targets(client, fork, with_forks=True, force=force)
     return [*targets, conversation_id]
+
+
+async def _is_at_rest(conversation: Conversation) -> bool:
+    """Tell by the log whether the agent waits for its user; its workflow lives on for a while."""
+    state, _ = await read_state_until_damage(conversation.log)
+    return state.next_seq > 0 and state.at_rest
 
 
 async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
@@ -56,6 +74,7 @@ async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
     objects: dict[str, int] = {}
     histories, obstacle = 0, None
     for conversation in map(client.conversation, conversation_ids):
+        await _end_workflow(conversation)
         try:
             objects[conversation.id] = await delete_objects(conversation.log)
         except StillForked as error:
@@ -65,6 +84,22 @@ async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
         except RPCError as error:
             obstacle = error.message
     return PurgeResult(objects, histories, obstacle)
+
+
+async def _end_workflow(conversation: Conversation) -> None:
+    """End the workflow, so that nobody writes what is deleted. Raises Unreachable.
+
+    A worker ends it between two steps; where none does in time, none can be writing for long.
+    """
+    if not await conversation.workflow.is_running():
+        return
+    with translate_rpc_errors("did not end the workflow"):
+        await conversation.handle.cancel()
+        with contextlib.suppress(TimeoutError, WorkflowFailureError):
+            async with asyncio.timeout(END_TIMEOUT):
+                await conversation.handle.result()
+        if await conversation.workflow.is_running():
+            await conversation.handle.terminate("perdure rm")
 
 
 def _to_conflict(error: StillForked) -> Conflict:

@@ -72,11 +72,16 @@ def mask_logs(secrets: Secrets) -> None:
         handler.addFilter(MaskingFilter(secrets))
 
 
+async def probe_configured_store(store: Store, settings: Settings) -> None:
+    """Probe the store, with races if it was not lately. Raises UnsafeStore, StoreError."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    await probe_again(store, f"{settings.store} {endpoint}", settings.data / "probed")
+
+
 async def check_store(store: Store, settings: Settings) -> None:
     """Check that the store has conditional writes. Raises UnsafeStore unless allowed."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     try:
-        await probe_again(store, f"{settings.store} {endpoint}", settings.data / "probed")
+        await probe_configured_store(store, settings)
     except UnsafeStore as error:
         if not settings.unsafe_store:
             raise

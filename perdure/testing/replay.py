@@ -24,7 +24,8 @@ from perdure.events.content import (
     join_text,
 )
 from perdure.models.model import ModelRefused, OnText, Request
-from perdure.testing.script import ScriptError, file_version
+from perdure.testing.errors import ScriptError
+from perdure.testing.script import file_version
 from perdure.testing.trajectory import Json, as_object, find, find_list, is_legacy, translate
 
 REPLAY_PREFIX = "replay:"

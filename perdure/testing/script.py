@@ -8,19 +8,15 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, StringConstraints, ValidationError
 
-from perdure.errors import PerdureError
 from perdure.events.base import Frozen
 from perdure.events.usage import Usage
 from perdure.models.model import Purpose
+from perdure.testing.errors import ScriptError
 
 DEFAULT_NAME = "default"
 
 Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-
-
-class ScriptError(PerdureError, ValueError):
-    """A script file cannot be used; `str(error)` names the file and the position."""
 
 
 class ScriptedFailure(Frozen):

@@ -12,12 +12,12 @@ from perdure.models.litellm.stream_accumulator import StreamAccumulator
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
 from perdure.models.provider_errors import ProviderError, to_model_error
+from perdure.testing.errors import ScriptError
 from perdure.testing.openai_format import chunks, failure_message
 from perdure.testing.script import (
     DEFAULT_NAME,
     Script,
     ScriptedFailure,
-    ScriptError,
     file_version,
     read_scripts,
 )

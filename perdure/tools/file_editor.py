@@ -15,6 +15,7 @@ from perdure.tools.editing import edits, text_file
 from perdure.tools.listing import around, numbered, read_image_type, render_image, tree
 from perdure.tools.tool import Context, Tool, ToolFailed
 from perdure.tools.workspace import file_resource, printable, relative_name, resolve_in_workspace
+from perdure.wording import count
 
 DESCRIPTION = """\
 View, create and edit text files in the workspace.
@@ -145,7 +146,7 @@ def _plan_creation(action: FileEditorAction, path: SafePath) -> tuple[edits.Edit
             "`insert`, or choose another path."
         )
     text = text_file.Text(action.file_text)
-    summary = f"Created `{action.path}` with {len(text.lines)} lines."
+    summary = f"Created `{action.path}` with {count(len(text.lines), 'line')}."
     return edits.Edit(path, action.path, None, text.encode(action.path)), summary
 
 

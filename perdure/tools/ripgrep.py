@@ -19,6 +19,7 @@ from pathlib import Path
 from perdure.sandbox.safe_path import SafePath
 from perdure.sandbox.sandbox import Access, Launch, SandboxUnusable
 from perdure.tools.tool import Context, ToolFailed
+from perdure.wording import count
 
 TIMEOUT = 30.0
 """Seconds that one search may take; what was found until then is shown."""
@@ -51,9 +52,10 @@ class Report:
 
     def notes(self) -> list[str]:
         unreadable = len(re.findall(r"\(os error \d+\)$", self.errors, re.MULTILINE))
+        unreadable_files = count(unreadable, "file or directory", "files or directories")
         notes = {
-            f"[{unreadable:,} files or directories could not be read]": unreadable,
-            f"[{self.too_long:,} lines are too long to be shown]": self.too_long,
+            f"[{unreadable_files} could not be read]": unreadable,
+            f"[{count(self.too_long, 'line is', 'lines are')} too long to be shown]": self.too_long,
             f"[Only {MAX_FILES:,} files were looked at: give a narrower `path`]": self.too_many,
             "[The search took too long and was stopped: give a narrower `path`]": self.timed_out,
         }

@@ -31,7 +31,8 @@ from perdure.settings.settings import ENV_PREFIX, SettingsError, load_settings
 from perdure.storage.open import open_store
 from perdure.temporal.codec import Unreadable, build_encryption, parse_keys
 from perdure.temporal.converter import CONVERTER
-from perdure.testing.script import ScriptError, read_scripts
+from perdure.testing.errors import ScriptError
+from perdure.testing.script import read_scripts
 from perdure.workflows.messages import parse_message, to_inbox_item
 from perdure.workflows.requests import parse_note, parse_response
 from reliability.fuzz.watch import Target, check_error

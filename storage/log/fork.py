@@ -11,14 +11,11 @@ from perdure.events.event import AnyEvent
 from perdure.events.projection import summarize
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import StoreRefused
-from perdure.storage.keys import FORK, FORKS, conversation_prefix, fork_mark_key
+from perdure.storage.keys import FORK, FORK_RUN, FORKS, conversation_prefix, fork_mark_key
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.lineage import Fork, find_holder, read_fork
 from perdure.storage.log.reader import LogReader
 from perdure.storage.store import list_keys
-
-FORK_RUN = "fork"
-"""The run in the origin of the events that begin a fork."""
 
 
 async def fork(

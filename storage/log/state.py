@@ -1,7 +1,5 @@
 """The state of a conversation, folded from its log alone."""
 
-from pydantic import ValidationError
-
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
@@ -10,7 +8,7 @@ from perdure.events.entry import Entry
 from perdure.events.event import agent_text
 from perdure.events.projection import summarize
 from perdure.storage.errors import BadSlot, Missing
-from perdure.storage.keys import LAST_SEQ
+from perdure.storage.log.cached_state import parse_cached_state
 from perdure.storage.log.reader import LogReader
 
 
@@ -64,11 +62,7 @@ async def read_agent(log: LogReader, state: State) -> Agent | None:
 
 async def load_cached_state(log: LogReader) -> State:
     """Load the cached state; an empty one if it is lost or of another version."""
-    try:
-        state = State.model_validate_json(await log.load_state() or b"")
-    except ValidationError:
-        return State()
-    return state if 0 <= state.next_seq <= LAST_SEQ + 1 else State()
+    return parse_cached_state(await log.load_state())
 
 
 EVENTS_PER_READ = 50

@@ -51,13 +51,23 @@ async def test_without_settings_or_a_stack_the_error_says_how_to_start_one(tmp_p
     )
     assert_refused(listed, 6, "unreachable", str(tmp_path), "perdure dev", "PERDURE_STORE")
     assert_refused(ran, 6, "unreachable", "perdure dev")
-    assert doctor.code == 6
+    assert doctor.code == 0, "the installation is whole"
     assert {item["check"]: item["ok"] for item in doctor.json} == {
         "versions": True,
         "data": True,
         "sandbox": True,
-        "stack": False,
+        "stack": True,
     }
+    [stack] = [item for item in doctor.json if item["check"] == "stack"]
+    assert "`perdure dev` starts one" in stack["message"]
+
+
+async def test_a_temporal_server_without_a_store_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
+    env = {"PERDURE_DATA": str(tmp_path), "TEMPORAL_ADDRESS": "127.0.0.1:1"}
+    doctor = await Perdure({**clean_environment(), **env})("doctor")
+    assert doctor.code == 2
+    assert "failed  stack" in doctor.out
+    assert "PERDURE_STORE" in doctor.out
 
 
 @pytest.mark.long
@@ -114,7 +124,9 @@ async def test_an_unknown_conversation_is_not_found(configured: Perdure) -> None
     )
     for done in await asyncio.gather(*(configured(*item, "-ojson") for item in commands)):
         assert_refused(done, 3, "not_found", UNKNOWN_ID, "perdure ls")
-    assert_refused(await configured("show", "../../etc", "-ojson"), 2, "invalid", "use a UUID")
+    assert_refused(
+        await configured("show", "../../etc", "-ojson"), 2, "invalid", "its first characters"
+    )
 
 
 @pytest.mark.long

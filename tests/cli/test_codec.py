@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 from temporalio.api.common.v1 import Payload
 
-from perdure.cli.doctor_checks import check_payloads
+from perdure.cli.doctor_checks import Checkup, check_payloads
 from perdure.settings.settings import Settings
 from perdure.temporal.codec import Encryption
 from tests.cli.command import Perdure, clean_environment, interrupt, model_options, wait_for_line
@@ -55,9 +55,9 @@ async def test_without_a_key_or_with_half_a_key_nothing_is_served(configured: Pe
 
 async def test_the_doctor_names_the_keys_and_never_shows_them() -> None:
     keys = SecretStr(f"k2:{base64.b64encode(bytes(32)).decode()},k1:{KEY_TEXT}")
-    message = await check_payloads(Settings(payload_keys=keys))
+    message = await check_payloads(Checkup(Settings(payload_keys=keys)))
     assert message == "Temporal keeps them encrypted with the key 'k2'; read with 'k1' too"
-    assert "in clear" in await check_payloads(Settings())
+    assert "in clear" in await check_payloads(Checkup(Settings()))
 
 
 @pytest.mark.long

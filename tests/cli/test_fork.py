@@ -1,15 +1,18 @@
-"""`perdure fork`, `ask`, `replay` and `purge`: as a person or a program calls them."""
+"""`perdure fork`, `ask`, `replay` and `rm`: as a person or a program calls them."""
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from perdure.storage.conversations import conversation_exists
+from perdure.storage.keys import conversation_prefix
 from perdure.storage.s3 import S3Store
-from tests.cli.command import Perdure, model_options, tool_call_answer
+from tests.cli.command import Perdure, model_options, tool_call_answer, wait_until_recorded
+from tests.cli.test_terminal import run_on_terminal
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -105,20 +108,39 @@ async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_pat
 
 
 @pytest.mark.long
-async def test_a_purge_asks_first_and_leaves_nothing(
+async def test_a_deletion_asks_first_and_leaves_nothing(
     perdure: Perdure, conversation_id: str, store: S3Store
 ) -> None:
-    """The purged fork was never opened, so it has no workflow."""
+    """The deleted fork was never opened, so it has no workflow."""
     forked = await perdure("fork", conversation_id)
     name = forked.out.strip()
-    running, silent = await asyncio.gather(
-        perdure("purge", conversation_id, "--yes", "-ojson"), perdure("purge", name)
+    origin, silent, piped = await asyncio.gather(
+        perdure("rm", conversation_id, "--yes", "-ojson"),
+        perdure("rm", name),
+        perdure("purge", name, stdin="y\n"),
     )
-    assert (running.code, running.error["code"]) == (4, "conflict")
-    assert f"perdure close {conversation_id}" in running.error["hint"]
+    assert (origin.code, origin.error["code"]) == (4, "conflict")
+    assert "--with-forks" in origin.error["hint"]
     assert (silent.code, "Nothing was deleted" in silent.err) == (4, True)
+    assert (piped.code, "--yes" in piped.err) == (4, True), "a pipe is no person"
     assert await conversation_exists(store, "local", name)
-    agreed = await perdure("purge", name, stdin="y\n")
-    assert agreed.code == 0, agreed
+    screen = await run_on_terminal(perdure, ["rm", name], b"y\n")
+    assert "Delete 1 conversation for good?" in screen
     assert not await conversation_exists(store, "local", name)
     assert await conversation_exists(store, "local", conversation_id)
+
+
+@pytest.mark.long
+async def test_a_conversation_at_work_is_deleted_by_force_alone(
+    perdure: Perdure, script: Callable[..., str], store: S3Store
+) -> None:
+    path = script(tool_call_answer("terminal", command="sleep 600"))
+    started = await perdure("run", "Sleep.", "--detach", *model_options(path), "-ojson")
+    name = started.json["conversation_id"]
+    await wait_until_recorded(store, name)
+    refused = await perdure("rm", name, "-y", "-ojson")
+    assert (refused.code, "--force" in refused.error["hint"]) == (4, True)
+    assert await conversation_exists(store, "local", name)
+    done = await perdure("rm", name, "-y", "--force", "-ojson")
+    assert (done.code, done.json["purged"], done.json["histories"]) == (0, [name], 1)
+    assert await store.list(conversation_prefix("local", name)) == []

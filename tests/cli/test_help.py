@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from inspect import get_annotations, getclosurevars
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from perdure.agent.spec import SingleCondenser
 from perdure.cli.main import app, run_command_line
 from perdure.cli.options import CONDENSER_KINDS, EXPORT_FORMATS
 from perdure.exports.formats import FORMATS
+from tests.cli.command import clean_environment
 
 SLOW_PACKAGES = {"asyncio", "boto3", "litellm", "pyarrow", "rich", "starlette", "temporalio"}
 
@@ -32,6 +34,13 @@ import json, sys
 from perdure.cli.main import run_command_line
 for words in json.loads(sys.argv[1]):
     assert run_command_line([*words, "--help"]) == 0, words
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+PRINT_IMPORTS_OF_RUN = """
+import json, sys
+from perdure.cli.main import run_command_line
+assert run_command_line(json.loads(sys.argv[1])) in (0, 3)
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
@@ -107,6 +116,21 @@ def test_the_work_of_each_command_takes_its_options(words: list[str]) -> None:
     assert issubclass(variables["cls"], expected)
 
 
+@pytest.mark.parametrize("words", [["ls"], ["ls", "-ojson"], ["show", "@"], ["show", "--last"]])
+def test_a_reading_command_imports_neither_temporal_nor_what_it_does_not_show(
+    words: list[str], batch_folder: Path
+) -> None:
+    store = (batch_folder / "store").as_uri()
+    env = {**clean_environment(), "PERDURE_STORE": store, "PERDURE_DATA": str(batch_folder)}
+    code = PRINT_IMPORTS_OF_RUN
+    run = [sys.executable, "-c", code, json.dumps(words)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, env=env)
+    modules = set(json.loads(done.stderr.splitlines()[-1]))
+    heavy = {"boto3", "botocore", "litellm", "opentelemetry", "prompt_toolkit", "temporalio"}
+    assert not {name.partition(".")[0] for name in modules} & heavy
+    assert words[0] == "show" or "perdure.events.event" not in modules, "the models of all events"
+
+
 def test_the_options_list_the_condensers_and_the_export_formats_that_exist() -> None:
     kinds = [kind.model_fields["kind"].default for kind in get_args(get_args(SingleCondenser)[0])]
     assert [*CONDENSER_KINDS, "custom"] == kinds
@@ -118,9 +142,15 @@ def test_the_version_is_that_of_the_package(print_of: Callable[..., str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "suggestion"), [(["shwo"], "show"), (["batch", "compre"], "compare")]
+    ("words", "suggestion"),
+    [
+        (["shwo"], "show"),
+        (["batch", "compre"], "compare"),
+        (["ls", "--limt", "3"], "--limit"),
+        (["send", "--wiat", "@", "x"], "--wait"),
+    ],
 )
-def test_a_mistyped_command_is_answered_by_the_one_that_was_meant(
+def test_a_mistyped_command_or_option_is_answered_by_the_one_that_was_meant(
     words: list[str], suggestion: str, print_of: Callable[..., str]
 ) -> None:
     assert f"Did you mean '{suggestion}'?" in print_of(*words, code=2)

@@ -13,9 +13,10 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
+from perdure.embedded.discovery import find_stack
 from perdure.embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
 from perdure.embedded.record import StackInfo, merge_environment, read_stack_info
-from perdure.embedded.stack import Stack, find_stack
+from perdure.embedded.stack import Stack
 from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
 
 WRITE_ENVIRONMENT_COMMAND = [

@@ -14,7 +14,7 @@ from perdure.storage.errors import (
     StoreUnavailable,
     UnsafeStore,
 )
-from perdure.testing.script import ScriptError
+from perdure.testing.errors import ScriptError
 
 
 @pytest.mark.parametrize(

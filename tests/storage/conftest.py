@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from perdure.embedded.seaweed import Seaweed
 from perdure.storage.files import FileStore
+from perdure.storage.local_s3 import LocalS3Store
 from perdure.storage.s3 import S3Store
 from perdure.storage.store import S3Access, Store
 from tests.storage.memory import MemoryStore
@@ -27,15 +28,21 @@ async def bucket(seaweed: Seaweed) -> str:
     return name
 
 
-@pytest.fixture(params=["files", "s3", "memory"])
+@pytest.fixture(params=["files", "s3", "local s3", "memory"])
 def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     def of(name: str) -> str:
         fixture_value: str = request.getfixturevalue(name)
         return fixture_value
 
+    def on_s3(kind: type[S3Store | LocalS3Store]) -> Store:
+        return kind(of("bucket"), "some/prefix", request.getfixturevalue("access"))
+
     stores: dict[str, Callable[[], Store]] = {
         "files": lambda: FileStore(tmp_path / "store"),
         "s3": lambda: S3Store(of("bucket"), "some/prefix", request.getfixturevalue("access")),
+        "local s3": lambda: LocalS3Store(
+            of("bucket"), "a/prefix", request.getfixturevalue("access")
+        ),
         "memory": MemoryStore,
     }
     return stores[request.param]()

@@ -22,8 +22,8 @@ from perdure.events.observations import ThinkObservation
 from perdure.events.tools import ActionEvent, ObservationEvent
 from perdure.models.model import ModelRefused, Purpose, Request
 from perdure.models.router import ModelRouter
+from perdure.testing.errors import ScriptError
 from perdure.testing.replay import read_recording
-from perdure.testing.script import ScriptError
 from tests.builders import SPEC
 from tests.models.requests import calm, text_in, user
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.testing.errors import ScriptError
 from perdure.testing.script import (
     Script,
     ScriptedAnswer,
     ScriptedToolCall,
-    ScriptError,
     answer_number,
     read_scripts,
 )

@@ -78,7 +78,7 @@ async def test_of_a_long_line_the_part_around_the_match_is_shown(place: ToolBenc
 async def test_a_line_that_is_too_long_is_left_out(place: ToolBench) -> None:
     fill(place.workspace, f="needle" * 1024 * 1024 + "\nneedle\n")
     lines = (await run_tool(GREP, place, pattern="needle")).splitlines()
-    assert lines == ["f:2:needle", "[1 lines are too long to be shown]"]
+    assert lines == ["f:2:needle", "[1 line is too long to be shown]"]
 
 
 async def test_binary_and_ignored_files_are_left_out(place: ToolBench) -> None:

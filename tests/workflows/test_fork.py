@@ -183,23 +183,22 @@ async def test_an_impossible_fork_fails_with_a_sentence(harness: ConversationHar
     assert (await texts_of(forked.conversation))[-1] == "two"
 
 
-async def test_a_purge_waits_for_the_end_and_for_the_forks(harness: ConversationHarness) -> None:
+async def test_a_purge_ends_what_rests_and_waits_for_the_forks(
+    harness: ConversationHarness,
+) -> None:
     client = harness.client
     async with harness.worker():
         talk = await client.start("hi", harness.spec(text_answer("one"), text_answer("two")))
         await talk.wait_for_turn()
         child = (await fork(client, talk.id)).conversation
-        with pytest.raises(Conflict, match="is running") as running:
-            await list_purge_targets(client, talk.id, with_forks=True)
-        assert f"perdure close {talk.id}" in running.value.hint
-        await talk.close()
-        await talk.handle.result()
         with pytest.raises(Conflict, match=child.id) as forked:
             await list_purge_targets(client, talk.id)
         assert "--with-forks" in forked.value.hint
         names = await list_purge_targets(client, talk.id, with_forks=True)
         assert names == [child.id, talk.id]
+        assert await talk.workflow.is_running(), "for a while, at rest"
         purged = await purge(client, names)
+        assert not await talk.workflow.is_running()
         assert set(purged.objects) == {child.id, talk.id}
         assert (purged.histories, purged.undeleted_reason) == (1, None)
         with pytest.raises(NotFound):

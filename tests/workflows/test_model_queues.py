@@ -1,5 +1,6 @@
 """Workers together keep to the rate of a model, and no conversation is stuck."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from perdure.activities.delegate import child_id
 from perdure.activities.support.model_queues import RateLimitedQueues as Limits
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import Agent, SummaryCondenser
-from perdure.cli.doctor_checks import check_model_rates
+from perdure.cli.doctor_checks import Checkup, check_model_rates
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.errors import Unreachable
@@ -201,21 +202,21 @@ async def test_a_conversation_goes_on_when_its_model_queue_has_no_workers(
 
 
 async def test_the_doctor_checks_that_workers_know_the_limits(
-    harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch
+    harness: ConversationHarness,
 ) -> None:
-    async def connected() -> temporalio.client.Client:
-        return harness.client.temporal
-
-    monkeypatch.setattr("perdure.cli.doctor_checks.connect", connected)
+    connection: asyncio.Future[temporalio.client.Client] = asyncio.Future()
+    connection.set_result(harness.client.temporal)
     spec = harness.spec(text_answer("done"))
     name, queue = spec.model.name, harness.client.task_queue
-    settings = Settings(task_queue=queue, model_rates={name: FREQUENT})
+    checkup = Checkup(
+        Settings(task_queue=queue, model_rates={name: FREQUENT}), connection=connection
+    )
     with pytest.raises(Unreachable, match="knows the limit of scripted"):
-        await check_model_rates(settings)
+        await check_model_rates(checkup)
     async with working(with_rate_limit(harness, FREQUENT, spec)):
         talk = await harness.client.start("go", spec)
         await talk.wait_for_turn()
-        assert f"{name} 60000 calls a minute" in await check_model_rates(settings)
+        assert f"{name} 60000 calls a minute" in await check_model_rates(checkup)
 
 
 class Forgetful(FileStore):

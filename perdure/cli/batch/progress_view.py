@@ -12,6 +12,7 @@ from perdure.cli.output import escape_controls, shorten_line, stdout
 from perdure.evaluation.progress import Progress, RunningMean
 from perdure.evaluation.repeated_failures import failure_advice
 from perdure.events.usage import AMOUNTS
+from perdure.wording import count
 
 LABEL_COLUMNS = 12
 """Width of the labels' column."""
@@ -160,10 +161,10 @@ def _progress_bar(progress: Progress) -> Text:
         (progress.missing, "─", "dim"),
     )
     total, before, bar = sum(part[0] for part in parts) or 1, 0, Text()
-    for count, sign, style in parts:
-        start, end = before * BAR_COLUMNS // total, (before + count) * BAR_COLUMNS // total
+    for size, sign, style in parts:
+        start, end = before * BAR_COLUMNS // total, (before + size) * BAR_COLUMNS // total
         bar.append(sign * (end - start), style)
-        before += count
+        before += size
     return bar
 
 
@@ -191,7 +192,7 @@ def _spent_line(progress: Progress) -> Text:
     tokens = spent.prompt_tokens + spent.completion_tokens
     of_cost = f" of {format_dollars(progress.cost)}" if progress.cost else ""
     of_tokens = f" of {progress.tokens:,}" if progress.tokens else ""
-    amounts = f"{tokens:,}{of_tokens} tokens, {progress.turns:,} answers"
+    amounts = f"{tokens:,}{of_tokens} tokens, {count(progress.turns, 'answer')}"
     return _line("spent", f"{format_dollars(spent.cost)}{of_cost}, {amounts}")
 
 

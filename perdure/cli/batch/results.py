@@ -18,6 +18,7 @@ from perdure.events.usage import Usage
 from perdure.exports.json_text import json_document
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+from perdure.wording import count
 
 EXAMPLE_COLUMNS = (
     *("sample", "epoch", "attempt"),
@@ -105,9 +106,9 @@ def summary_lines(
     yield from (_line(name, text) for name, text in _cost_fields(summary))
     if summary.limits:
         yield _line("limits", _format_counts(summary.limits))
-    for kind, count in summary.failures.items():
+    for kind, number in summary.failures.items():
         example = f", such as {failed_attempt_line(examples[kind])}" if kind in examples else ""
-        yield _line("failed", f"{count} {kind}{example}")
+        yield _line("failed", f"{number} {kind}{example}")
     if summary.ungrouped:
         yield _line("ungrouped", f"{', '.join(summary.ungrouped)}: too many values")
 
@@ -179,9 +180,9 @@ def _cost_fields(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.grading.prompt_tokens or summary.grading.cost:
         yield "grading", f"{_format_tokens(summary.grading)}, ${summary.grading.cost:.4f}"
     each = f", {summary.seconds / summary.attempts:.1f} s each" if summary.attempts else ""
-    yield "time", f"{summary.seconds:,.1f} s in {summary.attempts:,} attempts{each}"
+    yield "time", f"{summary.seconds:,.1f} s in {count(summary.attempts, 'attempt')}{each}"
     yield "turns", f"{summary.turns:,}"
-    yield "tools", f"{summary.tool_calls:,} calls, {summary.tool_errors:,} errors"
+    yield "tools", f"{count(summary.tool_calls, 'call')}, {count(summary.tool_errors, 'error')}"
     yield "stuck", f"{summary.stuck:,}"
 
 

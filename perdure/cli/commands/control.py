@@ -137,7 +137,9 @@ async def fork(options: conversations.Fork) -> None:
 def _explain(forked: forks.Fork) -> None:
     """Note what a person may not expect of a fork."""
     conversation_id, state = forked.conversation.id, forked.state
-    print_note(f"It begins with the events up to seq {forked.at}, and is {state.status}.")
+    print_note(
+        f"It begins with the events up to seq {forked.at}, and its status is {state.status}."
+    )
     if calls := [call.tool_name for call in state.pending if not call.repeatable]:
         print_note(
             f"Not done again: {', '.join(calls)} had no result by then. Unless it waits for you, "

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 
-import typer
 from rich.text import Text
 
 from perdure.cli.declarations import conversations, operations
@@ -18,15 +17,15 @@ from perdure.cli.output import note, print_list, show, show_result
 from perdure.client.client import Client
 from perdure.embedded.record import StackInfo
 from perdure.embedded.stack import WORKER_COMMAND
-from perdure.errors import Conflict, Invalid, Unreachable
+from perdure.errors import Invalid, Unreachable
 from perdure.operations import deploy as deployment
-from perdure.operations import purge as deletion
 from perdure.operations import reopen as reopening
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.operations.worker_process import choose_configured_sandbox, stop_signal
 from perdure.settings.settings import Settings, load_settings
 from perdure.temporal.connect import connect
 from perdure.temporal.register_attributes import register_attributes
+from perdure.wording import count
 
 OUTCOME_NAMES: dict[reopening.ReopenOutcome, str] = {
     "reopened": "reopened",
@@ -102,7 +101,9 @@ async def setup_temporal(options: operations.SetupTemporal) -> None:
     client = await connect()
     names = await register_attributes(client)
     result = (
-        f"{len(names)} search attributes registered" if names else "All search attributes are there"
+        f"{count(len(names), 'search attribute')} registered"
+        if names
+        else "All search attributes are there"
     )
     remark = f"{result}, in the namespace {client.namespace}."
     fields = {"namespace": client.namespace, "registered": names}
@@ -159,41 +160,3 @@ def _show_outcome(result: reopening.ReopenResult) -> None:
 def _format_counts(counts: Counter[str]) -> str:
     parts = (f"{counts[name]:,} {label}" for name, label in OUTCOME_NAMES.items() if counts[name])
     return ", ".join(parts)
-
-
-async def purge(options: operations.Purge) -> None:
-    client = await connect_client()
-    names = await deletion.list_purge_targets(client, options.conversation_id, options.with_forks)
-    if not options.yes:
-        _confirm(names)
-    purged = await deletion.purge(client, names)
-    if options.output is Format.text:
-        _show_purged(purged)
-        return
-    fields = {
-        "purged": list(purged.objects),
-        "objects": purged.objects,
-        "histories": purged.histories,
-        "kept": purged.undeleted_reason,
-    }
-    show_result(fields, options.output)
-
-
-def _confirm(names: list[str]) -> None:
-    """Raises Conflict unless a person says yes."""
-    for name in names:
-        note(name, "bold")
-    try:
-        sure = typer.confirm("Delete this for good?", err=True)
-    except typer.Abort:  # stdin has no answer
-        sure = False
-    if not sure:
-        raise Conflict("Nothing was deleted.", "Say yes, or give --yes.")
-
-
-def _show_purged(purged: deletion.PurgeResult) -> None:
-    for name, count in purged.objects.items():
-        note(f"{name}: {count} objects deleted")
-    note(f"{purged.histories} histories in Temporal deleted")
-    if reason := purged.undeleted_reason:
-        note(f"Temporal keeps others until its retention time is over: {reason}", "yellow")

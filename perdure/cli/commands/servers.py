@@ -1,6 +1,7 @@
 """Commands that serve over HTTP until ^C: a codec for the Temporal UI, and scripted models."""
 
 import asyncio
+from urllib.parse import urlsplit
 
 from perdure.cli.declarations import operations
 from perdure.cli.output import show_result
@@ -14,6 +15,8 @@ from perdure.testing.server import serve_scripts
 
 async def serve_codec(options: operations.ServeCodec) -> None:
     host, port, origins = options.host, options.port, options.origin or []
+    for origin in origins:
+        _check_origin(origin)
     codec = build_encryption(load_settings().payload_keys)
     if codec is None:
         raise Invalid(f"{SETTING} is not set: nothing is encrypted.", KEY_HINT)
@@ -28,6 +31,15 @@ async def serve_codec(options: operations.ServeCodec) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise Conflict(f"{host}:{port} cannot be had: {reason}.", "Name another.") from error
+
+
+def _check_origin(origin: str) -> None:
+    """Raises Invalid for what no browser sends as the origin of a page."""
+    url = urlsplit(origin)
+    is_whole = origin == f"{url.scheme}://{url.netloc}" and url.hostname is not None
+    if not is_whole or url.scheme not in ("http", "https"):
+        hint = "Write it as http://HOST:PORT or https://HOST, without a path."
+        raise Invalid(f"{origin!r} is not the origin of a page.", hint)
 
 
 async def serve_model(options: operations.ServeModel) -> None:

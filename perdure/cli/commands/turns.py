@@ -29,6 +29,7 @@ from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
+from perdure.wording import count
 
 
 async def send(options: conversations.Send) -> int:
@@ -60,7 +61,7 @@ async def ask(options: conversations.Ask) -> None:
         "usage": usage.model_dump(exclude_defaults=True),
     }
     tokens = usage.prompt_tokens + usage.completion_tokens
-    remark = f"({tokens:,} tokens, {describe_cost(usage)})"
+    remark = f"({count(tokens, 'token')}, {describe_cost(usage)})"
     show_result(fields, options.output, answer.text, remark=remark)
 
 

@@ -1,7 +1,7 @@
 """The `perdure batch` commands."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -14,6 +14,8 @@ from perdure.cli.options import (
     Options,
     OutputOptions,
     argument,
+    as_ids,
+    completer,
     flag,
     option,
 )
@@ -21,7 +23,9 @@ from perdure.cli.runner import command, new_group
 
 app = new_group()
 
-BatchName = Annotated[str, typer.Argument(metavar="NAME", help="The batch's name.")]
+
+def batch_argument(metavar: str, help: str = "The batch's name, or how it alone begins.") -> Any:
+    return as_ids(argument(metavar, help, autocompletion=completer("complete_batches")), "batch")
 
 
 class BatchOutputOptions(OutputOptions):
@@ -35,7 +39,7 @@ class BatchOutputOptions(OutputOptions):
 class BatchOptions(BatchOutputOptions):
     """The options of a command that changes one batch."""
 
-    name: BatchName
+    name: str = batch_argument("NAME")
 
 
 @app.callback(invoke_without_command=True)
@@ -99,7 +103,7 @@ class Status(BatchOutputOptions):
     Its workflow is asked where it runs; else its results in the store are counted.
     """
 
-    name: str | None = argument("[NAME]", "The batch's name; else all of them.")
+    name: str | None = batch_argument("[NAME]", "The batch's name; else all of them.")
 
 
 @command(app, "commands.watch_sample:watch")
@@ -176,7 +180,7 @@ class Results(Options):
     something failed or has no result yet.
     """
 
-    name: BatchName
+    name: str = batch_argument("NAME")
     format: Literal["text", "json", "csv", "parquet"] = option(
         "text or json: in short; csv or parquet: a table.",
         "--format",
@@ -195,7 +199,7 @@ class Compare(Options):
     could be compared.
     """
 
-    names: list[str] = argument("A B...", "Batches; each is compared with A.")
+    names: list[str] = batch_argument("A B...", "Batches; each is compared with A.")
     scorer: str | None = option("Whose score; A's first by default.", metavar="NAME")
     metric: str | None = option("Which metric, where it has several.", metavar="NAME")
     reducer: str | None = option("How epochs become one; as A by default.", metavar="NAME")
@@ -214,7 +218,7 @@ class Report(Options):
     asks no other host, and shows at most 2,000 samples, those that went wrong first.
     """
 
-    name: BatchName
+    name: str = batch_argument("NAME")
     path: str | None = option("NAME.html by default; - is stdout.", "--output", metavar="FILE")
     ui: str | None = option("Temporal's page, for links to the workflows.", "--ui", metavar="URL")
     namespace: str | None = option(
@@ -237,5 +241,5 @@ class Export(ExportOptions):
     and the rest is exported: then the exit code is 1.
     """
 
-    name: BatchName
+    name: str = batch_argument("NAME")
     every: bool = flag("Also attempts that were made again.", "--all-attempts")

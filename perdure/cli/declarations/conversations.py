@@ -1,7 +1,7 @@
 """Commands that run, show, steer and change conversations."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from perdure.cli.options import (
     After,
@@ -15,7 +15,11 @@ from perdure.cli.options import (
     Timeout,
     TurnOptions,
     argument,
+    as_ids,
+    complete_ids,
+    completer,
     flag,
+    id_argument,
     option,
 )
 from perdure.cli.runner import command, new_group
@@ -54,7 +58,10 @@ class Run(AgentOptions, TurnOptions, OutputOptions):
 class ResumeOptions(Options):
     """The options that resume a conversation."""
 
-    resume: str | None = option("Go on with this conversation.", metavar="ID")
+    resume: str | None = as_ids(
+        option("Go on with this conversation.", metavar="ID", autocompletion=complete_ids),
+        "conversation",
+    )
     last: bool = flag("Go on with the newest one.", "--last")
 
 
@@ -132,14 +139,30 @@ class Files(ConversationOptions):
     copy: Path | None = option("Copy them to this new folder.", "--copy", metavar="DIR")
 
 
-@command(app, "commands.logs:ls")
+@command(app, "commands.listing:ls")
 class Ls(OutputOptions):
     """List conversations, the newest first.
 
-    The store alone is asked; `temporal workflow list` finds them by status, tag and so on.
+    The store alone is asked, without Temporal. A filter needs the state of every conversation
+    until enough are found. On a pipe each line has all fields, with tabs between them: id, status,
+    events, cost, last event, model, title, tags.
     """
 
-    limit: int = option("List so many at most.", default=20, min=1)
+    limit: int = option("List so many at most.", "--limit", "-n", default=20, min=1)
+    status: str | None = option("Only those of this status, as it is listed.")
+    tags: list[str] | None = option("Only those with this tag; repeatable.", "--tag", metavar="TAG")
+    model: str | None = option(
+        "Only those whose model's name has this.",
+        metavar="NAME",
+        autocompletion=completer("complete_models"),
+    )
+    since: str | None = option("Only those begun since: 2h, 1d, or an ISO date.", metavar="TIME")
+    text: str | None = option("Only with these words in title or first message.", metavar="WORDS")
+    sort: Literal["newest", "oldest", "cost", "events", "status"] = option(
+        "Which come first: newest, oldest, cost, events or status.",
+        default="newest",
+        metavar="ORDER",
+    )
 
 
 @command(app, "commands.turns:status")
@@ -265,7 +288,7 @@ class Reopen(OutputOptions):
     the next message opens them. It exits with 1 where a log is damaged.
     """
 
-    conversation_ids: list[str] | None = argument("[ID]...", "The conversations' ids.")
+    conversation_ids: list[str] | None = id_argument("[ID]...")
     every: bool = flag("Look at every conversation of the user.", "--all")
     user: str | None = option("Whose conversations, if not yours.", metavar="USER")
 

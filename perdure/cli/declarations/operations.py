@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from perdure.cli.options import (
-    ConversationOptions,
     ExportOptions,
     Options,
     OutputOptions,
     Port,
     argument,
+    as_ids,
+    completer,
     flag,
+    id_argument,
     option,
 )
 from perdure.cli.runner import command, new_group
@@ -26,7 +28,14 @@ class Export(ExportOptions):
     and the rest is exported: then the exit code is 1.
     """
 
-    names: list[str] = argument("ID|BATCH...", "Conversations by id, or batches by name.")
+    names: list[str] = as_ids(
+        argument(
+            "ID|BATCH...",
+            "Conversations by id, or batches by name.",
+            autocompletion=completer("complete_names"),
+        ),
+        "conversation or batch",
+    )
 
 
 @command(app, "commands.logs:verify")
@@ -37,19 +46,31 @@ class Verify(OutputOptions):
     workflow is asked how many events there must be. The exit code is 1 where anything is damaged.
     """
 
-    ids: list[str] | None = argument("[ID]...", "The conversations' ids.")
+    ids: list[str] | None = id_argument("[ID]...")
     every: bool = flag("Check every conversation.", "--all")
 
 
-@command(app, "commands.operations:purge")
-class Purge(ConversationOptions):
-    """Delete a conversation for good: its log, and its histories in Temporal.
+class Deletion(OutputOptions):
+    """The options of a deletion."""
 
-    Its workflow must have ended. The files of its workspace stay.
+    conversation_ids: list[str] = id_argument("ID...")
+    yes: bool = flag("Do not ask first.", "--yes", "-y")
+    force: bool = flag("Also those whose workflows run, which are ended.", "--force", "-f")
+    with_forks: bool = flag("And all conversations that begin with its events.", "--with-forks")
+
+
+@command(app, "commands.deletion:rm")
+class Rm(Deletion):
+    """Delete conversations for good: their logs, and their histories in Temporal.
+
+    One whose workflow runs is refused without --force. The files of their workspaces stay. On a
+    pipe nobody can be asked: give --yes.
     """
 
-    yes: bool = flag("Do not ask first.", "--yes", "-y")
-    with_forks: bool = flag("And all conversations that begin with its events.", "--with-forks")
+
+@command(app, "commands.deletion:rm")
+class Purge(Deletion):
+    """The same as `perdure rm`."""
 
 
 setup = new_group()

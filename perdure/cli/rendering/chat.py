@@ -22,6 +22,7 @@ from perdure.events.tools import (
     ObservationEvent,
     UserRejectObservation,
 )
+from perdure.wording import count
 
 Result: TypeAlias = ObservationEvent | AgentErrorEvent | UserRejectObservation
 
@@ -107,7 +108,7 @@ def _summarize_observation(observation: AnyObservation) -> str:
         exit_note = f"exit {observation.exit_code}, " if observation.exit_code else ""
     if observation.is_error or len(lines) <= 1:
         return f"{exit_note}{first_line(lines[0]) if lines else 'no output'}"
-    return f"{exit_note}{len(lines)} lines"
+    return f"{exit_note}{count(len(lines), 'line')}"
 
 
 def first_line(text: str) -> str:

@@ -34,6 +34,7 @@ from perdure.events.tools import (
 )
 from perdure.events.usage import Usage
 from perdure.storage.log.reader import EntryOrError
+from perdure.wording import count
 
 MAX_RESULT_LINES = 12
 """The middle of a longer output of a tool is folded, unless all of it is wanted."""
@@ -157,8 +158,8 @@ def describe_event(event: AnyEvent, full: bool = False) -> tuple[str, str]:
         case ConversationStateUpdateEvent():
             return "system", fold(_describe_state_update(event))
         case Condensation(summary=summary):
-            count = f"{len(event.forgotten_event_ids)} events out of view"
-            return "system", f"{count}\n{fold(summary)}" if summary else count
+            out = f"{count(len(event.forgotten_event_ids), 'event')} out of view"
+            return "system", f"{out}\n{fold(summary)}" if summary else out
         case RecallEvent():
             return "recalled", fold(event.content)
         case UnknownEvent():
@@ -173,7 +174,7 @@ def _describe_prompt(event: SystemPromptEvent, full: bool) -> str:
     text = event.system_prompt.text
     if full:
         return f"{text}\ntools: {names}"
-    return f"prompt of {len(text)} characters; tools: {names}"
+    return f"prompt of {count(len(text), 'character')}; tools: {names}"
 
 
 def _describe_action(event: ActionEvent, fold: Callable[[str], str]) -> str:
@@ -228,7 +229,7 @@ def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
 def _describe_content(parts: Sequence[TextContent | ImageContent]) -> str:
     images = sum(len(part.image_urls) for part in parts if isinstance(part, ImageContent))
     text = join_text(parts).strip("\n")
-    return f"{text}\n[{images} image{'s'[: images != 1]}]".lstrip("\n") if images else text
+    return f"{text}\n[{count(images, 'image')}]".lstrip("\n") if images else text
 
 
 def shorten(text: str) -> str:
@@ -237,7 +238,7 @@ def shorten(text: str) -> str:
     if len(lines) <= MAX_RESULT_LINES + 1:
         return "\n".join(lines)
     half = MAX_RESULT_LINES // 2
-    left_out = f"[... {len(lines) - MAX_RESULT_LINES} more lines; --full shows them ...]"
+    left_out = f"[... {count(len(lines) - MAX_RESULT_LINES, 'more line')}; --full shows them ...]"
     return "\n".join([*lines[:half], left_out, *lines[-half:]])
 
 
@@ -263,4 +264,4 @@ def _compact_json(value: Any) -> str:
 def _describe_usage(usage: Usage) -> str:
     tokens = usage.prompt_tokens + usage.completion_tokens
     cost = f"${usage.cost:.4f}, " if usage.cost else ""
-    return f"({tokens:,} tokens, {cost}{usage.latency:.1f} s)"
+    return f"({count(tokens, 'token')}, {cost}{usage.latency:.1f} s)"

@@ -1,6 +1,6 @@
 """Reading of logs page by page; unreadable slots come as errors between the entries."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from perdure.cli.output import shorten_line
 from perdure.errors import NotFound
@@ -8,11 +8,13 @@ from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
 from perdure.storage.conversations import conversation_exists
-from perdure.storage.errors import Damaged
+from perdure.storage.errors import BadSlot, Damaged
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import EntryOrError
+from perdure.storage.log.segments import SEGMENT_SIZE
 
-SLOTS_PER_READ = 100
+FIRST_PAGE = 32
+"""Slots that are read before a segment is looked for: often nobody wants more."""
 
 TITLE_SEARCH_EVENTS = 8
 """The first message is looked for in so many events."""
@@ -33,10 +35,19 @@ async def require_conversation(log: EventLog) -> None:
 
 async def read_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
     """Yield every slot after `after` that exists now."""
-    while page := await log.read_slots(after + 1, SLOTS_PER_READ):
+    size = FIRST_PAGE
+    while page := await _read_page(log, after + 1, size):
         for slot in page:
             yield slot
-        after = page[-1].seq
+        after, size = page[-1].seq, SEGMENT_SIZE
+
+
+async def _read_page(log: EventLog, first: int, size: int) -> Sequence[EntryOrError]:
+    """Read slots, from a segment where there is one; errors stand in place of unreadable ones."""
+    try:
+        return await log.read(first, size)
+    except BadSlot:
+        return await log.read_slots(first, size)
 
 
 async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:

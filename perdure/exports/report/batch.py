@@ -13,6 +13,7 @@ from perdure.exports.report.formatting import metric_name, number_first
 from perdure.exports.report.page import render
 from perdure.exports.report.plots import Bar, mean_bar
 from perdure.exports.report.settings import settings_of, specification
+from perdure.wording import count
 
 MAX_MEASURES = 100
 MAX_CHARTS = 40
@@ -73,7 +74,7 @@ def _decisive_measure(batch: BatchDescription, summary: Summary) -> Measure | No
 def _size(batch: BatchDescription, collected: Collected) -> str:
     samples = batch.expected // batch.spec.epochs
     epochs = f", {batch.spec.epochs:,} epochs each" if batch.spec.epochs > 1 else ""
-    return f"{samples:,} samples{epochs}; {collected.samples:,} have a result"
+    return f"{count(samples, 'sample')}{epochs}; {collected.samples:,} have a result"
 
 
 def _bars(groups: dict[str, Group]) -> list[Bar]:

@@ -8,6 +8,7 @@ from itertools import islice
 from perdure.sandbox.safe_path import SafePath
 from perdure.tools.tool import ToolFailed
 from perdure.tools.workspace import printable
+from perdure.wording import count
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 """The largest file that is read as a whole."""
@@ -137,8 +138,8 @@ def insert_lines(text: Text, after_line: int, inserted: str, name: str) -> Rewri
     lines = text.lines
     if after_line > len(lines):
         raise ToolFailed(
-            f"`insert_line` is {after_line}, but `{name}` has {len(lines)} lines: use 0 to "
-            f"{len(lines)}."
+            f"`insert_line` is {after_line}, but `{name}` has {count(len(lines), 'line')}: "
+            f"use 0 to {len(lines)}."
         )
     new = split_lines(text.with_own_newlines(inserted)) or [""]
     body = "\n".join([*lines[:after_line], *new, *lines[after_line:]])

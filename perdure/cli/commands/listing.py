@@ -1,0 +1,155 @@
+"""`perdure ls`: list conversations, with the store alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any, get_args
+
+from perdure.agent.loop.status import Status
+from perdure.cli.arguments import parse_since
+from perdure.cli.declarations.conversations import Ls
+from perdure.cli.environment import open_store_alone
+from perdure.cli.options import Format
+from perdure.cli.output import note, print_list, stdout
+from perdure.cli.rendering.conversation_table import (
+    STALLED,
+    STATUS_WORDS,
+    describe_status,
+    show_line,
+    show_table,
+)
+from perdure.errors import Invalid
+from perdure.storage.conversations import creation_time, list_candidates
+from perdure.storage.store import Store
+from perdure.storage.summaries import Summary, summarize
+from perdure.wording import count
+
+MANY = 200
+"""Conversations that are read without a remark."""
+
+PARALLEL_SUMMARIES = 32
+
+SORTS: dict[str, Callable[[Summary], Any]] = {
+    "cost": lambda summary: summary.cost or 0.0,
+    "events": attrgetter("events"),
+    "status": attrgetter("status"),
+}
+"""The orders that need every summary; costs and events begin with the largest."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is listed."""
+
+    status: str | None
+    tags: frozenset[str]
+    model: str
+    words: tuple[str, ...]
+    since: datetime | None
+
+    def matches(self, summary: Summary) -> bool:
+        text = f"{summary.title or ''} {summary.first_message or ''}".lower()
+        return (
+            self.status in (None, summary.status, describe_status(summary))
+            and self.tags <= set(summary.tags)
+            and self.model in (summary.model or "").lower()
+            and all(word in text for word in self.words)
+            and self._is_recent(summary)
+        )
+
+    def may_match(self, conversation_id: str) -> bool:
+        """Tell by the id alone whether the conversation can match."""
+        begun = creation_time(conversation_id)
+        return self.since is None or begun is None or begun >= self.since
+
+    def _is_recent(self, summary: Summary) -> bool:
+        begun = summary.begun or summary.last_event
+        return self.since is None or begun is None or datetime.fromisoformat(begun) >= self.since
+
+
+async def ls(options: Ls) -> None:
+    query = _parse_query(options, datetime.now(UTC))
+    store, user = await open_store_alone()
+    ids = await list_candidates(store, user)
+    candidates = [id for id in ids if query.may_match(id)]
+    if options.sort == "oldest":
+        candidates.reverse()
+    summaries = await _collect(store, user, candidates, query, options)
+    _show(summaries, ids, options.output)
+    if not summaries and options.output is Format.text:
+        note(
+            "No conversation matches."
+            if ids
+            else 'There are no conversations yet: start one with `perdure run "TASK"`.'
+        )
+
+
+def _parse_query(options: Ls, now: datetime) -> Query:
+    """Raises Invalid for a status or a time that cannot be."""
+    return Query(
+        status=_parse_status(options.status),
+        tags=frozenset(options.tags or ()),
+        model=(options.model or "").lower(),
+        words=tuple((options.text or "").lower().split()),
+        since=parse_since(options.since, now) if options.since is not None else None,
+    )
+
+
+def _parse_status(text: str | None) -> str | None:
+    if text is None:
+        return None
+    words = {word: name for name, word in STATUS_WORDS.items()}
+    name = words.get(text, text).replace("-", "_")
+    if name not in (*get_args(Status), STALLED):
+        raise Invalid(
+            f"There is no status {text!r}.",
+            f"It is one of {', '.join([*get_args(Status), STALLED])}.",
+        )
+    return name
+
+
+async def _collect(
+    store: Store, user: str, ids: list[str], query: Query, options: Ls
+) -> list[Summary]:
+    """Summarize as many as are shown, and only those that the filters or the order need."""
+    by, summaries = SORTS.get(options.sort), list[Summary]()
+    async for summary in _summarize_all(store, user, ids, query, options.limit):
+        if query.matches(summary):
+            summaries.append(summary)
+            if by is None and len(summaries) == options.limit:
+                break
+    if by is not None:
+        summaries.sort(key=by, reverse=options.sort != "status")
+    return summaries[: options.limit]
+
+
+async def _summarize_all(
+    store: Store, user: str, ids: list[str], query: Query, limit: int
+) -> AsyncIterator[Summary]:
+    """Yield the summaries in order, read a page at a time."""
+    size = min(limit, PARALLEL_SUMMARIES)
+    for first in range(0, len(ids), size):
+        if first < MANY <= first + size:
+            note(f"{count(len(ids), 'conversation')} may have to be read for this ...")
+        page = ids[first : first + size]
+        with_message = bool(query.words)
+        found = await asyncio.gather(*(summarize(store, user, id, with_message) for id in page))
+        for summary in filter(None, found):
+            yield summary
+
+
+def _show(summaries: list[Summary], ids: list[str], output: Format) -> None:
+    if output is Format.text and stdout.is_terminal and summaries:
+        show_table(summaries, ids, datetime.now(UTC))
+        return
+    with print_list(_fields, show_line, output) as print_summary:
+        for summary in summaries:
+            print_summary(summary)
+
+
+def _fields(summary: Summary) -> dict[str, Any]:
+    fields = asdict(summary)
+    del fields["first_message"]
+    return fields

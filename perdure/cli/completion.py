@@ -1,0 +1,99 @@
+"""Completion of ids and names in a shell: quick, and silent where there is nothing to complete.
+
+Every help imports this module: what it needs is imported when a word is completed.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from perdure.storage.store import Store
+
+Candidates: TypeAlias = list[tuple[str, str]]
+"""What a word may become, each with a help."""
+
+MAX_CONVERSATIONS = 50
+"""The newest conversations, which are completed whatever there are."""
+
+MAX_SECONDS = 1.5
+"""Seconds that a shell waits at most."""
+
+SHELL_SYNTAX = "$`\\\"'"
+"""Characters left out of titles, which others have written."""
+
+
+def complete_ids(incomplete: str) -> Candidates:
+    return _complete(incomplete, _list_conversations)
+
+
+def complete_batches(incomplete: str) -> Candidates:
+    return _complete(incomplete, _list_batches)
+
+
+def complete_names(incomplete: str) -> Candidates:
+    """Complete the ids of conversations and the names of batches."""
+    return [*complete_ids(incomplete), *complete_batches(incomplete)]
+
+
+def complete_models(incomplete: str) -> Candidates:
+    """Complete the names of the models of the newest conversations."""
+    return _complete(incomplete, _list_models)
+
+
+def _complete(
+    incomplete: str, list_names: "Callable[[Store, str, str], Awaitable[Candidates]]"
+) -> Candidates:
+    """Return what begins with the word; nothing where the store does not answer in time.
+
+    A shell would show any error in the middle of the line that is typed.
+    """
+    import asyncio
+
+    async def find() -> Candidates:
+        from perdure.cli.environment import open_store_alone
+
+        async with asyncio.timeout(MAX_SECONDS):
+            store, user = await open_store_alone()
+            return await list_names(store, user, incomplete)
+
+    try:
+        return [item for item in asyncio.run(find()) if item[0].startswith(incomplete)]
+    except Exception:
+        return []
+
+
+async def _list_conversations(store: "Store", user: str, incomplete: str) -> Candidates:
+    return [
+        (summary.id, _one_line(f"{summary.title or ''} ({summary.status})"))
+        for summary in await _summarize_newest(store, user, incomplete)
+    ]
+
+
+async def _list_batches(store: "Store", user: str, _: str) -> Candidates:
+    from perdure.storage import keys
+    from perdure.storage.store import list_folders
+
+    return [(name, "batch") for name in await list_folders(store, keys.batches_prefix(user))]
+
+
+async def _list_models(store: "Store", user: str, _: str) -> Candidates:
+    models = [summary.model for summary in await _summarize_newest(store, user, "")]
+    return [(name, "") for name in dict.fromkeys(models) if name]
+
+
+async def _summarize_newest(store: "Store", user: str, incomplete: str) -> list[Any]:
+    import asyncio
+
+    from perdure.storage.conversations import list_candidates
+    from perdure.storage.summaries import summarize
+
+    ids = [id for id in await list_candidates(store, user) if id.startswith(incomplete)]
+    found = await asyncio.gather(*(summarize(store, user, id) for id in ids[:MAX_CONVERSATIONS]))
+    return [summary for summary in found if summary is not None]
+
+
+def _one_line(text: str) -> str:
+    """Join the printable words of a text, without what a shell might evaluate."""
+    safe = (char if char.isprintable() and char not in SHELL_SYNTAX else " " for char in text)
+    line = " ".join("".join(safe).split())
+    return line if len(line) <= 60 else f"{line[:59]}…"

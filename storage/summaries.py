@@ -1,0 +1,175 @@
+"""Summaries of conversations, each from a few objects, however long it is.
+
+A state is stored beside the log whenever a conversation comes to rest: where there are events that
+it does not cover, the agent is at work, or the state was lost. Events are read as plain JSON, for
+their models are slow to import.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.storage import keys
+from perdure.storage.conversations import creation_time
+from perdure.storage.keys import FORK_RUN
+from perdure.storage.log.cached_state import parse_cached_state
+from perdure.storage.store import Store, list_keys
+
+FIRST_EVENTS = 8
+"""The spec and the first message are looked for in so many events."""
+
+MAX_TITLE_CHARS = 300
+"""The rest of a first message is no title."""
+
+CALL_FIELDS = {"seq", "tool_name", "tool_call_id", "risk"}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The summary of a conversation; times are ISO, in UTC."""
+
+    id: str
+    status: str
+    turn: int
+    events: int
+    model: str | None
+    begun: str | None
+    last_event: str | None
+    title: str | None
+    """The noted title, else the first message."""
+    tags: tuple[str, ...]
+    trouble: str | None
+    asks: tuple[dict[str, Any], ...]
+    """The calls that wait for a person."""
+    tokens: int
+    cost: float | None
+    """US dollars; None where a model has no known price."""
+    first_message: str | None
+    """Read where no title is noted, or if it is asked for."""
+
+
+@dataclass(frozen=True)
+class _Log:
+    store: Store
+    user_id: str
+    id: str
+
+    @property
+    def prefix(self) -> str:
+        return keys.conversation_prefix(self.user_id, self.id)
+
+    async def read(self, name: str) -> dict[str, Any]:
+        """Read an object as JSON; an empty one if it is lost or damaged."""
+        return _parse_fields(await self.store.read(self.prefix + name))
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        return await self.read(keys.event_key(self.id, seq))
+
+    async def end(self, hint: int) -> int:
+        """Return the number of slots as `LogReader.end` does, without asking for a lineage."""
+        after = self.prefix + keys.start_after(max(0, hint - 1))
+        async for key in list_keys(self.store, self.prefix + keys.EVENTS, after):
+            digits = key.rpartition("/")[2][:6]
+            hint = max(hint, int(digits) + 1) if digits.isdecimal() else hint
+        return hint
+
+
+async def summarize(
+    store: Store, user_id: str, conversation_id: str, with_message: bool = False
+) -> Summary | None:
+    """Summarize a conversation; None where nothing is recorded of it. Raises StoreError."""
+    log = _Log(store, user_id, conversation_id)
+    state = parse_cached_state(await store.read(log.prefix + keys.STATE))
+    last, end = await asyncio.gather(log.event(max(0, state.next_seq - 1)), log.end(state.next_seq))
+    if not last:  # a fork without events of its own, a lost state or a lost event: ask the log
+        end = await _read_end(log, state)
+    if not end:
+        return None
+    if end != state.next_seq:
+        last = await log.event(end - 1)
+    early = [] if state.title and not with_message else await _read_early_events(log, state, end)
+    trouble = await log.read(keys.TROUBLE)
+    return _build(log, state, end, last, early, trouble)
+
+
+def _build(
+    log: _Log,
+    state: State,
+    end: int,
+    last: dict[str, Any],
+    early: list[dict[str, Any]],
+    trouble: dict[str, Any],
+) -> Summary:
+    at_rest = end == state.next_seq
+    begun = creation_time(log.id)
+    message = next(filter(None, map(_message_text, early)), None)
+    waiting = actions_to_confirm(state) if at_rest else ()
+    is_new_fork = last.get("origin", {}).get("run") == FORK_RUN
+    return Summary(
+        id=log.id,
+        status="idle" if is_new_fork else state.status if at_rest else "running",
+        turn=state.turn,
+        events=end,
+        model=state.spec.model.name if state.spec else _model_name(early),
+        begun=begun.isoformat(timespec="milliseconds") if begun else None,
+        last_event=f"{last['timestamp']}+00:00" if "timestamp" in last else None,
+        title=state.title or (_first_words(message) if message else None),
+        tags=state.spec.tags if state.spec else (),
+        trouble=trouble.get("sentence") if trouble.get("end") == end else None,
+        asks=tuple(call.model_dump(include=CALL_FIELDS) for call in waiting),
+        tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
+        cost=state.usage.known_cost,
+        first_message=message,
+    )
+
+
+async def _read_early_events(log: _Log, state: State, end: int) -> list[dict[str, Any]]:
+    """Read the first message, and the spec where the state has none."""
+    seq = state.first_user_seq
+    seqs = range(min(end, FIRST_EVENTS)) if seq is None else range(seq, seq + 1)
+    events = await asyncio.gather(*map(log.event, seqs))
+    return list(events) if all(events) else await _read_inherited(log, seqs)
+
+
+async def _read_inherited(log: _Log, seqs: range) -> list[dict[str, Any]]:
+    """Read slots that may be those of the conversation that this one forks."""
+    from perdure.events.entry import Entry  # slow: the models of all events
+    from perdure.storage.log.reader import LogReader
+
+    slots = await LogReader(log.store, log.user_id, log.id).read_slots(seqs.start, len(seqs))
+    return [_parse_fields(slot.body) for slot in slots if isinstance(slot, Entry)]
+
+
+async def _read_end(log: _Log, state: State) -> int:
+    from perdure.storage.log.reader import LogReader  # slow: the models of all events
+
+    return await LogReader(log.store, log.user_id, log.id).end(hint=state.next_seq)
+
+
+def _parse_fields(body: bytes | None) -> dict[str, Any]:
+    try:
+        fields = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _message_text(event: dict[str, Any]) -> str:
+    if event.get("kind") != "MessageEvent":
+        return ""
+    parts = event.get("llm_message", {}).get("content", ())
+    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _first_words(text: str) -> str:
+    """Return how a message begins, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]}..."
+
+
+def _model_name(events: list[dict[str, Any]]) -> str | None:
+    """Return the name of the model in the event that records the spec."""
+    specs = (event["value"] for event in events if event.get("key") == "spec")
+    return next((spec["model"]["name"] for spec in specs if "model" in spec), None)
