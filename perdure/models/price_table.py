@@ -1,0 +1,73 @@
+"""The models that litellm lists, read from its files: importing litellm takes seconds."""
+
+import importlib.util
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PRICES = Path("model_prices_and_context_window_backup.json")
+ENDPOINTS = Path("provider_endpoints_support_backup.json")
+PROVIDERS = Path("types", "utils.py")
+
+PROVIDER_MEMBER = re.compile(r'^    [A-Z0-9_]+ = "([a-z0-9_-]+)"', re.MULTILINE)
+"""A member of litellm's enumeration of providers."""
+
+CHAT_MODES = ("chat", "responses", "completion")
+
+MIN_SIMILARITY = 0.8
+"""The similarity, of 1 at most, from which one name may be another one mistyped."""
+
+MAX_SUGGESTIONS = 3
+
+
+@cache
+def load_prices() -> Mapping[str, Mapping[str, Any]]:
+    """Load litellm's entry of each model, by the names that it goes by."""
+    content = _read(PRICES)
+    entries: dict[str, dict[str, Any]] = json.loads(content) if content else {}
+    return {name: entry for name, entry in entries.items() if name != "sample_spec"}
+
+
+@cache
+def load_providers() -> frozenset[str]:
+    """Load the names of all providers that litellm knows; none where it is not installed."""
+    listed = {str(entry.get("litellm_provider")) for entry in load_prices().values()}
+    documented = json.loads(_read(ENDPOINTS) or "{}").get("providers", {})
+    prefixes = {name.partition("/")[0] for name in load_prices() if "/" in name}
+    return frozenset({*PROVIDER_MEMBER.findall(_read(PROVIDERS)), *documented, *listed, *prefixes})
+
+
+def is_listed(name: str) -> bool:
+    """Check whether litellm lists a model, whose name may begin with its provider."""
+    provider, slash, model = name.partition("/")
+    entry = load_prices().get(model if slash else name)
+    return name in load_prices() or (entry or {}).get("litellm_provider") == provider
+
+
+def list_chat_models(provider: str | None = None) -> list[str]:
+    """List the models for conversations, as they are named: of one provider, or of all.
+
+    Those of OpenAI and Anthropic have two names, one of them without their provider.
+    """
+    return [
+        name if name.startswith(f"{provider}/") or provider is None else f"{provider}/{name}"
+        for name, entry in load_prices().items()
+        if entry.get("mode") in CHAT_MODES and provider in (None, entry.get("litellm_provider"))
+    ]
+
+
+def suggest(name: str, names: list[str]) -> list[str]:
+    """Return the names that may have been meant, the likeliest first."""
+    return get_close_matches(name, names, MAX_SUGGESTIONS, MIN_SIMILARITY)
+
+
+def _read(file: Path) -> str:
+    package = importlib.util.find_spec("litellm")
+    if package is None or package.origin is None:
+        return ""
+    path = Path(package.origin).parent / file
+    return path.read_text(encoding="utf-8") if path.exists() else ""
