@@ -17,7 +17,7 @@ def show_banner(chat: Chat) -> None:
         "workspace": place,
         "sandbox": f"{choice}, {network}",
         "conversation": chat.conversation.id,
-        "": "/help lists commands and keys; ^C interrupts, ^D leaves a turn at work",
     }
     for name, value in fields.items():
         show(Text(f"  {name:<13} {value}", "dim"))
+    show(Text("  /help lists commands and keys; ^C interrupts; ^D leaves a turn at work", "dim"))

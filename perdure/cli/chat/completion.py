@@ -57,7 +57,8 @@ def _complete_commands(text: str) -> Iterator[Completion]:
 def _choices(command: str, word: str) -> Iterable[str]:
     choices: Iterable[str] = ()
     if command == "/model":
-        choices = sorted(list_chat_models())
+        provider, slash, _ = word.partition("/")
+        choices = sorted(list_chat_models(provider if slash else None))
     elif command == "/export":
         choices = EXPORT_FORMATS
     elif command == "/confirm":

@@ -62,6 +62,8 @@ class LineChat(Chat):
     interactive: ClassVar[bool] = False
     following: bool = False
     interrupted: bool = False
+    """Whether this turn was interrupted from here."""
+    _left_at_work: bool = False
     ended: bool = False
     _last_interrupt: float = float("-inf")
     _interrupt_task: asyncio.Task[None] | None = None
@@ -77,7 +79,8 @@ class LineChat(Chat):
             loop.remove_signal_handler(signal.SIGINT)
             abandoned = work.cancel() or work.cancelled()
         if abandoned:
-            note(describe_leaving(self, self.following, self.interrupted))
+            at_work = self._left_at_work
+            note(describe_leaving(self, at_work, at_work and self.interrupted))
             return EXIT_OK
         return work.result()
 
@@ -147,6 +150,7 @@ class LineChat(Chat):
     def _handle_interrupt(self, work: asyncio.Future[int], now: float) -> None:
         """Interrupt the turn at ^C; cancel `work` at the second one, or between turns."""
         if not self.following or now - self._last_interrupt < SECOND_INTERRUPT_WITHIN:
+            self._left_at_work = self.following
             work.cancel()
             return
         self._last_interrupt, self.interrupted = now, True

@@ -2,6 +2,9 @@
 
 import os
 import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -20,7 +23,29 @@ from perdure.errors import Invalid, NotFound
 async def chat(options: Options) -> int:
     resumed = options.last or bool(options.resume)
     _check_options(options, resumed)
-    return await (_resume_chat(options.resume) if resumed else _begin_chat(options))
+    with _hold_typeahead():
+        return await (_resume_chat(options.resume) if resumed else _begin_chat(options))
+
+
+@contextmanager
+def _hold_typeahead() -> Iterator[None]:
+    """Keep what is typed while the chat starts for its input line, unchanged and not echoed.
+
+    The terminal's modes are restored at the end, whatever happened in between.
+    """
+    if not _is_full_terminal():
+        yield
+        return
+    modes = termios.tcgetattr(sys.stdin)
+    quiet = [*modes]
+    quiet[0] &= ~termios.ICRNL  # Enter stays distinct from Ctrl-J
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, modes)
 
 
 def _check_options(options: Options, resumed: bool) -> None:
@@ -65,10 +90,15 @@ async def _run_chat(
 
 def _select_front_end() -> type[Chat]:
     """Select the chat for a terminal that can move its cursor, or the one for lines."""
-    if sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+    if _is_full_terminal():
         from perdure.cli.chat.terminal import TerminalChat  # imports prompt_toolkit
 
         return TerminalChat
     from perdure.cli.chat.lines import LineChat
 
     return LineChat
+
+
+def _is_full_terminal() -> bool:
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM", "dumb") != "dumb"
