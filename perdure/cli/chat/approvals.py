@@ -7,7 +7,9 @@ from perdure.agent.loop.state import PendingAction, actions_to_confirm
 from perdure.cli.chat.chat import Chat
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import describe_action
+from perdure.cli.rendering.diffs import style_diff_line
 from perdure.errors import Conflict, Invalid
+from perdure.events.actions import FileEditorAction
 from perdure.events.tools import ActionEvent
 
 QUESTION = "Allow it? (y)es, (n)o, (a)lways, (e)xplain: "
@@ -35,7 +37,7 @@ async def ask_approvals(chat: Chat) -> bool:
     for action in actions_to_confirm(chat.state):
         event = (await chat.conversation.log.get(action.seq)).event
         assert isinstance(event, ActionEvent), "the slot of an action holds one"
-        show(f"\n  ? {action.risk} risk  {describe_action(event)}")
+        _show_call(action, event)
         if not always:
             choice, reason = await _ask_about(chat, action, event)
             if choice is None:
@@ -45,6 +47,15 @@ async def ask_approvals(chat: Chat) -> bool:
                 await _allow_everything(chat)
         await _respond(chat, action, accept=choice != "no", reason=reason)
     return True
+
+
+def _show_call(action: PendingAction, event: ActionEvent) -> None:
+    """Show what waits, and an edit as a difference."""
+    first, *rest = describe_action(event).split("\n")
+    show(f"\n  ? {action.risk} risk  {first}")
+    for line in rest:
+        is_edit = isinstance(event.action, FileEditorAction)
+        show(style_diff_line(line, indent="    ") if is_edit else f"    {line}")
 
 
 async def _ask_about(

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -71,7 +71,6 @@ class InputLine:
             key_bindings=self._bind_keys(),
             prompt_continuation="  ",
             enable_suspend=True,
-            enable_open_in_editor=True,
             tempfile_suffix=".md",
             erase_when_done=True,
             style=STYLE,
@@ -87,6 +86,12 @@ class InputLine:
 
     def redraw(self) -> None:
         self.session.app.invalidate()
+
+    def open_editor(self) -> Awaitable[None]:
+        """Edit the text in $VISUAL or $EDITOR, with all that was pasted; it is not sent yet."""
+        self.text = self.expand(self.text)
+        self.pastes.clear()
+        return self.session.default_buffer.open_in_editor()
 
     def remember(self, text: str) -> None:
         """Add a message to the history, unless it repeats the last one."""
@@ -112,6 +117,8 @@ class InputLine:
         bind("c-d", filter=typing_command & Condition(lambda: not self.text))(
             lambda _: actions.leave()
         )
+        # prompt_toolkit's own binding ends the prompt with what was written.
+        bind("c-x", "c-e", filter=typing_command)(lambda _: self.open_editor())
         bind("c-o", filter=typing_command)(lambda _: actions.show_folded())
         return keys
 

@@ -1,6 +1,9 @@
 """What is said when a person leaves a conversation: what becomes of it, and how to come back."""
 
-from collections.abc import Iterator
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from perdure.agent.loop.state import actions_to_confirm
 from perdure.cli.chat.chat import Chat
@@ -38,3 +41,16 @@ def _sentences(chat: Chat, goes_on: bool, interrupted: bool) -> Iterator[str]:
     yield f"{comes_back}."
     if chat.script is not None and (goes_on or waits):
         yield "The scripted model ends with this command, too: the conversation will ask in vain."
+
+
+@contextmanager
+def leave_at_end_signals(leave: Callable[[], None]) -> Iterator[None]:
+    """Leave at SIGTERM and SIGHUP, too: the terminal gets its modes back."""
+    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, leave)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

@@ -16,6 +16,8 @@ from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent
 from perdure.storage.log.state import load_cached_state
 
+NOTHING_TO_RESUME = ("finished", "running", "waiting_for_confirmation")
+
 MAX_LISTED = 10
 """Conversations that /resume lists."""
 
@@ -82,7 +84,7 @@ async def resume(chat: Chat, name: str) -> None:
     """Go on after a pause, interrupt, error or limit, else list conversations; or open ID."""
     if name:
         await _open(chat, name)
-    elif chat.spec is None and chat.state.status not in ("finished", "running"):
+    elif chat.spec is None and chat.state.status not in NOTHING_TO_RESUME:
         await chat.conversation.resume()
         await chat.follow_turn()
     else:

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,10 +13,10 @@ from perdure.cli.chat.approvals import ask_approvals
 from perdure.cli.chat.banner import show_banner
 from perdure.cli.chat.chat import Chat
 from perdure.cli.chat.input_line import InputLine
-from perdure.cli.chat.leaving import describe_leaving
+from perdure.cli.chat.leaving import describe_leaving, leave_at_end_signals
 from perdure.cli.chat.live_view import LiveView, render_status_line
 from perdure.cli.chat.slash_commands import run_slash_command
-from perdure.cli.chat.trouble import note_trouble
+from perdure.cli.chat.turn_watch import watch_turn
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import print_user_text
 from perdure.client.conversation import Conversation
@@ -31,9 +30,6 @@ PROMPT = "> "
 
 SECOND_INTERRUPT_WITHIN = 2.0
 """Seconds in which a second ^C leaves the conversation."""
-
-REDRAW_INTERVAL = 0.2
-"""Seconds between two frames of the spinner."""
 
 REST_POLL_INTERVAL = 3.0
 """Seconds between two looks for what others did, while the conversation is at rest."""
@@ -72,6 +68,7 @@ class TerminalChat(Chat):
         self._lines: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._unread: set[str] = set()  # messages that were sent, and are not in the log yet
 
     async def run(self) -> int:
         """Run the chat until it is left, and return the exit code."""
@@ -79,7 +76,7 @@ class TerminalChat(Chat):
             newest = await self.conversation.require_open()
             await self.rewind(self.conversation, max(-1, newest.last_user_seq - 1))
         show_banner(self)
-        with patch_stdout(raw=True), self._handle_end_signals():
+        with patch_stdout(raw=True), leave_at_end_signals(self.leave):
             try:
                 self._follow()
                 self._start(self._process_lines())
@@ -98,7 +95,8 @@ class TerminalChat(Chat):
         def finish(done: asyncio.Task[None]) -> None:
             self._tasks.discard(done)
             app = self.input.session.app
-            if not done.cancelled() and (error := done.exception()) and app.is_running:
+            error = None if done.cancelled() else done.exception()
+            if error is not None and app.is_running and not app.is_done:
                 app.exit(exception=error)
 
         task.add_done_callback(finish)
@@ -111,11 +109,11 @@ class TerminalChat(Chat):
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # What is typed.
-
     def submit(self, text: str, shown: str) -> None:
         """Take a line: the answer to a question, a message, or a command."""
-        if self.question is not None and not text.startswith("/"):
+        if self.question is not None and self.question.answer.done():
+            self.question.draft = text  # the next question must not be answered unseen
+        elif self.question is not None and not text.startswith("/"):
             show(f"  {self.question.text}{text}")
             self.question.answer.set_result(text)
         elif text.strip():
@@ -141,11 +139,13 @@ class TerminalChat(Chat):
             self.live.queued[message_id] = shown
         else:
             print_user_text(shown)
+        self._unread.add(message_id)
         self._expect()
         try:
             await self.send(text, message_id)
         except BaseException:
             self.live.queued.pop(message_id, None)
+            self._unread.discard(message_id)
             self._expecting = False
             self.input.text = self.input.text or text
             raise
@@ -164,16 +164,15 @@ class TerminalChat(Chat):
         if text:
             self.input.text = text
         if in_editor:
-            await self.input.session.default_buffer.open_in_editor()
+            await self.input.open_editor()
 
     def show_folded(self) -> None:
         self._lines.put_nowait(("/show", "/show"))
 
-    # What is printed.
-
     async def open(self, conversation: Conversation, after: int) -> None:
         await self.rewind(conversation, after)
         self.live = LiveView()
+        self._unread.clear()
         self._set_busy(False)
         self._settled_seq = after + 1 if is_turn_over(self.state) else -1
         self._follow()
@@ -207,20 +206,22 @@ class TerminalChat(Chat):
 
     def take(self, entry: Entry) -> None:
         self._expecting = False
-        text = self.live.queued.get(getattr(entry.event, "message_id", None) or "")
+        message_id = getattr(entry.event, "message_id", None) or ""
+        self._unread.discard(message_id)
+        text = self.live.queued.get(message_id)
         self.live.finish_step(entry)
         if text is not None:
             print_user_text(text)
         super().take(entry)
         if self.question is not None and self.state.status != "waiting_for_confirmation":
             self._cancel_approvals()
-        self._set_busy(self.at_work)
+        self._set_busy(self.at_work or bool(self._unread))
 
     async def _settle(self) -> bool:
         """Take note of a turn's end where nothing more is to be read; tell whether all rests."""
-        busy = self.at_work or self._expecting or bool(self.live.queued)
+        busy = self.at_work or self._expecting or bool(self._unread)
         self._set_busy(busy)
-        if not self.at_work and self.state.turn and self._settled_seq < self.state.next_seq:
+        if not busy and self.state.turn and self._settled_seq < self.state.next_seq:
             self._settled_seq = self.state.next_seq
             self.note_end()
             asking = self._approvals is not None and not self._approvals.done()
@@ -231,30 +232,21 @@ class TerminalChat(Chat):
     def _set_busy(self, busy: bool) -> None:
         if busy and not self._busy:
             self.live.start()
-            self._beside_turn = self._start(self._watch_turn())
+            self._beside_turn = self._start(
+                watch_turn(self.conversation, self.live.set_steps, self.input.redraw)
+            )
         elif not busy and self._busy and self._beside_turn is not None:
             self._beside_turn.cancel()
         self._busy = busy
         self.input.redraw()
 
-    async def _watch_turn(self) -> None:
-        """Show the steps at work, the time, and what is in their way."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._watch_steps())
-            group.create_task(note_trouble(self.conversation))
-            while True:
-                self.input.redraw()
-                await asyncio.sleep(REDRAW_INTERVAL)
-
-    async def _watch_steps(self) -> None:
-        with contextlib.suppress(*EXPECTED_ERRORS):  # `note_trouble` says what is wrong
-            async for steps in self.conversation.watch_running_steps():
-                self.live.set_steps(steps)
-
     async def _ask_approvals(self) -> None:
+        seen = self.state.next_seq
         try:
             await ask_approvals(self)
-            self._expect()
+            self._wake.set()
+            if self.state.next_seq == seen:
+                self._expect()
         except EXPECTED_ERRORS as error:
             self.report(error)
 
@@ -272,8 +264,6 @@ class TerminalChat(Chat):
     def _render_status(self) -> AnyFormattedText:
         columns = self.input.session.app.output.get_size().columns
         return render_status_line(self.agent, self.state, self.conversation.id, columns)
-
-    # The end.
 
     def interrupt(self) -> None:
         """Interrupt the turn, else clear the line; leave at the second time within 2 s."""
@@ -303,15 +293,3 @@ class TerminalChat(Chat):
     def leave(self) -> None:
         if self.input.session.app.is_running and not self.input.session.app.is_done:
             self.input.session.app.exit(result=EXIT_OK)
-
-    @contextlib.contextmanager
-    def _handle_end_signals(self) -> Iterator[None]:
-        """Leave at SIGTERM and SIGHUP, too: the terminal gets its modes back."""
-        loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGHUP)
-        for number in signals:
-            loop.add_signal_handler(number, self.leave)
-        try:
-            yield
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)

@@ -75,6 +75,22 @@ async def test_earlier_input_is_found_in_the_next_session_by_its_owner_alone(
         await chat.wait_for("> a needle in the hay")
 
 
+async def test_a_message_is_written_in_the_editor_and_sent_by_enter(
+    open_chat: OpenChat, script: Script, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "%s, by the\neditor" "$(cat "$1")" > "$1"\n')
+    editor.chmod(0o700)
+    async with open_chat(*model_options(script("Yes.", "Again.")), EDITOR=str(editor)) as chat:
+        await chat.wait_for("/help")
+        chat.type("Written\x18\x05")
+        await chat.wait_for("> Written, by the\n  editor\n")
+        chat.type("\r")
+        await chat.wait_for("Yes.")
+        chat.type("/edit\r")
+        await chat.wait_for("> , by the\n  editor\n")
+
+
 async def test_commands_and_files_are_completed(
     open_chat: OpenChat, script: Script, tmp_path: Path
 ) -> None:
