@@ -89,5 +89,5 @@ async def test_contradicting_options_are_refused_before_anything_is_started(
     )
     assert (both.code, "keeps its agent" in both.err) == (2, True)
     assert "begins with your first message" in silent.err
-    assert "/condense" in silent.out
+    assert "/compact" in silent.out
     assert "conversation  " not in silent.err, "nothing has begun"

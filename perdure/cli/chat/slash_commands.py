@@ -12,14 +12,14 @@ from perdure.errors import Invalid
 SlashCommand: TypeAlias = Callable[[Chat, str], Awaitable[None]]
 
 KEYS = {
-    "Enter": "Send. During a turn the message is queued: the agent sees it at its next step.",
+    "Enter": "Send; during a turn, the agent's next step sees it.",
     "Alt-Enter, Ctrl-J": "A new line; so does Enter after a backslash.",
-    "^C": "Interrupt the turn, else clear the line; twice within 2 s, leave as well.",
+    "^C": "Interrupt the turn, else clear the line; twice, leave.",
     "^D": "Leave; a turn at work goes on.",
     "Ctrl-O": "Show the whole of the last folded result.",
     "Ctrl-R, Up": "Find earlier input, also that of other sessions.",
     "Ctrl-X Ctrl-E": "Write in $EDITOR.",
-    "@path": "A file: one of the workspace by name, any other with its content; an image as such.",
+    "@path": "A file of the workspace; any other goes along whole.",
 }
 
 
@@ -49,16 +49,17 @@ COMMANDS: dict[str, tuple[str, SlashCommand]] = {
     "/pause": ("", control.pause),
     "/resume": ("[ID|NUMBER]", control.resume),
     "/compact": ("", control.compact),
-    "/condense": ("", control.condense),
     "/detach": ("", control.leave),
     "/quit": ("", control.leave),
-    "/exit": ("", control.leave),
 }
+
+ALIASES = {"/condense": "/compact", "/exit": "/quit"}
 
 
 async def run_slash_command(chat: Chat, text: str) -> None:
     """Run a slash command. Raises Invalid for an unknown one, and what the command raises."""
     name, _, rest = text.partition(" ")
+    name = ALIASES.get(name, name)
     if name not in COMMANDS:
         raise Invalid(f"There is no {name}: /help lists what there is.")
     await COMMANDS[name][1](chat, rest.strip())

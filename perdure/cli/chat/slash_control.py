@@ -23,7 +23,7 @@ MAX_LISTED = 10
 
 
 async def model(chat: Chat, name: str) -> None:
-    """Say which model answers, or have another one answer."""
+    """Say which model answers, or change it."""
     if name:
         await _configure(chat, "model", resolve_script_path(name))
         note(f"{name} answers from now on.")
@@ -32,7 +32,7 @@ async def model(chat: Chat, name: str) -> None:
 
 
 async def confirm(chat: Chat, policy: str) -> None:
-    """Say which actions wait for you, or set it: never, risky, risky:MEDIUM, always."""
+    """Say, or set, what waits for you: never, risky, always."""
     if policy:
         confirmation = parse_confirmation(policy)
         await _configure(chat, "confirmation", confirmation.model_dump(mode="json"))
@@ -70,18 +70,13 @@ async def pause(chat: Chat, _: str) -> None:
 
 
 async def compact(chat: Chat, _: str) -> None:
-    """Make what the model is shown smaller; the log keeps everything."""
+    """Make what the model is shown smaller."""
     await chat.require_begun().condense()
     note("It is condensed before the model is asked again.")
 
 
-async def condense(chat: Chat, _: str) -> None:
-    """Do the same as /compact."""
-    await compact(chat, "")
-
-
 async def resume(chat: Chat, name: str) -> None:
-    """Go on after a pause, interrupt, error or limit, else list conversations; or open ID."""
+    """Go on after a pause or stop; or list, or open, others."""
     if name:
         await _open(chat, name)
     elif chat.spec is None and chat.state.status not in NOTHING_TO_RESUME:
@@ -128,7 +123,7 @@ async def _summarize(chat: Chat, name: str) -> str:
 
 
 async def undo(chat: Chat, _: str) -> None:
-    """Go back to before your last message, files and all, and edit it anew."""
+    """Take your last message back, and the files with it."""
     conversation = chat.require_rest("undo it")
     seq = chat.state.last_user_seq
     event = (await conversation.log.get(seq)).event if seq >= 0 else None
@@ -140,7 +135,7 @@ async def undo(chat: Chat, _: str) -> None:
 
 
 async def fork(chat: Chat, at: str) -> None:
-    """Go on in a new conversation with what is there, up to SEQ; this one stays as it is."""
+    """Go on in a copy, up to SEQ; this one stays as it is."""
     chat.require_rest("fork it")
     if at and not at.isdecimal():
         raise Invalid(f"{at!r} is no seq: name the last event to keep, such as /fork 12.")
@@ -160,5 +155,5 @@ async def _continue_in_fork(chat: Chat, at: int | None) -> None:
 
 
 async def leave(chat: Chat, _: str) -> None:
-    """Leave; the conversation stays, and a turn at work goes on."""
+    """Leave; a turn at work goes on."""
     chat.leave()

@@ -80,7 +80,7 @@ async def tools(chat: Chat, _: str) -> None:
 
 
 async def show_event(chat: Chat, text: str) -> None:
-    """Show an event whole, by default the last result that was folded."""
+    """Show an event whole: the last folded one by default."""
     conversation = chat.require_begun()
     seq = chat.printer.folded_seq if not text else int(text) if text.isdecimal() else None
     if seq is None and text:
@@ -109,7 +109,7 @@ def _render_whole(entry: Entry) -> str:
 
 
 async def diff(chat: Chat, since: str) -> None:
-    """Show what the agent changed in the workspace; /diff last: since your last message."""
+    """Show what changed in all, or by the last turn."""
     conversation = chat.require_begun()
     if since not in ("", "last"):
         raise Invalid("Write /diff, or /diff last for what came of your last message.")
@@ -131,7 +131,7 @@ async def copy(chat: Chat, _: str) -> None:
 
 
 async def export(chat: Chat, text: str) -> None:
-    """Write the conversation to a file: html by default, or another format of `perdure export`."""
+    """Write a file: html, or a format of `perdure export`."""
     log = chat.require_begun().log
     name, _, path = text.partition(" ")
     try:

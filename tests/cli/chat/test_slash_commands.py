@@ -81,3 +81,14 @@ async def test_resume_goes_on_after_an_interrupt(open_chat: OpenChat, script: Sc
         await chat.wait_for("idle: interrupted by the user")
         chat.type("/resume\r")
         await chat.wait_for("Went on.")
+
+
+async def test_the_help_fits_a_terminal_of_80_columns(open_chat: OpenChat, script: Script) -> None:
+    async with open_chat(*model_options(script("Yes.")), rows=60) as chat:
+        await chat.wait_for("/help")
+        chat.type("/help\r")
+        text = await chat.wait_for("@path   ")
+        listed = text[text.index("  /help  ") : text.index("@path   ")].split("\n")
+        assert all(line.startswith("  ") or not line for line in listed), "no line is wrapped"
+        chat.type("/condense\r")
+        await chat.wait_for("The conversation begins with your first message.")
