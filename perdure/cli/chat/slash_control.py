@@ -64,7 +64,7 @@ async def edit(chat: Chat, _: str) -> None:
 
 
 async def pause(chat: Chat, _: str) -> None:
-    """Pause between two steps; messages are kept until /resume."""
+    """Pause between two steps, until /resume."""
     await chat.require_begun().pause()
     note("A pause is asked for; it comes between two steps. /resume goes on.")
 
