@@ -69,9 +69,10 @@ class ResumeOptions(Options):
 class Chat(AgentOptions, ResumeOptions):
     """Talk to an agent at the terminal.
 
-    Each line is a message, and /help lists what else can be asked for. ^C interrupts the turn;
-    twice, or at the prompt, it leaves the conversation, which goes on. Where stdin is no terminal,
-    its lines are the messages, and the exit code is that of the last turn.
+    /help lists commands and keys. Enter sends, Alt-Enter or a backslash before it breaks the line;
+    what is sent during a turn is seen at the agent's next step. @path names a file. ^C interrupts
+    the turn, and twice it leaves as well; ^D leaves a turn at work. Where stdin is no terminal, its
+    lines are the messages, and the exit code is that of the last turn.
     """
 
 

@@ -1,21 +1,26 @@
-"""Events as `perdure chat` shows them: messages in full, each call on a line."""
+"""Events as `perdure chat` shows them: messages in full, calls when they start, results folded."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rich.markdown import Markdown
 from rich.text import Text
 
-from perdure.cli.output import escape_controls, show, stdout
+from perdure.cli.output import escape_controls, show
+from perdure.cli.rendering.diffs import diff_of_edit, style_diff_line, summarize_diff
 from perdure.cli.rendering.events import describe_call, describe_event, is_failure
-from perdure.events.actions import FinishAction, ThinkAction
+from perdure.cli.rendering.markdown import print_markdown
+from perdure.events.actions import FileEditorAction, FinishAction
 from perdure.events.condensation import Condensation
-from perdure.events.content import join_text
+from perdure.events.content import ImageContent, join_text
 from perdure.events.control import ConversationErrorEvent
 from perdure.events.custom import AnyObservation
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
-from perdure.events.observations import TerminalObservation
+from perdure.events.observations import (
+    FileEditorObservation,
+    TerminalObservation,
+    ThinkObservation,
+)
 from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
@@ -26,8 +31,12 @@ from perdure.wording import count
 
 Result: TypeAlias = ObservationEvent | AgentErrorEvent | UserRejectObservation
 
-MAX_CALL_CHARS = 100
-"""The rest of a call, and of its result, is cut off."""
+MAX_CALL_CHARS = 200
+"""The rest of a line is cut off."""
+
+MAX_CALL_LINES = 4
+MAX_OUTPUT_LINES = 4
+MAX_DIFF_LINES = 30
 
 
 @dataclass
@@ -37,6 +46,10 @@ class ChatPrinter:
     own_message_ids: set[str] = field(default_factory=set)
     last_seq: int = -1
     pending_actions: dict[str, ActionEvent] = field(default_factory=dict)
+    newest_call: str | None = None
+    """The action whose call was printed last: its result needs no name."""
+    folded_seq: int | None = None
+    """The slot of the newest result of which not all was printed."""
 
     def print_event(self, entry: Entry) -> None:
         self.last_seq = entry.seq
@@ -44,10 +57,9 @@ class ChatPrinter:
             case MessageEvent() as event:
                 self._print_message(event)
             case ActionEvent() as event:
-                self.pending_actions[event.id] = event
-                print_agent_text(join_text(event.thought))
+                self._print_call(event)
             case ObservationEvent() | AgentErrorEvent() | UserRejectObservation() as event:
-                self._print_result(event)
+                self._print_result(entry.seq, event)
             case ConversationErrorEvent() as event:
                 show(Text(escape_controls(f"{event.code}: {event.detail}"), "red"))
             case Condensation():
@@ -58,60 +70,140 @@ class ChatPrinter:
     def _print_message(self, event: MessageEvent) -> None:
         text = join_text(event.llm_message.content)
         if event.source == "agent":
-            print_agent_text(text)
+            print_markdown(text)
         elif event.source == "user" and event.message_id not in self.own_message_ids:
-            show(Text(f"\n> {escape_controls(text)}", "bold green"))
+            print_user_text(text, count_images(event))
         elif event.source == "environment":
             show(Text(escape_controls(f"  * {text}"), "dim"))
 
-    def _print_result(self, event: Result) -> None:
+    def _print_call(self, event: ActionEvent) -> None:
+        print_markdown(join_text(event.thought))
+        self.pending_actions[event.id] = event
+        if not isinstance(event.action, FinishAction):  # its message is printed as an answer
+            self.newest_call = event.id
+            text = describe_action(event)
+            if isinstance(event.action, FileEditorAction):  # its result shows the difference
+                text = first_line(text)
+            first, *rest = fold_lines(text, MAX_CALL_LINES)
+            show(Text.assemble("  * ", (first, "bold")))
+            for line in rest:
+                show(Text(f"    {line}"))
+
+    def _print_result(self, seq: int, event: Result) -> None:
         action = self.pending_actions.pop(event.action_id or "", None)
         if action is not None and isinstance(action.action, FinishAction):
-            print_agent_text(action.action.message)
+            print_markdown(action.action.message)
             return
-        call, result = event.tool_name, f"  ->  {summarize_result(event)}"
-        if action is not None and action.action is not None:
-            call = first_line(describe_call(action.tool_name, action.action)) or call
-            result = "" if isinstance(action.action, ThinkAction) else result
-        style = "red" if is_failure(event) else "dim"
-        show(Text(f"  * {call}").append(escape_controls(result), style))
+        if isinstance(event, ObservationEvent) and isinstance(event.observation, ThinkObservation):
+            return
+        name = ""
+        if action is None or action.id != self.newest_call:
+            name = f"{first_line(describe_action(action)) if action else event.tool_name}: "
+        if self._print_body(seq, name, event):
+            self.folded_seq = seq
+
+    def _print_body(self, seq: int, name: str, event: Result) -> bool:
+        """Print a result, and tell whether it is folded."""
+        head, lines, shown = _fold_result(event)
+        show(Text(f"    -> {escape_controls(name)}").append_text(head))
+        for line in shown:
+            show(line)
+        if hidden := lines - len(shown):
+            text = f"{hidden} more line{'' if hidden == 1 else 's'}"
+            show(Text(f"       ... {text}: Ctrl-O or /show {seq}", "dim italic"))
+        return hidden > 0
 
 
-def print_agent_text(text: str) -> None:
-    """Print a message of the agent, as Markdown on a terminal."""
-    if not text.strip():
-        return
-    if stdout.is_terminal:
-        stdout.print(Markdown(escape_controls(text), hyperlinks=False), soft_wrap=False)
-    else:
-        show(text)
+def _fold_result(event: Result) -> tuple[Text, int, list[Text]]:
+    """Return the head of a result, the number of its lines, and those that are shown."""
+    if isinstance(event, ObservationEvent) and (diff := _diff_of(event.observation)):
+        shown = [style_diff_line(line) for line in diff[:MAX_DIFF_LINES]]
+        return Text(summarize_diff(diff)), len(diff), shown
+    failed = is_failure(event)
+    head, lines = summarize_result(event), output_lines(event)
+    if head.endswith(first_line(lines[0]) if lines else ""):
+        lines = lines[1:]  # the head has the first line
+    # The end of a failure says more than its beginning.
+    newest = lines[-MAX_OUTPUT_LINES:] if failed else lines[:MAX_OUTPUT_LINES]
+    style = "red" if failed else "dim"
+    return Text(head, style), len(lines), [Text(f"       {_cut(line)}", style) for line in newest]
+
+
+def print_user_text(text: str, images: int = 0) -> None:
+    """Print a message of the user."""
+    first, *rest = escape_controls(text).split("\n")
+    show(Text(f"\n> {first}", "bold green"))
+    for line in rest:
+        show(Text(f"  {line}", "bold green"))
+    if images:
+        show(Text(f"  [{images} image{'' if images == 1 else 's'}]", "dim"))
+
+
+def count_images(event: MessageEvent) -> int:
+    parts = event.llm_message.content
+    return sum(len(part.image_urls) for part in parts if isinstance(part, ImageContent))
+
+
+def describe_action(event: ActionEvent) -> str:
+    if event.action is None:
+        return f"{event.tool_name} {event.tool_call.arguments}"
+    return describe_call(event.tool_name, event.action)
+
+
+def _diff_of(observation: AnyObservation) -> list[str]:
+    is_edit = isinstance(observation, FileEditorObservation) and not observation.is_error
+    return diff_of_edit(observation) if is_edit else []  # type: ignore[arg-type]
+
+
+def output_lines(event: Result) -> list[str]:
+    """Return the lines of a result, without the tool's own notes on a command and its shell."""
+    match event:
+        case AgentErrorEvent():
+            text = event.error
+        case UserRejectObservation():
+            text = event.rejection_reason
+        case ObservationEvent():
+            text = join_text(event.observation.content)
+    lines = escape_controls(text.strip("\n")).expandtabs().split("\n")
+    if isinstance(event, ObservationEvent) and isinstance(event.observation, TerminalObservation):
+        while lines and lines[-1].startswith("["):
+            lines.pop()
+    return lines
 
 
 def summarize_result(event: Result) -> str:
     """Summarize the result of a call in one line."""
     match event:
         case ObservationEvent():
-            return _summarize_observation(event.observation)
+            return _summarize_observation(event)
         case AgentErrorEvent():
             return first_line(event.error)
         case UserRejectObservation():
             return f"rejected: {first_line(event.rejection_reason)}"
 
 
-def _summarize_observation(observation: AnyObservation) -> str:
-    lines = join_text(observation.content).strip().split("\n")
-    exit_note = ""
-    if isinstance(observation, TerminalObservation) and observation.exit_code is not None:
-        # The tool's own notes on the command and its shell are not its output.
-        while lines and lines[-1].startswith("["):
-            lines.pop()
-        exit_note = f"exit {observation.exit_code}, " if observation.exit_code else ""
-    if observation.is_error or len(lines) <= 1:
-        return f"{exit_note}{first_line(lines[0]) if lines else 'no output'}"
+def _summarize_observation(event: ObservationEvent) -> str:
+    observation, lines, exit_note = event.observation, output_lines(event), ""
+    if isinstance(observation, TerminalObservation) and observation.exit_code:
+        exit_note = f"exit {observation.exit_code}, "
+    if len(lines) <= 1 or (observation.is_error and not exit_note):
+        text = first_line(lines[0]) if lines else ""
+        return f"{exit_note}{text or 'no output'}"
     return f"{exit_note}{count(len(lines), 'line')}"
+
+
+def fold_lines(text: str, most: int) -> list[str]:
+    """Return the first lines, cut, and how many more there are."""
+    lines = [_cut(line) for line in escape_controls(text.strip("\n")).expandtabs().split("\n")]
+    if len(lines) <= most + 1:
+        return lines
+    return [*lines[:most], f"... {len(lines) - most} more lines"]
+
+
+def _cut(line: str) -> str:
+    return f"{line[:MAX_CALL_CHARS]} ..." if len(line) > MAX_CALL_CHARS else line
 
 
 def first_line(text: str) -> str:
     """Return the first line, shortened."""
-    line, _, rest = escape_controls(text.strip()).partition("\n")
-    return f"{line[:MAX_CALL_CHARS]} ..." if rest or len(line) > MAX_CALL_CHARS else line
+    return _cut(escape_controls(text.strip()).partition("\n")[0])

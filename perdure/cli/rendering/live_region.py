@@ -94,11 +94,17 @@ class LiveRegion:
         self.live.update(Text("\n").join(lines[-max(1, stdout.height - 2) :]), refresh=True)
 
 
+def wrap_words(text: str, width: int) -> list[str]:
+    """Wrap a text to lines of that many cells, and break only words that are longer."""
+    lines = escape_controls(text.strip("\n")).expandtabs().split("\n")
+    return [part.plain for line in lines for part in Text(line).wrap(stdout, width) or [Text()]]
+
+
 def step_lines(step: RunningStep, max_lines: int) -> list[Text]:
     """Render the newest lines of a step, wrapped to the terminal's width, beside its speaker."""
     width = max(20, stdout.width - HEAD_COLUMNS - 1)
-    text = escape_controls(step.text.strip("\n")).expandtabs()
-    lines = [part for line in text.split("\n") for part in chop_cells(line, width) or [""]]
+    text = step.text.strip("\n")
+    lines = wrap_words(text, width)
     if step.attempt > 1:
         failure = escape_controls(" ".join((step.failure or "").split()))
         mark = f"(attempt {step.attempt}{': ' if failure else ''}{failure})"
