@@ -5,8 +5,8 @@ from perdure.client.conversation import Conversation as Conversation
 from perdure.client.ids import new_conversation_id as new_conversation_id
 from perdure.client.store import open_configured_store
 from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
+from perdure.embedded.discovery import await_stack
 from perdure.embedded.record import open_stack_store
-from perdure.embedded.stack import find_stack
 from perdure.errors import Unreachable
 from perdure.settings.settings import Settings, load_settings
 from perdure.storage.conversations import list_conversations as list_conversations
@@ -26,7 +26,7 @@ async def find_connection(settings: Settings | None) -> tuple[Settings, Store, s
     explicit, settings = settings is not None, settings or load_settings()
     if explicit or settings.store is not None:
         return settings, open_configured_store(settings), None
-    stack = await find_stack(settings.data)
+    stack = await await_stack(settings.data)
     if stack is None:
         raise Unreachable(
             f"No store is set, and no stack runs in {settings.data}.",

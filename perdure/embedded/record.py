@@ -29,6 +29,8 @@ class StackInfo(BaseModel):
     """The process ids of supervisor, temporal, weed and worker."""
     environment: dict[str, str]
     """The variables that a worker or a client needs to use this stack, keys included."""
+    model_keys: list[str] = []
+    """The names of the variables in the worker's environment that hold keys of models."""
 
     @property
     def store_url(self) -> str:

@@ -1,0 +1,92 @@
+"""The TCP ports of servers: chosen once, and remembered from start to start."""
+
+import random
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from perdure.embedded.errors import PortTaken
+from perdure.embedded.folder import write_private
+
+PORTS = TypeAdapter(dict[str, int])
+
+
+def choose_ports(
+    file: Path,
+    names: Sequence[str],
+    wanted: Mapping[str, int] | None = None,
+    span: int = 0,
+    report: Callable[[str], None] | None = None,
+) -> dict[str, int]:
+    """Choose a free port for each name, and remember them in `file`.
+
+    The ports of `wanted` are taken, else those that were remembered; where another program has one
+    of these meanwhile, another port is chosen and `report` is called with a line that says so. Each
+    port that is chosen has a free one `span` above it. Raises PortTaken for a port of `wanted`.
+    """
+    remembered = _read(file)
+    ports = {name: _check_wanted(port) for name, port in (wanted or {}).items()}
+    for name in names:
+        if (port := remembered.get(name)) is None or name in ports or port in ports.values():
+            continue
+        if are_free(port, span):
+            ports[name] = port
+        elif report is not None:
+            report(f"Another program has port {port} now: {name} takes another one.")
+    missing = [name for name in names if name not in ports]
+    fresh = [port for port in find_free_ports(len(names) * 2, span) if port not in ports.values()]
+    ports |= dict(zip(missing, fresh, strict=False))
+    if ports != remembered:
+        write_private(file, PORTS.dump_json(ports).decode())
+    return ports
+
+
+def find_free_ports(count: int, span: int = 0) -> list[int]:
+    """Find `count` free TCP ports, each of which has a free one `span` above it.
+
+    They lie below the range of outgoing connections, so that none is taken meanwhile.
+    """
+    ports = random.sample(range(10_000, 32_768), 22_768)
+    return list(islice((port for port in ports if are_free(port, span)), count))
+
+
+def are_free(port: int, span: int = 0) -> bool:
+    """Tell whether a server can listen on `port`, and on the port `span` above it."""
+    return all(map(_is_free, {port, port + span}))
+
+
+def parse_port(address: str) -> int:
+    """Return the port of HOST:PORT, or of a URL without a path."""
+    return int(address.rpartition(":")[2])
+
+
+def _is_free(port: int) -> bool:
+    # Only with this option a port counts as free whose last connections have just ended.
+    for address in ("127.0.0.1", ""):
+        with socket.socket() as attempt:
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                attempt.bind((address, port))
+            except OSError:
+                return False
+    return True
+
+
+def _check_wanted(port: int) -> int:
+    if not are_free(port):
+        raise PortTaken(
+            f"Port {port} cannot be had: another program listens there, or it is reserved. "
+            "Name another one, or leave the option out."
+        )
+    return port
+
+
+def _read(file: Path) -> dict[str, int]:
+    """Read the remembered ports; a file that is damaged has none."""
+    try:
+        return PORTS.validate_json(file.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return {}
