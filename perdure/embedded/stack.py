@@ -32,6 +32,8 @@ from perdure.models.litellm.route import find_key_variables
 
 STACK_BUCKET = "perdure"
 WORKER_STOP_TIMEOUT = 10.0
+WORKER_FINAL_CODES = (2,)
+"""The exit code of a worker whose settings are wrong."""
 WORKER_LOG = "worker.log"
 
 # Without -P, a module in the current folder would shadow an installed one.
@@ -118,7 +120,7 @@ class Stack:
         self._supervisors = [
             Supervisor("Temporal", self._temporal.process, self._temporal.launch, wait, on_end),
             Supervisor("The store", self._store.process, self._store.launch, wait, on_end),
-            Supervisor("The worker", self._worker, launch, wait, on_end),
+            Supervisor("The worker", self._worker, launch, wait, on_end, WORKER_FINAL_CODES),
         ]
 
     def _watch(self, progress: Callable[[str], None]) -> None:

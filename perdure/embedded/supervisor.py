@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -15,6 +15,9 @@ MAX_BACKOFF = 5.0
 
 MAX_FAILURES = 8
 """Ends in a row, each soon after a start, after which a program is given up."""
+
+MAX_LINE = 300
+"""Characters of a log's line that are reported."""
 
 KILLS = (-signal.SIGKILL, -signal.SIGTERM)
 """Exit codes of a program that was ended from outside, which is no fault of its own."""
@@ -33,6 +36,8 @@ class Supervisor:
     launch: Callable[[], Awaitable[ChildProcess]]
     wait_for_room: Callable[[], Awaitable[bool]]
     on_end: Callable[[str], None]
+    final_codes: Collection[int] = ()
+    """Exit codes after which no other start can help."""
     running: asyncio.Event = field(default_factory=asyncio.Event)
     _is_asked: bool = False
     _failures: int = 0
@@ -71,7 +76,10 @@ class Supervisor:
                 self._failures = self._ends = 0
             self._failures += code not in KILLS
             self._ends += 1
-            await self._start_again(f"{self.name} (pid {self.pid}) {describe_end(code)}")
+            event = f"{self.name} (pid {self.pid}) {self._describe_end(code)}"
+            if code in self.final_codes:
+                raise ProcessFailed(f"{event}. Its log: {self.child.log}")
+            await self._start_again(event)
             self.running.set()
 
     async def _start_again(self, event: str) -> None:
@@ -81,11 +89,14 @@ class Supervisor:
             if await self.wait_for_room():
                 self._failures = self._ends = 0
             if self._failures >= MAX_FAILURES:
-                raise ProcessFailed(self._describe_failure(event))
+                often = f"It was started {self._failures} times in vain: everything ends"
+                raise ProcessFailed(f"{event}. {often}. Its log: {self.child.log}")
             pause = self._pause()
             if pause >= 1:
                 often = f"{event}, for {self._ends} times in a row"
-                self.on_end(f"{often}; it is started again in {pause:g} s. Its log: {self._log}")
+                self.on_end(
+                    f"{often}; it is started again in {pause:g} s. Its log: {self.child.log}"
+                )
             await asyncio.sleep(pause)
             try:
                 self.child = await self.launch()
@@ -105,19 +116,10 @@ class Supervisor:
         """Return the seconds before the next start: none after a first end."""
         return min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (self._ends - 2)) if self._ends > 1 else 0.0
 
-    @property
-    def _log(self) -> str:
-        return str(self.child.log)
-
-    def _describe_failure(self, event: str) -> str:
+    def _describe_end(self, code: int) -> str:
+        """Describe an end; one of the program's own doing with the last line of its log."""
+        if code in KILLS:
+            return f"died by signal {-code}"
+        end = f"died by signal {-code}" if code < 0 else f"ended with {describe_exit(code)}"
         lines = self.child.read_last_lines(1)
-        last = f" Its log ends with: {lines[0]}" if lines else ""
-        return (
-            f"{event}, and was started {self._failures} times in vain: everything ends. Nothing is "
-            f"lost. Mend it, and start again; its log is {self._log}.{last}"
-        )
-
-
-def describe_end(code: int) -> str:
-    """Say how a program ended."""
-    return f"died by signal {-code}" if code < 0 else f"ended with {describe_exit(code)}"
+        return f"{end} ({lines[0][:MAX_LINE].rstrip('.')})" if lines else end

@@ -174,11 +174,21 @@ async def test_a_worker_that_fails_at_every_start_ends_the_stack_with_its_reason
     with pytest.raises(ProcessFailed, match="started 8 times in vain") as failure:
         await stack.wait()
     await stack.stop()
-    assert "ended with exit code 7" in str(failure.value)
-    assert str(failure.value).endswith("no such setting")
+    assert "ended with exit code 7 (no such setting)" in str(failure.value)
+    assert str(failure.value).endswith(str(tmp_path / "worker.log"))
     assert len(lines) == 7
     assert "6 times in a row; it is started again in 1.6 s" in lines[5]
     assert str(tmp_path / "worker.log") in lines[5]
+
+
+async def test_a_worker_with_wrong_settings_ends_the_stack_at_once(tmp_path: Path) -> None:
+    lines: list[str] = []
+    refusing = [sys.executable, "-c", "print('Mend it.'); raise SystemExit(2)"]
+    stack = await Stack.start(tmp_path, ui=False, worker=refusing, report=lines.append)
+    with pytest.raises(ProcessFailed, match=r"exit code 2 \(Mend it\)"):
+        await stack.wait()
+    await stack.stop()
+    assert lines == []
 
 
 @pytest.mark.long
