@@ -78,6 +78,8 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
     settings = load_settings(**flags)
     environment = await _find(settings)
     if environment is not None:
+        if environment.stack_info and not environment.stack_info.worker_ready:
+            note("The worker of the stack is starting: it will take this up in some seconds.")
         yield environment
         return
     note("No stack is set or running: starting one for this command ...")

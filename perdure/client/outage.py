@@ -13,6 +13,7 @@ OUTAGE_PATIENCE = 60.0
 class Outage:
     """An outage of Temporal, as long as one lasts."""
 
+    patience: float = OUTAGE_PATIENCE
     began: float | None = None
 
     def end(self) -> None:
@@ -21,7 +22,7 @@ class Outage:
     def bear(self, error: Unreachable, conversation_id: str) -> None:
         """Raise Unreachable if the outage has lasted too long."""
         self.began = monotonic() if self.began is None else self.began
-        if monotonic() - self.began >= OUTAGE_PATIENCE:
+        if monotonic() - self.began >= self.patience:
             hint = f"The turn goes on when it does: `perdure watch {conversation_id}` shows it."
-            message = f"Temporal has not answered for {OUTAGE_PATIENCE:g} s."
+            message = f"Temporal has not answered for {self.patience:g} s."
             raise Unreachable(message, hint) from error

@@ -31,6 +31,8 @@ class StackInfo(BaseModel):
     """The variables that a worker or a client needs to use this stack, keys included."""
     model_keys: list[str] = []
     """The names of the variables in the worker's environment that hold keys of models."""
+    worker_ready: bool = True
+    """The worker has started, and takes work."""
 
     @property
     def store_url(self) -> str:

@@ -134,6 +134,8 @@ class Stack:
     async def _show_worker_start(self, progress: Callable[[str], None]) -> None:
         async with show_progress("The worker is starting: it loads its libraries", progress):
             await self._worker_log.ready.wait()
+        with suppress(OSError):  # a full disk, which is reported
+            write_stack_info(self.info)
 
     def _worker_environment(self) -> dict[str, str]:
         env = merge_environment(os.environ, self._environment)
@@ -158,6 +160,7 @@ class Stack:
                 "worker": self._worker.pid,
             },
             environment=self._environment,
+            worker_ready=self._worker_log.ready.is_set(),
             model_keys=find_key_variables(self._worker_environment()),
         )
 

@@ -158,20 +158,23 @@ class LogReader:
         return None
 
     async def tail(
-        self, after: int = -1, is_idle: Callable[[], Awaitable[bool]] | None = None
+        self,
+        after: int = -1,
+        is_idle: Callable[[], Awaitable[bool]] | None = None,
+        patience: float = OUTAGE_PATIENCE,
     ) -> AsyncGenerator[Entry, None]:
         """Yield the entries after slot `after`, and then each new one as it comes.
 
         `is_idle` is called whenever there is nothing more to read; once it returns true, the tail
         ends after what was written until then. Raises Damaged; a tail after its seq continues
-        behind it. Raises StoreUnavailable after an outage of OUTAGE_PATIENCE seconds.
+        behind it. Raises StoreUnavailable after an outage of `patience` seconds.
         """
         seq, pause, ending, answered = after + 1, FIRST_POLL_INTERVAL, False, monotonic()
         while True:
             try:
                 entry = await self.find(seq)
             except StoreUnavailable:
-                if monotonic() - answered > OUTAGE_PATIENCE:
+                if monotonic() - answered > patience:
                     raise
                 await asyncio.sleep(MAX_POLL_INTERVAL)
                 continue
