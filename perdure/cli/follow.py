@@ -19,6 +19,7 @@ from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
+from perdure.storage.errors import StoreUnavailable
 from perdure.storage.keys import conversation_prefix
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -166,13 +167,13 @@ def _describe_tokens(usage: Usage) -> str:
 def announce_conversation(
     conversation: Conversation, environment: Environment, output: Format, script: Path | None = None
 ) -> Iterator[None]:
-    """Print where a conversation is; after ^C, how to return to it."""
+    """Print where a conversation is; after ^C or a long outage, how to return to it."""
     if output is Format.jsonl:
         show_json({"conversation_id": conversation.id}, output)
     note_start(conversation, environment)
     try:
         yield
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, StoreUnavailable):
         note_return(conversation.id, environment, script)
         raise
 

@@ -3,6 +3,7 @@
 import random
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -77,11 +78,26 @@ def _is_free(port: int) -> bool:
 
 def _check_wanted(port: int) -> int:
     if not are_free(port):
-        raise PortTaken(
-            f"Port {port} cannot be had: another program listens there, or it is reserved. "
-            "Name another one, or leave the option out."
-        )
+        owner = _find_listener(port) or "another program listens there, or it is reserved"
+        hint = "Name another one, or leave the option out"
+        raise PortTaken(f"Port {port} cannot be had: {owner}. {hint}.")
     return port
+
+
+def _find_listener(port: int) -> str:
+    """Name the program that listens on `port`; empty where /proc does not tell."""
+    tables = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+    texts = (table.read_text() for table in tables if table.exists())
+    rows = [row.split() for text in texts for row in text.splitlines()]
+    sockets = {
+        f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
+    }
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if str(link.readlink()) in sockets:
+                name = (link.parents[1] / "comm").read_text().strip()
+                return f"{name} (pid {link.parents[1].name}) listens there"
+    return ""
 
 
 def _read(file: Path) -> dict[str, int]:
