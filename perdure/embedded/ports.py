@@ -2,7 +2,7 @@
 
 import random
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -21,28 +21,35 @@ def choose_ports(
     wanted: Mapping[str, int] | None = None,
     span: int = 0,
     report: Callable[[str], None] | None = None,
+    others: Collection[int] = (),
 ) -> dict[str, int]:
     """Choose a free port for each name, and remember them in `file`.
 
     The ports of `wanted` are taken, else those that were remembered; where another program has one
     of these meanwhile, another port is chosen and `report` is called with a line that says so. Each
-    port that is chosen has a free one `span` above it. Raises PortTaken for a port of `wanted`.
+    port that is chosen has a free one `span` above it; none is one of `others`, which servers that
+    start at the same time will have. Raises PortTaken for a port of `wanted`.
     """
     remembered = _read(file)
     ports = {name: _check_wanted(port) for name, port in (wanted or {}).items()}
+    used = {*others, *ports.values()}
     for name in names:
-        if (port := remembered.get(name)) is None or name in ports or port in ports.values():
+        if name in ports:
             continue
-        if are_free(port, span):
-            ports[name] = port
-        elif report is not None:
-            report(f"Another program has port {port} now: {name} takes another one.")
-    missing = [name for name in names if name not in ports]
-    fresh = [port for port in find_free_ports(len(names) * 2, span) if port not in ports.values()]
-    ports |= dict(zip(missing, fresh, strict=False))
+        port = remembered.get(name)
+        if port is None or {port, port + span} & used or not are_free(port, span):
+            if port is not None and report is not None:
+                report(f"Port {port} is not free any more: {name} takes another one.")
+            port = _find_fresh_port(span, used)
+        ports[name] = port
+        used |= {port, port + span}
     if ports != remembered:
         write_private(file, PORTS.dump_json(ports).decode())
     return ports
+
+
+def _find_fresh_port(span: int, used: Collection[int]) -> int:
+    return next(port for port in _free_ports(span) if not {port, port + span} & set(used))
 
 
 def find_free_ports(count: int, span: int = 0) -> list[int]:
@@ -50,8 +57,12 @@ def find_free_ports(count: int, span: int = 0) -> list[int]:
 
     They lie below the range of outgoing connections, so that none is taken meanwhile.
     """
+    return list(islice(_free_ports(span), count))
+
+
+def _free_ports(span: int) -> Iterator[int]:
     ports = random.sample(range(10_000, 32_768), 22_768)
-    return list(islice((port for port in ports if are_free(port, span)), count))
+    return (port for port in ports if are_free(port, span))
 
 
 def are_free(port: int, span: int = 0) -> bool:

@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -52,15 +52,17 @@ class Seaweed:
         folder: Path,
         port: int | None = None,
         report: Callable[[str], None] | None = None,
+        others: Collection[int] = (),
     ) -> Self:
         """Choose the ports of a store, without starting it; objects and keys stay in `folder`.
 
-        `port` may be that of S3; others are remembered from the last start. Raises PortTaken.
+        `port` may be that of S3; the rest is remembered from the last start. `others` are ports
+        that another server is about to take. Raises PortTaken.
         """
         make_folder(folder)
         (folder / "weed.log").unlink(missing_ok=True)
         wanted = {} if port is None else {"s3.port": port}
-        ports = choose_ports(folder / "ports.json", PORT_FLAGS, wanted, GRPC_OFFSET, report)
+        ports = choose_ports(folder / "ports.json", PORT_FLAGS, wanted, GRPC_OFFSET, report, others)
         return cls(*_load_keys(folder / "s3.json"), folder, ports)
 
     @classmethod
@@ -76,7 +78,7 @@ class Seaweed:
         Returns when an object can be written. Raises ProcessFailed if that never happens.
         """
         _remove_stale_files(self._folder)
-        _remove_sockets(self._ports)  # of a store that was killed
+        _remove_sockets(self.ports)  # of a store that was killed
         # By default it writes log files into the folder for temporary files.
         command = [find_program("weed"), "-logtostderr=true", "mini", *SERVER_FLAGS]
         command += [f"-{name}={port}" for name, port in self._ports.items()]
@@ -86,6 +88,11 @@ class Seaweed:
         self.process = await ChildProcess.start("weed", command, log, env, self._folder)
         await self.process.wait_until(lambda: _is_writable(self._ports))
         return self.process
+
+    @property
+    def ports(self) -> set[int]:
+        """All ports that the store listens on."""
+        return {*self._ports.values(), self._ports["admin.port"] + GRPC_OFFSET}
 
     @property
     def endpoint(self) -> str:
@@ -104,7 +111,7 @@ class Seaweed:
     async def stop(self) -> None:
         """Stop the store; its objects stay in its folder."""
         await self.process.stop(SEAWEED_STOP_TIMEOUT)
-        _remove_sockets(self._ports)
+        _remove_sockets(self.ports)
 
 
 def _load_keys(path: Path) -> tuple[str, str]:
@@ -126,9 +133,9 @@ def _remove_stale_files(folder: Path) -> None:
     (folder / "mini.options").unlink(missing_ok=True)
 
 
-def _remove_sockets(ports: dict[str, int]) -> None:
+def _remove_sockets(ports: Iterable[int]) -> None:
     # Each gRPC port also has a socket in /tmp, whatever TMPDIR is; SeaweedFS does not remove all.
-    for port in (*ports.values(), ports["admin.port"] + GRPC_OFFSET):
+    for port in ports:
         for path in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
             path.unlink(missing_ok=True)
 

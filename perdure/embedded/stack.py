@@ -216,9 +216,10 @@ async def _prepare_servers(
     ports: Mapping[str, int],
     report: Callable[[str], None],
 ) -> tuple[TemporalServer, Seaweed]:
-    store = Seaweed.prepare(folder / "seaweed", ports.get("store"), report)
     own = {name: ports[name] for name in PORT_NAMES if name in ports}
-    temporal = await TemporalServer.prepare(folder / "temporal", ui, codec, own, report)
+    store = Seaweed.prepare(folder / "seaweed", ports.get("store"), report, own.values())
+    home = folder / "temporal"
+    temporal = await TemporalServer.prepare(home, ui, codec, own, report, store.ports)
     return temporal, store
 
 

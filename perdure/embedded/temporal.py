@@ -1,7 +1,7 @@
 """Temporal's dev server, tuned for the latency of a single conversation."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -58,14 +58,17 @@ class TemporalServer:
         codec: CodecStarter | None = None,
         ports: Mapping[str, int] | None = None,
         report: Callable[[str], None] | None = None,
+        others: Collection[int] = (),
     ) -> Self:
         """Choose the ports of a server whose database stays in `folder`, without starting it.
 
-        `ports` may name those of `temporal` and `ui`; others are remembered from the last start.
+        `ports` may name those of `temporal` and `ui`; else they are remembered from the last start.
+        `others` are the ports that another server is about to take.
         The UI shows payloads as they are, or decrypted by `codec`. Raises PortTaken.
         """
         make_folder(folder)
-        chosen = choose_ports(folder / "ports.json", PORT_NAMES, ports, report=report)
+        file = folder / "ports.json"
+        chosen = choose_ports(file, PORT_NAMES, ports, report=report, others=others)
         port, ui_port = (chosen[name] for name in PORT_NAMES)
         log = folder / "temporal.log"
         log.unlink(missing_ok=True)

@@ -39,6 +39,18 @@ def test_a_remembered_port_that_another_program_has_is_replaced_and_named(tmp_pa
     assert choose_ports(tmp_path / "ports.json", NAMES) == second
 
 
+def test_no_port_is_one_that_another_server_is_about_to_take(tmp_path: Path) -> None:
+    first = choose_ports(tmp_path / "ports.json", NAMES)
+    second = choose_ports(tmp_path / "ports.json", NAMES, others=first.values())
+    assert not {*first.values()} & {*second.values()}
+
+
+def test_no_port_is_the_one_above_another(tmp_path: Path) -> None:
+    names = [f"server {number}" for number in range(60)]
+    ports = choose_ports(tmp_path / "ports.json", names, span=10_000).values()
+    assert not {port + 10_000 for port in ports} & {*ports}
+
+
 def test_a_wanted_port_is_taken_and_remembered(tmp_path: Path) -> None:
     [port] = find_free_ports(1)
     ports = choose_ports(tmp_path / "ports.json", NAMES, {"first": port})

@@ -79,7 +79,9 @@ async def _serve(settings: Settings, options: conversations.Dev) -> None:
 
 
 def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
-    sandbox = choose_configured_sandbox(settings).description.partition(",")[0]
+    choice = choose_configured_sandbox(settings)
+    strongest = choice.sandbox.name == "bubblewrap"  # what others leave open has to be seen
+    sandbox = choice.sandbox.name if strongest else choice.description
     lines = {
         "Temporal UI": info.ui,
         "Temporal": info.temporal,
