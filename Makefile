@@ -8,6 +8,9 @@ READY := $(VENV)/ready
 # The tests start many processes: what is compiled once need not be compiled again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Dots on stderr, so that nothing is silent for long while the rest of the line is at work.
+DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done; } & dots=$$!;
+
 .PHONY: run test long lint format bench bench-batch bench-commands bench-short bfcl bfcl-short evals \
 	evals-short openhands validators local-model batch-chaos batch-chaos-short \
 	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
@@ -16,7 +19,8 @@ run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real ag
 ifdef TASK
 	@$(BIN)/perdure run "$(TASK)" $(if $(MODEL),--model "$(MODEL)")
 else
-	@$(BIN)/perdure run "Write a program that adds up numbers, with a test, and make the test pass." --script examples/demo/script.json
+	@echo "The demo: a scripted agent, which needs no key. It takes about half a minute." >&2
+	@$(BIN)/python -m examples.demo
 endif
 
 test: $(READY) lint  ## everything that must be clean on every commit
@@ -141,9 +145,14 @@ clean:
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer: make PYTHON=python3.12 …")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Setting up, once: it takes about a minute. 1/3 a virtual environment in $(VENV)" >&2
+	@$(DOTS) $(PYTHON) -m venv $(VENV)
+	@echo "2/3 downloading and installing the packages of requirements.lock" >&2
+	@$(DOTS) $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	@$(DOTS) $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "3/3 compiling what every command needs" >&2
+	@$(DOTS) $(BIN)/python -c "import perdure.worker, perdure.cli.main, perdure.cli.commands.run, perdure.embedded.stack"
+	@nice -n 19 $(BIN)/python -c "import litellm" </dev/null >/dev/null 2>&1 &
 	@touch $@
 
 $(VENV)/evals/ready: $(READY) examples/evals/requirements.lock

@@ -1,5 +1,6 @@
 """The wiring of a worker: storage, models, tools, activities and workflows."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -107,10 +108,10 @@ async def run(settings: Settings) -> None:
     client = await connect(payload_keys=settings.payload_keys)
     secrets = Secrets(settings.secrets)
     worker_process.mask_logs(secrets)
-    workspaces = settings.data / "workspaces"
+    workspaces, models = settings.data / "workspaces", ModelRouter()
     world = Resources(
         store,
-        ModelRouter(),
+        models,
         workspaces,
         home=worker_process.workspace_queue(workspaces, settings.task_queue),
         secrets=secrets,
@@ -129,7 +130,9 @@ async def run(settings: Settings) -> None:
             watchdog.watch(),
         ):
             worker_process.log_start(settings)
+            preload = asyncio.create_task(models.preload())
             await stop.wait()
+            preload.cancel()
     finally:
         await world.mcp.close()
         await SESSIONS.close()

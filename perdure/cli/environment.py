@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from perdure.cli.output import note
 from perdure.client.client import Client
 from perdure.client.discovery import NoServers
 from perdure.client.store import open_configured_store
-from perdure.embedded.discovery import find_stack
+from perdure.embedded.discovery import await_stack
 from perdure.embedded.record import StackInfo, merge_environment
 from perdure.errors import Invalid, NotFound
 from perdure.settings.settings import Settings, load_settings
@@ -79,6 +79,8 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
     settings = load_settings(**flags)
     environment = await _find(settings)
     if environment is not None:
+        if environment.stack_info and not environment.stack_info.worker_ready:
+            note("The worker of the stack is starting: it will take this up in some seconds.")
         yield environment
         return
     note("No stack is set or running: starting one for this command ...")
@@ -89,12 +91,14 @@ async def open_environment(**flags: Any) -> AsyncIterator[Environment]:
 async def _find(settings: Settings) -> Environment | None:
     if settings.store is not None:
         return Environment(settings)
-    info = await find_stack(settings.data)
+    info = await await_stack(settings.data, note)
     return None if info is None else _use_stack(settings, info)
 
 
 @asynccontextmanager
-async def start_stack(settings: Settings) -> AsyncIterator[Stack]:
+async def start_stack(
+    settings: Settings, ports: Mapping[str, int] | None = None
+) -> AsyncIterator[Stack]:
     """Run a stack in the data folder; its web page can decrypt payloads."""
     from perdure.embedded.stack import Stack
 
@@ -103,6 +107,8 @@ async def start_stack(settings: Settings) -> AsyncIterator[Stack]:
             settings.data,
             report=lambda line: note(line, "yellow"),
             codec=_make_codec(settings, exit_stack),
+            ports=ports,
+            progress=note,
         )
         exit_stack.push_async_callback(stack.stop)
         yield stack

@@ -23,6 +23,7 @@ from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage, describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
 from perdure.settings.settings import load_settings
+from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.state import last_agent_text
 from perdure.wording import count
 
@@ -227,14 +228,14 @@ def announce_conversation(
     script: Path | None = None,
     workspace: str | None = None,
 ) -> Iterator[None]:
-    """Print where a conversation is; after ^C, how to return to it."""
+    """Print where a conversation is; after ^C or a long outage, how to return to it."""
     if view.output is Format.jsonl:
         show_json({"conversation_id": conversation.id}, view.output)
     if not view.answer_only:
         note_start(conversation, environment, workspace)
     try:
         yield
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, StoreUnavailable):
         note_return(conversation.id, environment, script)
         raise
 

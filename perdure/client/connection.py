@@ -9,7 +9,7 @@ from perdure.client.discovery import NoServers
 from perdure.client.ids import new_conversation_id as new_conversation_id
 from perdure.client.store import open_configured_store
 from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
-from perdure.embedded.discovery import find_stack
+from perdure.embedded.discovery import await_stack
 from perdure.embedded.record import open_stack_store
 from perdure.settings.settings import Settings, load_settings
 from perdure.storage.conversations import list_conversations as list_conversations
@@ -30,7 +30,7 @@ async def find_connection(settings: Settings | None) -> tuple[Settings, Store, s
     explicit, settings = settings is not None, settings or load_settings()
     if explicit or settings.store is not None:
         return settings, open_configured_store(settings, open_store_for_reading), None
-    stack = await find_stack(settings.data)
+    stack = await await_stack(settings.data)
     if stack is None:
         raise NoServers(settings.data)
     code = settings.code or _program_folder()

@@ -16,6 +16,7 @@ from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, dia
 from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
 from perdure.client.images import Image, make_message, store_images
 from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
+from perdure.client.outage import Outage
 from perdure.client.turn import Turn, TurnFailed, TurnResult, read_newest_state
 from perdure.client.workflow import ConversationWorkflow, is_running
 from perdure.errors import Conflict, NotFound, Unreachable
@@ -47,6 +48,7 @@ class Conversation:
         self.id = workflow.log.conversation_id
         self._sent_id: str | None = None
         self._sent_after: int | None = None
+        self._outage = Outage()
 
     @property
     def workflow_id(self) -> str:
@@ -196,11 +198,13 @@ class Conversation:
         return Turn(self.log, self._sent_id, after, self._check_workflow, has_news)
 
     async def _check_workflow(self) -> None:
-        """Raise Conflict if the workflow has failed, been terminated or vanished."""
+        """Raise Conflict if the workflow failed or vanished, Unreachable after a long outage."""
         try:
             description = await self.workflow.describe()
-        except Unreachable:
+        except Unreachable as error:
+            self._outage.bear(error, self.id)
             return
+        self._outage.end()
         if is_running(description):
             return
         try:

@@ -99,6 +99,8 @@ class ConversationWorkflow:
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
+            if error.status is RPCStatusCode.UNAVAILABLE:
+                raise Unreachable("Temporal does not answer.") from error
             raise Unreachable(f"Temporal does not say where it stands: {error.message}") from error
 
     async def is_running(self) -> bool:

@@ -17,3 +17,11 @@ class FolderTaken(EmbeddedError):
 
 class FolderUnusable(EmbeddedError):
     """The folder cannot be created or written."""
+
+
+class PortTaken(EmbeddedError):
+    """Another program has a port that was asked for."""
+
+
+class DiskFull(EmbeddedError):
+    """The disk of a stack's folder has no room for its work."""

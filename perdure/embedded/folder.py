@@ -6,10 +6,13 @@ The kernel releases the lock when the process that has it dies.
 import asyncio
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from perdure.embedded.errors import FolderTaken, FolderUnusable
+
+LOCK = "stack.lock"
 
 # `is_locked` holds the lock for a moment, which must not make a start fail.
 LOCK_TIMEOUT = 0.5
@@ -44,8 +47,12 @@ async def lock_folder(folder: Path) -> IO[bytes]:
                 await asyncio.sleep(LOCK_TIMEOUT / 10)
     except TimeoutError as error:
         file.close()
-        message = f"Another perdure stack runs in {folder}"
-        raise FolderTaken(f"{message}: use it, stop it, or take another folder.") from error
+        message = f"Another perdure stack runs in {folder} (pid {read_holder(folder)})"
+        hint = "use it, stop it, or take another folder with `perdure dev --data FOLDER`"
+        raise FolderTaken(f"{message}: {hint}.") from error
+    with suppress(OSError):  # a full disk; the pid only helps people
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
     return file
 
 
@@ -57,8 +64,13 @@ def is_locked(folder: Path) -> bool:
         return not _try_lock(file, fcntl.LOCK_SH)
 
 
+def read_holder(folder: Path) -> str:
+    """Read the pid of the process that has the lock; `unknown` if it could not write that."""
+    return (folder / LOCK).read_text() or "unknown"
+
+
 def _open(folder: Path) -> IO[bytes]:
-    return (folder / "stack.lock").open("ab")
+    return (folder / LOCK).open("ab", buffering=0)
 
 
 def _try_lock(file: IO[bytes], kind: int) -> bool:

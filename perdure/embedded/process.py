@@ -1,21 +1,18 @@
-"""Child processes, with their output and their pid in files, and the ports that they listen on."""
+"""Child processes, with their output and their pid in files, and whether they answer."""
 
 import asyncio
 import http.client
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Self
 
 from pydantic import BaseModel
 
@@ -99,17 +96,22 @@ class ChildProcess:
             raise
 
     def _build_error(self, event: str) -> ProcessFailed:
-        lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+        lines = self.read_last_lines(TAIL_LINES)
         return ProcessFailed("\n".join([f"{self.name} {event}; the end of {self.log}:", *lines]))
+
+    def read_last_lines(self, count: int) -> list[str]:
+        """Read the last lines of the log that say anything."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return [line for line in text.splitlines() if line.strip()][-count:]
 
     async def wait(self) -> int:
         """Wait for the end; return the exit code, or the negative number of the signal."""
         return await self._process.wait()
 
-    async def watch(self) -> NoReturn:
-        """Wait, and raise ProcessFailed when the program has ended."""
-        code = await self._process.wait()
-        raise self._build_error(f"ended ({describe_exit(code)})")
+    def kill(self) -> None:
+        """Send SIGKILL, if the program runs."""
+        if self._process.returncode is None:
+            self._process.kill()
 
     async def stop(self, grace: float = 5.0) -> None:
         """End the program: SIGTERM, and SIGKILL after `grace` seconds."""
@@ -201,25 +203,6 @@ def find_program(name: str) -> str:
     if not path.exists():
         raise MissingExtra(f"{path} is missing: the embedded stack", "dev")
     return str(path)
-
-
-def find_free_ports(count: int, span: int = 0) -> list[int]:
-    """Find `count` free TCP ports, each of which has a free one `span` above it.
-
-    They lie below the range of outgoing connections, so that none is taken meanwhile.
-    """
-    ports = random.sample(range(10_000, 32_768), 22_768)
-    free = (port for port in ports if _is_free(port) and _is_free(port + span))
-    return list(islice(free, count))
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as attempt:
-        try:
-            attempt.bind(("", port))
-        except OSError:
-            return False
-    return True
 
 
 def _die_with_parent(command: list[str]) -> list[str]:

@@ -4,13 +4,16 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
+from perdure.embedded.disk import Disk
 from perdure.embedded.folder import lock_folder, make_folder
+from perdure.embedded.process import ChildProcess
+from perdure.embedded.progress import WorkerLog, show_progress
 from perdure.embedded.record import (
     StackInfo,
     merge_environment,
@@ -20,9 +23,17 @@ from perdure.embedded.record import (
 )
 from perdure.embedded.seaweed import Seaweed
 from perdure.embedded.supervisor import Supervisor
-from perdure.embedded.temporal import TEMPORAL_NAMESPACE, CodecStarter, TemporalServer
+from perdure.embedded.temporal import (
+    PORT_NAMES,
+    TEMPORAL_NAMESPACE,
+    CodecStarter,
+    TemporalServer,
+)
 
 STACK_BUCKET = "perdure"
+WORKER_STOP_TIMEOUT = 10.0
+WORKER_FINAL_CODES = (2,)
+"""The exit code of a worker whose settings are wrong."""
 WORKER_LOG = "worker.log"
 
 # Without -P, a module in the current folder would shadow an installed one.
@@ -30,18 +41,23 @@ WORKER_COMMAND = (sys.executable, "-P", "-m", "perdure.worker")
 
 logger = logging.getLogger("perdure.stack")
 
-ServerT = TypeVar("ServerT", TemporalServer, Seaweed)
-
 
 @dataclass
 class Stack:
-    """A running stack, which ends with the process that started it."""
+    """A running stack, which ends with the process that started it.
+
+    What dies is started again on the same ports.
+    """
 
     _folder: Path
     _temporal: TemporalServer
     _store: Seaweed
     _report: Callable[[str], None]
-    _worker: Supervisor = field(init=False)
+    _disk: Disk
+    _worker: ChildProcess = field(init=False)
+    _worker_log: WorkerLog = field(init=False)
+    _watches: list[asyncio.Task[Any]] = field(init=False)
+    _supervisors: list[Supervisor] = field(default_factory=list)
     _exit_stack: AsyncExitStack = field(init=False)
 
     @classmethod
@@ -52,32 +68,81 @@ class Stack:
         worker: Sequence[str] = WORKER_COMMAND,
         report: Callable[[str], None] = logger.warning,
         codec: CodecStarter | None = None,
+        ports: Mapping[str, int] | None = None,
+        progress: Callable[[str], None] = logger.info,
     ) -> Self:
         """Start a stack in `folder`.
 
-        The data of earlier stacks in the folder is used. `worker` is the worker's command, its
-        first word a path; `report` is called with a line whenever the worker was restarted;
-        `codec` decrypts payloads for Temporal's UI. Raises FolderTaken if another stack has the
-        folder, FolderUnusable, and ProcessFailed if a part does not start; nothing is left running
-        then.
+        The data and the ports of earlier stacks in the folder are used; `ports` names those of
+        `temporal`, `ui` and `store` instead. `worker` is the worker's command, its first word a
+        path. `report` is called with a line whenever something died or the disk is full, and
+        `progress` while the start takes long; it goes on until `wait_for_worker` returns. `codec`
+        decrypts payloads for Temporal's UI. Raises FolderTaken if another stack has the folder,
+        FolderUnusable, DiskFull, PortTaken, and ProcessFailed if a part does not start; nothing is
+        left running then.
         """
         folder = make_folder(folder)
         async with AsyncExitStack() as exit_stack:
             exit_stack.enter_context(await lock_folder(folder))
             exit_stack.callback(remove_stack_info, folder)
             remove_stack_info(folder)
-            (folder / WORKER_LOG).unlink(missing_ok=True)
-            temporal, store = await _start_servers(folder, ui, codec, exit_stack)
-            await store.make_bucket(STACK_BUCKET)
-            stack = cls(folder, temporal, store, report)
-            env, log = merge_environment(os.environ, stack._environment), folder / WORKER_LOG
-            env["PERDURE_CLIENT_CODE"] = "true"  # all clients of a stack are of its owner
-            stack._worker = Supervisor("worker", worker, log, env, stack._on_restart)
-            await stack._worker.start()
-            exit_stack.push_async_callback(stack._worker.stop)
+            disk = Disk(folder, report)
+            disk.require_room()
+            servers = await _prepare_servers(folder, ui, codec, ports or {}, report)
+            async with show_progress("Temporal and the store are starting", progress):
+                await _launch_servers(*servers, exit_stack)
+            await servers[1].make_bucket(STACK_BUCKET)
+            stack = cls(folder, *servers, report, disk)
+            await stack._start_worker(worker, exit_stack)
+            stack._watch(progress)
+            exit_stack.push_async_callback(stack._stop_watching)
             write_stack_info(stack.info)
             stack._exit_stack = exit_stack.pop_all()
         return stack
+
+    async def _start_worker(self, command: Sequence[str], exit_stack: AsyncExitStack) -> None:
+        """Start the worker, and the supervisors of all."""
+        log, env = self._folder / WORKER_LOG, self._worker_environment()
+        log.unlink(missing_ok=True)
+
+        async def launch() -> ChildProcess:
+            for supervisor in self._supervisors[:2]:  # without the servers it would end at once
+                await supervisor.running.wait()
+            self._worker = await ChildProcess.start("worker", list(command), log, env)
+            return self._worker
+
+        async def stop() -> None:
+            await self._worker.stop(WORKER_STOP_TIMEOUT)
+
+        await launch()
+        exit_stack.push_async_callback(stop)
+        wait, on_end = self._disk.wait_for_room, self._on_end
+        self._supervisors = [
+            Supervisor("Temporal", self._temporal.process, self._temporal.launch, wait, on_end),
+            Supervisor("The store", self._store.process, self._store.launch, wait, on_end),
+            Supervisor("The worker", self._worker, launch, wait, on_end, WORKER_FINAL_CODES),
+        ]
+
+    def _watch(self, progress: Callable[[str], None]) -> None:
+        self._worker_log = WorkerLog(self._worker.log, self._report, progress)
+        self._watches = [
+            asyncio.create_task(self._disk.watch(self._restart_servers)),
+            asyncio.create_task(self._worker_log.follow()),
+            asyncio.create_task(self._show_worker_start(progress)),
+        ]
+
+    async def _show_worker_start(self, progress: Callable[[str], None]) -> None:
+        async with show_progress("The worker is starting: it loads its libraries", progress):
+            await self._worker_log.ready.wait()
+        with suppress(OSError):  # a full disk, which is reported
+            write_stack_info(self.info)
+
+    def _worker_environment(self) -> dict[str, str]:
+        env = merge_environment(os.environ, self._environment)
+        # Temporal's sandbox loads our code for every workflow: it must not be compiled each time.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        env["PERDURE_CLIENT_CODE"] = "true"  # all clients of a stack are of its owner
+        return env
 
     @property
     def info(self) -> StackInfo:
@@ -96,14 +161,18 @@ class Stack:
                 "worker": self._worker.pid,
             },
             environment=self._environment,
-            worker_variables=provider_variables(os.environ),
+            worker_variables=provider_variables(self._worker_environment()),
+            worker_ready=self._worker_log.ready.is_set(),
         )
 
     async def wait(self) -> None:
-        """Wait, and raise ProcessFailed when a server ended or the worker cannot restart."""
-        await asyncio.gather(
-            self._temporal.process.watch(), self._store.process.watch(), self._worker.watch()
-        )
+        """Wait, and raise ProcessFailed when something fails at every start."""
+        watches = (supervisor.watch() for supervisor in self._supervisors)
+        await asyncio.gather(*map(asyncio.shield, self._watches), *watches)
+
+    async def wait_for_worker(self) -> None:
+        """Wait until the worker takes work."""
+        await self._worker_log.ready.wait()
 
     async def stop(self) -> None:
         """Stop the worker, then the servers; their data stays in the folder."""
@@ -123,19 +192,46 @@ class Stack:
             "AWS_REGION": "us-east-1",
         }
 
-    def _on_restart(self, line: str) -> None:
-        write_stack_info(self.info)
+    def _on_end(self, line: str) -> None:
+        with suppress(OSError):  # the disk is full, which is reported
+            write_stack_info(self.info)
         self._report(line)
 
+    async def _restart_servers(self) -> None:
+        """Have the servers started anew: a store whose write has failed takes no more."""
+        servers = self._supervisors[:2]
+        for supervisor in servers:
+            supervisor.restart()
+        await asyncio.gather(*(supervisor.running.wait() for supervisor in servers))
 
-async def _start_servers(
-    folder: Path, ui: bool, codec: CodecStarter | None, exit_stack: AsyncExitStack
+    async def _stop_watching(self) -> None:
+        for task in self._watches:
+            task.cancel()
+        await asyncio.gather(*(supervisor.stop() for supervisor in self._supervisors))
+
+
+async def _prepare_servers(
+    folder: Path,
+    ui: bool,
+    codec: CodecStarter | None,
+    ports: Mapping[str, int],
+    report: Callable[[str], None],
 ) -> tuple[TemporalServer, Seaweed]:
+    own = {name: ports[name] for name in PORT_NAMES if name in ports}
+    store = Seaweed.prepare(folder / "seaweed", ports.get("store"), report, own.values())
+    home = folder / "temporal"
+    temporal = await TemporalServer.prepare(home, ui, codec, own, report, store.ports)
+    return temporal, store
+
+
+async def _launch_servers(
+    temporal: TemporalServer, store: Seaweed, exit_stack: AsyncExitStack
+) -> None:
     running: list[TemporalServer | Seaweed] = []
 
-    async def track(start: Coroutine[Any, Any, ServerT]) -> ServerT:
-        running.append(server := await start)
-        return server
+    async def launch(server: TemporalServer | Seaweed) -> None:
+        await server.launch()
+        running.append(server)
 
     async def stop_all() -> None:
         await asyncio.gather(*(server.stop() for server in running))
@@ -143,8 +239,7 @@ async def _start_servers(
     exit_stack.push_async_callback(stop_all)
     try:
         async with asyncio.TaskGroup() as both:
-            temporal = both.create_task(track(TemporalServer.start(folder / "temporal", ui, codec)))
-            store = both.create_task(track(Seaweed.start(folder / "seaweed")))
+            both.create_task(launch(temporal))
+            both.create_task(launch(store))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    return temporal.result(), store.result()

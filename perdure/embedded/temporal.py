@@ -1,8 +1,8 @@
 """Temporal's dev server, tuned for the latency of a single conversation."""
 
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -11,10 +11,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from perdure.embedded.folder import make_folder
-from perdure.embedded.process import ChildProcess, find_free_ports, find_program, is_listening
+from perdure.embedded.ports import choose_ports, parse_port
+from perdure.embedded.process import ChildProcess, find_program, is_listening
 from perdure.temporal.search_attributes import ATTRIBUTES
 
 TEMPORAL_NAMESPACE = "default"
+
+PORT_NAMES = ("temporal", "ui")
 
 # With WAL and synchronous=2, acknowledged writes survive a power cut.
 SQLITE_PRAGMAS = ("journal_mode=wal", "synchronous=2")
@@ -36,34 +39,61 @@ CodecStarter = Callable[[str], Awaitable[str]]
 """Start a codec server for the UI at a given URL, and return the codec server's URL."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class TemporalServer:
-    """A running server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI."""
+    """A server; `address` is HOST:PORT of its gRPC, `ui_url` None if it has no UI."""
 
     address: str
     ui_url: str | None
     codec_url: str | None
-    process: ChildProcess
+    _command: list[str]
+    _log: Path
+    process: ChildProcess = field(init=False)
 
     @classmethod
-    async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
-        """Start a server on free ports of 127.0.0.1; its database stays in `folder`.
+    async def prepare(
+        cls,
+        folder: Path,
+        ui: bool = True,
+        codec: CodecStarter | None = None,
+        ports: Mapping[str, int] | None = None,
+        report: Callable[[str], None] | None = None,
+        others: Collection[int] = (),
+    ) -> Self:
+        """Choose the ports of a server whose database stays in `folder`, without starting it.
 
-        The UI shows payloads as they are, or decrypted by `codec`. Returns when the namespace
-        `default` answers. Raises ProcessFailed if it never does.
+        `ports` may name those of `temporal` and `ui`; else they are remembered from the last start.
+        `others` are the ports that another server is about to take.
+        The UI shows payloads as they are, or decrypted by `codec`. Raises PortTaken.
         """
         make_folder(folder)
-        port, ui_port = find_free_ports(2)
+        file = folder / "ports.json"
+        chosen = choose_ports(file, PORT_NAMES, ports, report=report, others=others)
+        port, ui_port = (chosen[name] for name in PORT_NAMES)
         log = folder / "temporal.log"
         log.unlink(missing_ok=True)
         ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
         codec_url = await codec(ui_url) if ui_url and codec else None
         command = _build_command(folder, port, ui_port if ui else None, codec_url)
+        return cls(f"127.0.0.1:{port}", ui_url, codec_url, command, log)
+
+    @classmethod
+    async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
+        """Prepare a server as `prepare` does, and launch it."""
+        server = await cls.prepare(folder, ui, codec)
+        await server.launch()
+        return server
+
+    async def launch(self) -> ChildProcess:
+        """Start the server, or start it again on the same ports.
+
+        Returns when the namespace `default` answers. Raises ProcessFailed if it never does.
+        """
         # The server reads TEMPORAL_* too, which are about another server.
         own = {name: text for name, text in os.environ.items() if not name.startswith("TEMPORAL_")}
-        process = await ChildProcess.start("temporal", command, log, own)
-        await process.wait_until(lambda: _is_ready(port))
-        return cls(f"127.0.0.1:{port}", ui_url, codec_url, process)
+        self.process = await ChildProcess.start("temporal", self._command, self._log, own)
+        await self.process.wait_until(lambda: _is_ready(self.address))
+        return self.process
 
     @property
     def pid(self) -> int:
@@ -91,11 +121,11 @@ def _build_command(folder: Path, port: int, ui_port: int | None, codec: str | No
     return [*command, "--ui-codec-endpoint", codec] if codec else command
 
 
-async def _is_ready(port: int) -> bool:
-    if not await is_listening(port):
+async def _is_ready(address: str) -> bool:
+    if not await is_listening(parse_port(address)):
         return False
     try:
-        client = await Client.connect(f"127.0.0.1:{port}", namespace=TEMPORAL_NAMESPACE)
+        client = await Client.connect(address, namespace=TEMPORAL_NAMESPACE)
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=TEMPORAL_NAMESPACE), retry=False
         )

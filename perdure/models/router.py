@@ -43,6 +43,10 @@ class ModelRouter:
         labels = {"model": answer.model, "purpose": request.purpose}
         return answer.model_copy(update={"usage": answer.usage.model_copy(update=labels)})
 
+    async def preload(self) -> None:
+        """Load litellm where a model's key is set."""
+        await self._litellm.preload()
+
     def context_window(self, spec: ModelSpec) -> int | None:
         """Return the maximum prompt tokens: the spec's, or litellm's once litellm is loaded."""
         return spec.max_input_tokens or self._litellm.context_window(spec.name)

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from perdure.embedded.errors import EmbeddedError, FolderTaken, FolderUnusable
+from perdure.embedded.errors import (
+    DiskFull,
+    EmbeddedError,
+    FolderTaken,
+    FolderUnusable,
+    PortTaken,
+)
 from perdure.errors import ClientError, Conflict, Invalid, NotFound, TimedOut, Unreachable
 from perdure.settings.settings import SettingsError
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable, UnsafeStore
@@ -24,6 +30,8 @@ ERROR_CODES: dict[type[Exception], tuple[str, int]] = {
     ScriptError: ("script", EXIT_USAGE),
     FolderTaken: ("folder_taken", EXIT_CONFLICT),
     FolderUnusable: ("folder_unusable", EXIT_USAGE),
+    PortTaken: ("port_taken", EXIT_CONFLICT),
+    DiskFull: ("disk_full", EXIT_UNREACHABLE),
     EmbeddedError: ("stack_failed", EXIT_UNREACHABLE),
     UnsafeStore: ("unsafe_store", EXIT_USAGE),
     StoreRefused: ("store_refused", EXIT_USAGE),

@@ -6,13 +6,14 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from time import monotonic
 from typing import TypeAlias
 
 from perdure.agent.calls.completion import Completion
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry, Origin
 from perdure.storage import keys
-from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
+from perdure.storage.errors import Altered, BadSlot, Damaged, Missing, StoreUnavailable
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.lineage import Holder, Lineage, find_holder, parse_slot, read_lineage
 from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_from_segment
@@ -38,6 +39,9 @@ MIN_SEGMENT_READ = 100
 
 FIRST_POLL_INTERVAL = 0.05
 MAX_POLL_INTERVAL = 0.5
+
+OUTAGE_PATIENCE = 60.0
+"""Seconds without an answer of the store after which a tail ends with its error."""
 
 
 @dataclass(eq=False)
@@ -154,17 +158,27 @@ class LogReader:
         return None
 
     async def tail(
-        self, after: int = -1, is_idle: Callable[[], Awaitable[bool]] | None = None
+        self,
+        after: int = -1,
+        is_idle: Callable[[], Awaitable[bool]] | None = None,
+        patience: float = OUTAGE_PATIENCE,
     ) -> AsyncGenerator[Entry, None]:
         """Yield the entries after slot `after`, and then each new one as it comes.
 
         `is_idle` is called whenever there is nothing more to read; once it returns true, the tail
         ends after what was written until then. Raises Damaged; a tail after its seq continues
-        behind it.
+        behind it. Raises StoreUnavailable after an outage of `patience` seconds.
         """
-        seq, pause, ending = after + 1, FIRST_POLL_INTERVAL, False
+        seq, pause, ending, answered = after + 1, FIRST_POLL_INTERVAL, False, monotonic()
         while True:
-            entry = await self.find(seq)
+            try:
+                entry = await self.find(seq)
+            except StoreUnavailable:
+                if monotonic() - answered > patience:
+                    raise
+                await asyncio.sleep(MAX_POLL_INTERVAL)
+                continue
+            answered = monotonic()
             if entry is not None:
                 yield entry
                 seq, pause = seq + 1, FIRST_POLL_INTERVAL

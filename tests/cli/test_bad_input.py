@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perdure.client.ids import new_conversation_id
-from perdure.embedded.process import find_free_ports
+from perdure.embedded.ports import find_free_ports
 from perdure.storage.conversations import list_conversations
 from perdure.storage.s3 import S3Store
 from tests.cli.command import CompletedCommand, Perdure, clean_environment, model_options

@@ -1,7 +1,6 @@
 import asyncio
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from perdure.embedded.process import (
     ProcessRecord,
     _start_time_from_ps,
     end_predecessor,
-    find_free_ports,
     find_program,
 )
 from perdure.errors import MissingExtra
@@ -115,14 +113,3 @@ async def test_ps_gives_the_start_time_of_a_process_without_proc(
     assert started == _start_time_from_ps(child.pid)
     await child.stop()
     assert _start_time_from_ps(child.pid) is None
-
-
-def test_free_ports_are_all_different() -> None:
-    assert len(set(find_free_ports(50))) == 50
-
-
-def test_a_port_in_use_is_not_free() -> None:
-    [port] = find_free_ports(1)
-    with socket.socket() as taken:
-        taken.bind(("", port))
-        assert port not in find_free_ports(22_768)

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import signal
@@ -13,10 +14,13 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
-from perdure.embedded.discovery import find_stack
+from perdure.embedded.discovery import await_stack, find_stack
 from perdure.embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
+from perdure.embedded.folder import is_locked, lock_folder
+from perdure.embedded.ports import find_free_ports
 from perdure.embedded.record import StackInfo, merge_environment, read_stack_info
 from perdure.embedded.stack import Stack
+from perdure.errors import Unreachable
 from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
 
 WRITE_ENVIRONMENT_COMMAND = [
@@ -105,7 +109,7 @@ async def test_data_survives_a_restart_of_the_stack(tmp_path: Path) -> None:
 
 
 async def test_a_second_stack_in_the_same_folder_is_refused(stack: Stack) -> None:
-    with pytest.raises(FolderTaken, match=r"Another perdure stack runs in .*take another folder"):
+    with pytest.raises(FolderTaken, match=rf"Another perdure stack .*pid {os.getpid()}.*--data"):
         await Stack.start(stack.info.folder, ui=False, worker=SLEEP_COMMAND)
     assert await find_stack(stack.info.folder) == stack.info
 
@@ -135,40 +139,119 @@ def test_a_persons_own_accounts_are_kept_out_of_a_stack() -> None:
     }
 
 
-async def test_a_worker_that_is_killed_is_started_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("part", "name"), [("temporal", "Temporal"), ("weed", "The store"), ("worker", "The worker")]
+)
+async def test_what_is_killed_is_started_again_on_the_same_ports(
+    part: str, name: str, tmp_path: Path
+) -> None:
     lines: list[str] = []
     stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND, report=lines.append)
-    first = stack.info.pids["worker"]
-    os.kill(first, signal.SIGKILL)
+    before = stack.info
+    bucket_of(before).put_object(Key="kept", Body=b"still here")
+    os.kill(before.pids[part], signal.SIGKILL)
     await wait_until(lambda: len(lines) == 1)
-    second = stack.info.pids["worker"]
-    info = await find_stack(tmp_path)
-    assert info is not None
-    assert info.pids["worker"] == second
-    assert is_alive(second)
-    assert lines == [f"worker {first} died (signal 9); started {second}"]
+    after = await await_stack(tmp_path)
+    body = bucket_of(before).Object("kept").get()["Body"].read()
     await stack.stop()
-    assert not is_alive(second)
+    assert after is not None
+    assert after.pids[part] != before.pids[part]
+    assert {**after.pids, part: 0} == {**before.pids, part: 0}
+    assert after.environment == before.environment
+    assert body == b"still here"
+    assert lines[0].startswith(f"{name} (pid {before.pids[part]}) died by signal 9; it was started")
+    assert f"as pid {after.pids[part]}" in lines[0]
+    assert not any(is_alive(pid) for pid in after.pids.values() if pid != os.getpid())
 
 
 @pytest.mark.long
-async def test_a_worker_that_keeps_dying_is_started_again_and_again(tmp_path: Path) -> None:
+async def test_a_worker_that_fails_at_every_start_ends_the_stack_with_its_reason(
+    tmp_path: Path,
+) -> None:
     lines: list[str] = []
-    hopeless = [sys.executable, "-c", "raise SystemExit(7)"]
+    hopeless = [sys.executable, "-c", "print('no such setting'); raise SystemExit(7)"]
     stack = await Stack.start(tmp_path, ui=False, worker=hopeless, report=lines.append)
-    await wait_until(lambda: len(lines) >= 3)
-    await stack.stop()
-    assert all("died (exit code 7)" in line for line in lines)
-
-
-async def test_the_loss_of_a_server_is_reported(tmp_path: Path) -> None:
-    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
-    os.kill(stack.info.pids["temporal"], signal.SIGKILL)
-    with pytest.raises(
-        ProcessFailed, match=r"temporal ended \(signal 9\); the end of .*temporal.log"
-    ):
+    with pytest.raises(ProcessFailed, match="started 8 times in vain") as failure:
         await stack.wait()
     await stack.stop()
+    assert "ended with exit code 7 (no such setting)" in str(failure.value)
+    assert str(failure.value).endswith(str(tmp_path / "worker.log"))
+    assert len(lines) == 7
+    assert "6 times in a row; it is started again in 1.6 s" in lines[5]
+    assert str(tmp_path / "worker.log") in lines[5]
+
+
+async def test_a_worker_with_wrong_settings_ends_the_stack_at_once(tmp_path: Path) -> None:
+    lines: list[str] = []
+    refusing = [sys.executable, "-c", "print('Mend it.'); raise SystemExit(2)"]
+    stack = await Stack.start(tmp_path, ui=False, worker=refusing, report=lines.append)
+    with pytest.raises(ProcessFailed, match=r"exit code 2 \(Mend it\)"):
+        await stack.wait()
+    await stack.stop()
+    assert lines == []
+
+
+@pytest.mark.long
+async def test_a_worker_that_is_killed_again_and_again_is_never_given_up(tmp_path: Path) -> None:
+    lines: list[str] = []
+    command = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    stack = await Stack.start(tmp_path, ui=False, worker=command, report=lines.append)
+    await wait_until(lambda: len(lines) >= 9)
+    assert await find_stack(tmp_path) is not None
+    await stack.stop()
+
+
+async def test_the_ports_are_the_same_at_the_next_start(tmp_path: Path) -> None:
+    environments = []
+    for _ in range(2):
+        stack = await Stack.start(tmp_path, worker=SLEEP_COMMAND)
+        environments.append((stack.info.ui, stack.info.environment))
+        await stack.stop()
+    assert environments[0] == environments[1]
+
+
+async def test_the_ports_can_be_chosen(tmp_path: Path) -> None:
+    ports = dict(zip(("temporal", "ui", "store"), find_free_ports(3), strict=True))
+    stack = await Stack.start(tmp_path, worker=SLEEP_COMMAND, ports=ports)
+    info = stack.info
+    await stack.stop()
+    assert info.temporal.endswith(f":{ports['temporal']}")
+    assert info.ui is not None
+    assert info.ui.endswith(f":{ports['ui']}")
+    assert info.store.endswith(f":{ports['store']}")
+
+
+async def test_the_record_names_the_model_keys_of_the_worker_without_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-secret")
+    monkeypatch.setenv("GROQ_API_KEY", "")
+    stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
+    keys, record = stack.info.worker_variables or (), (tmp_path / "stack.json").read_text()
+    await stack.stop()
+    assert "MISTRAL_API_KEY" in keys
+    assert "GROQ_API_KEY" not in keys
+    assert "sk-secret" not in record
+
+
+async def test_who_waits_for_a_stack_that_starts_gets_it(tmp_path: Path) -> None:
+    start = asyncio.create_task(Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND))
+    await wait_until(lambda: is_locked(tmp_path))
+    assert await find_stack(tmp_path) is None
+    info = await await_stack(tmp_path)
+    stack = await start
+    await stack.stop()
+    assert info == stack.info
+
+
+async def test_who_waits_for_a_stack_that_never_answers_is_told_whose_it_is(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with (
+        await lock_folder(tmp_path),
+        pytest.raises(Unreachable, match=rf"pid {os.getpid()}\) has not answered for 1\.5 s"),
+    ):
+        await await_stack(tmp_path, lines.append, max_wait=1.5)
+    assert len(lines) == 1
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """The model's name selects the implementation."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,29 @@ def test_litellm_is_loaded_at_the_first_request() -> None:
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )
     assert ran.stdout == "False False\n"
+
+
+PRELOADED = """
+import asyncio, sys
+from perdure.models.router import ModelRouter
+asyncio.run(ModelRouter().preload())
+print("litellm" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    "key", [pytest.param("sk-any", marks=pytest.mark.long), ""], ids=["with-key", "without"]
+)
+def test_litellm_is_loaded_beforehand_where_a_models_key_is_set(key: str) -> None:
+    env = {name: text for name, text in os.environ.items() if not name.endswith("_API_KEY")}
+    ran = subprocess.run(
+        [sys.executable, "-c", PRELOADED],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**env, "MISTRAL_API_KEY": key},
+    )
+    assert ran.stdout == f"{bool(key)}\n"
 
 
 @pytest.mark.long

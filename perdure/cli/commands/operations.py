@@ -1,21 +1,27 @@
 """Commands for operators: run the stack and workers, check, deploy, reopen and purge."""
 
+import asyncio
 import contextlib
 import os
+import shlex
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from rich.text import Text
+from temporalio.client import Client as TemporalClient
 
 from perdure.cli.declarations import conversations, operations
 from perdure.cli.doctor_checks import CheckResult, run_checks
 from perdure.cli.environment import Environment, connect_client, find_environment, start_stack
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, show, show_result
+from perdure.cli.rendering.live_region import run_beside
 from perdure.client.client import Client
-from perdure.embedded.record import StackInfo
+from perdure.embedded.discovery import await_stack
+from perdure.embedded.record import ACCOUNTS, StackInfo
 from perdure.embedded.stack import WORKER_COMMAND
 from perdure.errors import Invalid, Unreachable
 from perdure.operations import deploy as deployment
@@ -40,35 +46,86 @@ OUTCOME_NAMES: dict[reopening.ReopenOutcome, str] = {
 PROGRESS_INTERVAL = 100
 """Conversations between two notes on the progress."""
 
+NOTE_AFTER = 1.0
+"""Seconds of waiting before a note says for what."""
+
 
 async def dev(options: conversations.Dev) -> int:
     settings = load_settings(data=options.data)
     stop = stop_signal()
-    note("Starting Temporal, an S3 store and a worker ...")
-    async with start_stack(settings) as stack:
-        _announce(stack.info, settings, options.output)
-        await Environment(settings, own_stack=stack).run_with_stack(stop.wait())
-        note("\nEnding ...")
+    serve = asyncio.ensure_future(_serve(settings, options))
+    await asyncio.wait({serve, asyncio.ensure_future(stop.wait())}, return_when="FIRST_COMPLETED")
+    if serve.done():
+        serve.result()  # raises why it ended
+    note("\nEnding ...")
+    serve.cancel()
+    await asyncio.wait({serve})
     note(f"Ended. Everything is kept in {settings.data}.")
     return EXIT_OK
 
 
+async def _serve(settings: Settings, options: conversations.Dev) -> None:
+    note("Starting Temporal, an S3 store and a worker ...")
+    wanted = {"temporal": options.port, "ui": options.ui_port, "store": options.store_port}
+    ports = {name: port for name, port in wanted.items() if port is not None}
+    if len(set(ports.values())) < len(ports):
+        raise Invalid("Two servers cannot have the same port.", "Name another one.")
+    async with start_stack(settings, ports) as stack:
+        environment = Environment(settings, own_stack=stack)
+        await environment.run_with_stack(stack.wait_for_worker())
+        _announce(stack.info, settings, options.output)
+        await stack.wait()
+
+
+def _list_keys(info: StackInfo) -> list[str]:
+    return [name for name in info.worker_variables or () if name.endswith("_API_KEY")]
+
+
 def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
+    choice = choose_configured_sandbox(settings)
+    strongest = choice.sandbox.name == "bubblewrap"  # what others leave open has to be seen
+    sandbox = choice.sandbox.name if strongest else choice.description
     lines = {
         "Temporal UI": info.ui,
-        "codec": info.codec,
         "Temporal": info.temporal,
-        "S3 endpoint": info.store,
-        "bucket": info.bucket,
-        "worker": f"pid {info.pids['worker']}",
+        "codec": info.codec,
+        "S3 store": f"{info.store}, bucket {info.bucket}",
         "data": info.folder,
-        "sandbox": choose_configured_sandbox(settings).description,
+        "worker": f"pid {info.pids['worker']}, with the sandbox {sandbox}",
+        "model keys": ", ".join(_list_keys(info)) or "none: `export` one here, and start again",
     }
     show_result(
         info.model_dump(mode="json", exclude={"environment"}),
         output,
+        "",
         *(f"{name:<13} {value}" for name, value in lines.items() if value),
-        remark='\nIn another terminal: `perdure run "TASK"`, `perdure ls`. ^C ends all of it.',
+        remark="\n".join(("", *_next_steps(info.folder, settings))),
+    )
+
+
+def _next_steps(folder: Path, settings: Settings) -> Iterator[str]:
+    yield "In another terminal:"
+    if folder != type(settings).model_fields["data"].get_default(call_default_factory=True):
+        yield f"  export PERDURE_DATA={shlex.quote(str(folder))}"
+    yield '  perdure run "TASK" --model NAME'
+    yield "  perdure chat --model NAME"
+    yield '  eval "$(perdure env)"            for `temporal`, `aws` and programs of your own'
+    yield "^C here ends all of it. Everything is kept."
+
+
+async def env(options: operations.Env) -> None:
+    settings = load_settings(data=options.data)
+    info = await await_stack(settings.data, note)
+    if info is None:
+        hint = "Start one with `perdure dev`, or name its folder with --data."
+        raise Unreachable(f"No stack runs in {settings.data}.", hint)
+    foreign = (name for name in os.environ if name.startswith(ACCOUNTS))
+    show_result(
+        info.environment,
+        options.output,
+        *(f"unset {name}" for name in sorted(foreign) if name not in info.environment),
+        *(f"export {name}={shlex.quote(value)}" for name, value in info.environment.items()),
+        remark='For a shell: eval "$(perdure env)"' if sys.stdout.isatty() else "",
     )
 
 
@@ -115,14 +172,23 @@ async def deploy(options: operations.Deploy) -> None:
         raise Invalid("Say which version --ramp is about.", "`perdure deploy` lists them.")
     queue = (await find_environment()).settings.task_queue
     temporal = await connect()
-    if options.build_id is not None:
-        await deployment.deploy(temporal, queue, options.build_id, options.ramp)
+    if (build_id := options.build_id) is not None:
+        async with run_beside(_note_wait(temporal, queue, build_id)):
+            await deployment.deploy(temporal, queue, build_id, options.ramp)
     versions = await deployment.list_versions(temporal, queue)
     with print_list(asdict, _show_version, options.output) as print_version:
         for version in versions:
             print_version(version)
     if not versions:
         note(f"No worker on the queue {queue!r} was ever started with a PERDURE_BUILD_ID.")
+
+
+async def _note_wait(temporal: TemporalClient, queue: str, build_id: str) -> None:
+    await asyncio.sleep(NOTE_AFTER)
+    if (await deployment.list_workers(temporal, queue))[build_id]:
+        note(f"Waiting until the version {build_id!r} is in force everywhere ...")
+    else:
+        note(f"Waiting up to 30 s for a worker with PERDURE_BUILD_ID={build_id} on {queue!r} ...")
 
 
 def _show_version(version: deployment.WorkerVersion) -> None:

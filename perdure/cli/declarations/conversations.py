@@ -31,10 +31,13 @@ app = new_group()
 class Dev(OutputOptions):
     """Start a Temporal dev server, an S3 store and a worker; ^C ends them.
 
-    All ports are free ones. What is kept is found again at the next start.
+    What dies is started again. The ports, and what is kept, are the same at the next start.
     """
 
     data: Path | None = option("Where everything is kept; else PERDURE_DATA.")
+    port: int | None = option("The port of Temporal, from now on.", min=1, max=65535)
+    ui_port: int | None = option("The port of Temporal's UI, from now on.", min=1, max=65535)
+    store_port: int | None = option("The port of the S3 store, from now on.", min=1, max=65535)
 
 
 @command(app, "commands.run:run")

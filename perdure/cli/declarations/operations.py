@@ -102,6 +102,16 @@ class Worker(Options):
     """
 
 
+@command(app, "commands.operations:env")
+class Env(OutputOptions):
+    """Print the addresses and keys of the running stack for a shell: `eval "$(perdure env)"`.
+
+    Any program finds Temporal and the store by them, such as `temporal`, `aws` or your own.
+    """
+
+    data: Path | None = option("The folder of the stack; else PERDURE_DATA.")
+
+
 @command(app, "commands.operations:deploy")
 class Deploy(OutputOptions):
     """Let conversations begin and go on under a version of the workers' code.

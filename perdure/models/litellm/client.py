@@ -26,6 +26,7 @@ from perdure.models.litellm.errors import cannot_stream, convert_error_object, c
 from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
 from perdure.models.litellm.route import (
     Route,
+    find_key_variables,
     find_route,
     is_sent_unchanged,
     perdure_headers,
@@ -41,6 +42,8 @@ from perdure.models.litellm.stream_accumulator import (
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
 from perdure.models.provider_errors import missing_key_error
+
+logger = logging.getLogger("perdure.worker")
 
 PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
 """A placeholder for messages that are sent in `extra_body`."""
@@ -103,9 +106,15 @@ class LiteLLM:
             self.routes[spec] = await asyncio.to_thread(find_route, await self._load(), spec)
         return self.routes[spec]
 
+    async def preload(self) -> None:
+        """Load litellm where a key is set: its first request would wait for it."""
+        if find_key_variables(os.environ):
+            await self._load()
+
     async def _load(self) -> Any:
         async with self._loading:
             if self._library is None:
+                logger.info("loading the model libraries (litellm), which takes some seconds")
                 self._library = await asyncio.to_thread(_import_litellm)
             return self._library
 

@@ -40,6 +40,17 @@ REASONING_REQUIRED = re.compile(
 """Names of models that degrade, or fail, without their earlier reasoning."""
 
 
+def find_key_variables(env: Mapping[str, str]) -> list[str]:
+    """List the names of the variables that hold keys of models.
+
+    The keys of AWS are not among them: in a worker they are those of its store.
+    """
+    known = {name for name in KEY_VARIABLES.values() if not name.startswith("AWS_")}
+    return sorted(
+        name for name in env if env[name] and (name.endswith("_API_KEY") or name in known)
+    )
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """The capabilities of one model."""

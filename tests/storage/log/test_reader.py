@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from perdure.events.entry import Entry
-from perdure.storage.errors import Altered, Damaged, Missing, StoreError
+from perdure.storage.errors import Altered, Damaged, Missing, StoreError, StoreUnavailable
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.store import Store
@@ -148,6 +148,39 @@ async def test_a_tail_yields_each_event_as_it_comes(store: Store) -> None:
     await fill(log, 1, first=3)
     assert texts([await coming]) == ["3"]
     await tail.aclose()
+
+
+class OutOfReachStore(MemoryStore):
+    """A store that does not answer the next `failures` reads."""
+
+    failures = 0
+
+    async def read(self, key: str) -> bytes | None:
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("nobody answers")
+        return await super().read(key)
+
+
+async def test_a_tail_outlives_an_outage_of_the_store() -> None:
+    store = OutOfReachStore()
+    log = log_in(store)
+    await fill(log, 2)
+    tail = log.tail()
+    assert texts([await anext(tail)]) == ["0"]
+    store.failures = 2
+    assert texts([await anext(tail)]) == ["1"]
+    await tail.aclose()
+
+
+async def test_a_tail_gives_up_after_a_long_outage_of_the_store() -> None:
+    store = OutOfReachStore()
+    log = log_in(store)
+    await fill(log, 1)
+    store.failures = 1000
+    with pytest.raises(StoreUnavailable, match="nobody answers"):
+        await anext(log.tail(patience=0.6))
+    assert store.failures < 999, "it tried more than once"
 
 
 async def test_a_tail_ends_after_the_last_event_before_it_was_idle(store: Store) -> None:
