@@ -12,8 +12,9 @@ from perdure.agent.fields import Fields, complete_condenser, merge_fields
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
 from perdure.cli.agent_file import check_fields, read_agent_file, resolve_paths
-from perdure.cli.arguments import parse_assignments, parse_moment
+from perdure.cli.arguments import parse_assignments
 from perdure.cli.mcp_file import read_servers
+from perdure.cli.moments import parse_moment
 from perdure.cli.options import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
 from perdure.cli.workspaces import check_workspace
 from perdure.errors import Invalid

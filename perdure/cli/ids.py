@@ -36,10 +36,16 @@ async def _resolve_all(names: list[str], kind: str) -> list[str]:
     if all(map(_is_whole, names)):
         return [_lower(name) for name in names]
     from perdure.cli.environment import open_store_alone  # slow
+    from perdure.errors import Unreachable
     from perdure.storage import keys
     from perdure.storage.store import list_folders
 
-    store, user = await open_store_alone()
+    try:
+        store, user = await open_store_alone()
+    except Unreachable:
+        if kind == "batch":  # the command itself says what is missing, after its own checks
+            return names
+        raise
     batches = await list_folders(store, keys.batches_prefix(user)) if "batch" in kind else []
     if kind == "batch":
         return [_resolve_batch(name, batches) for name in names]

@@ -24,8 +24,9 @@ from perdure.agent.knowledge.skills import (
 )
 from perdure.agent.loop.inbox import MAX_MESSAGE_BYTES, RefusedInput, find_message_error, json_size
 from perdure.agent.loop.inbox import UserMessage as Message
-from perdure.cli.arguments import load_images, parse_assignments, parse_moment
+from perdure.cli.arguments import load_images, parse_assignments
 from perdure.cli.mcp_file import read_servers
+from perdure.cli.moments import parse_moment
 from perdure.errors import Invalid
 from perdure.settings.settings import ENV_PREFIX, SettingsError, load_settings
 from perdure.storage.open import open_store

@@ -108,5 +108,5 @@ def model_options(path: str) -> tuple[str, str]:
 
 def clean_environment() -> dict[str, str]:
     """Return the environment without the variables that perdure reads."""
-    foreign = ("PERDURE_", "TEMPORAL_", "AWS_", "OPENAI_", "ANTHROPIC_")
+    foreign = ("PERDURE_", "TEMPORAL_", "AWS_", "OPENAI_", "ANTHROPIC_", "COLUMNS", "LINES")
     return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perdure.cli.arguments import load_images, parse_assignments, parse_moment
+from perdure.cli.arguments import load_images, parse_assignments
+from perdure.cli.moments import parse_moment
 from perdure.errors import Invalid
 
 PNG = b"\x89PNG\r\n\x1a\n"

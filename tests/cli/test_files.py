@@ -32,7 +32,7 @@ async def test_a_run_in_a_directory_says_what_it_changed_and_diff_shows_it(
     options = (*model_options(script(change, FINISH)), "-w", str(project))
     done = await perdure("run", "Change it.", *options)
     assert done.code == 0
-    assert f"workspace   {project}" in done.err
+    assert f"workspace     {project}" in done.err
     assert "changed  a.py +2 -1\nadded    new +1\n" in done.err
     assert "a.py +2" not in done.out, "the answer alone is on stdout"
     name = done.err.split("conversation  ")[1].split()[0]
@@ -101,8 +101,8 @@ async def test_git_trusts_the_directory_after_a_run(
     owner = project.stat().st_uid
     commit = "git -c user.name=B -c user.email=b@x commit -qm made && git log --format=%s"
     path = script(shell(f"git add a.py && {commit}"), FINISH)
-    done = await perdure("run", "Commit.", *model_options(path), "-w", str(project))
-    assert "terminal    made" in done.out
+    done = await perdure("run", "Commit.", *model_options(path), "-w", str(project), "-ojsonl")
+    assert '"made' in done.out
     status = subprocess.run([*git, "status", "--porcelain"], check=True, capture_output=True)
     assert status.stdout == b""
     assert {path.lstat().st_uid for path in project.rglob("*")} == {owner}

@@ -93,7 +93,9 @@ async def test_a_worker_of_one_person_imports_from_the_folder_of_the_client(
     async with worker_of_clients(configured, PERDURE_CLIENT_CODE="true") as perdure:
         for name, verb in (("one", "rains"), ("two", "snows")):
             project = write_project(tmp_path / name, verb)
-            done = await perdure.with_env(PERDURE_CODE=str(project))("run", "Rain?", *options)
+            done = await perdure.with_env(PERDURE_CODE=str(project))(
+                "run", "Rain?", *options, "-ojsonl"
+            )
             assert f"It {verb} in Oslo." in done.out, done.out + done.err
 
 
@@ -105,7 +107,7 @@ async def test_any_other_worker_imports_nothing_from_the_folder_of_a_client(
     async with worker_of_clients(configured) as perdure:
         done = await perdure.with_env(PERDURE_CODE=str(project))("run", "Rain?", *options)
     assert done.code == 1
-    assert "module 'my_tools' cannot be found" in done.out
+    assert "module 'my_tools' cannot be found" in done.err
     assert "0 answers of the model" in done.out + done.err
 
 

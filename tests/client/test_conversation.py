@@ -98,7 +98,7 @@ async def test_impossible_requests_are_refused_with_a_reason(harness: Conversati
 
 async def test_a_message_may_bring_images(harness: ConversationHarness) -> None:
     client: Client = harness.client
-    with pytest.raises(Invalid, match="An image is an http address"):
+    with pytest.raises(Invalid, match=r"The image cat\.png cannot be read"):
         await client.start("Look.", harness.spec(text_answer("I see.")), images=["cat.png"])
     async with harness.worker():
         spec = harness.spec(text_answer("I see."), text_answer("Again."))

@@ -8,9 +8,9 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from perdure.agent.loop.status import Status
-from perdure.cli.arguments import parse_since
 from perdure.cli.declarations.conversations import Ls
 from perdure.cli.environment import open_store_alone
+from perdure.cli.moments import parse_since
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, stdout
 from perdure.cli.rendering.conversation_table import (
