@@ -1,6 +1,7 @@
 """Display of a conversation: where to find it, its events up to the end of a turn, its status."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from perdure.events.usage import Usage, describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
 from perdure.settings.settings import load_settings
 from perdure.storage.errors import StoreUnavailable
-from perdure.storage.log.state import last_agent_text
+from perdure.storage.log.state import read_answer
 from perdure.wording import count
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -105,10 +106,16 @@ async def note_trouble(conversation: Conversation) -> None:
         await asyncio.sleep(TROUBLE_CHECK_INTERVAL)
         trouble_now = await conversation.diagnose()
         if trouble_now is not None and trouble_now.cause != last_cause:
-            note(trouble_now.sentence, "dim" if trouble_now.slow else "yellow")
+            sentence = name_commands(trouble_now.sentence, conversation.id)
+            note(sentence, "dim" if trouble_now.slow else "yellow")
         elif trouble_now is None and last_cause is not None:
             note("It goes on.")
         last_cause = trouble_now.cause if trouble_now else None
+
+
+def name_commands(sentence: str, conversation_id: str) -> str:
+    """Write the commands of a sentence so that they can be copied: with the conversation's id."""
+    return re.sub(r"`perdure (interrupt|resume)`", rf"`perdure \1 {conversation_id}`", sentence)
 
 
 async def print_result(
@@ -118,7 +125,7 @@ async def print_result(
 
     People at a terminal have seen the answer: for them the status and the cost come on stderr.
     """
-    answer = await last_agent_text(conversation.log, state.next_seq)
+    answer = await read_answer(conversation.log, state)
     if view.output is not Format.text:
         result = result_fields(conversation.id, state, answer) | fields
         show_json(result if view.output is Format.json else {"result": result}, view.output)
@@ -192,10 +199,11 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         "title": status.title,
         "status": status.status,
         "reason": status.reason,
-        "trouble": status.trouble,
+        "waits for": _describe_wait(status),
+        "trouble": name_commands(status.trouble or "", status.conversation_id),
         "turn": f"{status.turn}, {answers}",
         "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
-        "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
+        "unrecorded": _describe_unrecorded(status),
         "model": status.model,
         "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
         "tags": ", ".join(status.tags),
@@ -210,6 +218,28 @@ def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         suffix = ", waits for you" if call.asks else ""
         action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
         yield "pending", f"{action}, risk {call.risk}{suffix}"
+
+
+def _describe_wait(status: ConversationStatus) -> str | None:
+    """Describe what has to happen before the conversation goes on; None while it is at work."""
+    name = status.conversation_id
+    match status.status:
+        case "waiting_for_confirmation":
+            calls = count(len(calls_awaiting_approval(status)), "call")
+            return f"you, to allow or refuse {calls}: `perdure approve {name}`, or `reject`"
+        case "finished":
+            return "your next message"
+        case "paused":
+            return f"`perdure resume {name}`"
+        case "idle" if not status.next_seq:
+            return "a worker that takes it up"
+        case "idle" | "error" | "stuck":
+            return f"a message, or `perdure resume {name}`"
+    return None
+
+
+def _describe_unrecorded(status: ConversationStatus) -> str | None:
+    return f"{count(status.waiting, 'request')} not in the log yet" if status.waiting else None
 
 
 def _describe_tokens(usage: Usage) -> str:

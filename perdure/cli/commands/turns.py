@@ -37,10 +37,10 @@ async def send(options: conversations.Send) -> int:
     text, images = read_text(options.text), load_images(options.images or [])
     message_id = options.message_id if options.message_id is not None else new_message_id()
     conversation = (await connect_client()).conversation(name)
-    printed = options.wait or output is Format.text
-    end = await conversation.log.end() if printed else 0
+    waits = options.wait or options.answer_only
+    end = await conversation.log.end() if waits or output is Format.text else 0
     await conversation.send(text, message_id, images)
-    if options.wait:
+    if waits:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)
         return await print_result_and_changes(conversation, state, view, end - 1)
