@@ -9,11 +9,12 @@ from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
 from perdure.cli.arguments import parse_assignment, parse_assignments
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client
-from perdure.cli.follow import calls_awaiting_approval, describe_pending_call
+from perdure.cli.follow import describe_pending_call
 from perdure.cli.model_check import check_budget, check_models, list_models
 from perdure.cli.options import ConversationOptions, Format
 from perdure.cli.output import note as print_note
 from perdure.cli.output import show_result
+from perdure.cli.rendering.status_lines import calls_awaiting_approval
 from perdure.cli.script_server import resolve_script_path
 from perdure.client import fork as forks
 from perdure.client.conversation import Conversation

@@ -9,12 +9,13 @@ from perdure.cli.arguments import load_images, read_text
 from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import TurnView, follow, note_trouble, status_lines
+from perdure.cli.follow import TurnView, follow, note_trouble
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.rendering.status_lines import status_lines
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable

@@ -5,7 +5,7 @@ import pytest
 from perdure.agent.loop.start import build_status
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
-from perdure.cli.follow import status_lines
+from perdure.cli.rendering.status_lines import status_lines
 from perdure.events.usage import Usage
 
 
