@@ -1,4 +1,4 @@
-"""Display of a conversation: where to find it, its events up to the end of a turn, its status."""
+"""Display of a conversation: where to find it, and its events up to the end of a turn."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perdure.agent.loop.start import ConversationStatus, PendingCall, build_status
+from perdure.agent.loop.start import PendingCall, build_status
 from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.cli.environment import Environment
@@ -15,16 +15,16 @@ from perdure.cli.options import Format
 from perdure.cli.output import note, show, show_json, stdout
 from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.rendering.status_lines import name_commands
 from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
-from perdure.events.usage import Usage, describe_cost
+from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
-from perdure.settings.settings import load_settings
 from perdure.storage.errors import StoreUnavailable
-from perdure.storage.log.state import last_agent_text
+from perdure.storage.log.state import read_answer
 from perdure.wording import count
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -105,7 +105,8 @@ async def note_trouble(conversation: Conversation) -> None:
         await asyncio.sleep(TROUBLE_CHECK_INTERVAL)
         trouble_now = await conversation.diagnose()
         if trouble_now is not None and trouble_now.cause != last_cause:
-            note(trouble_now.sentence, "dim" if trouble_now.slow else "yellow")
+            sentence = name_commands(trouble_now.sentence, conversation.id)
+            note(sentence, "dim" if trouble_now.slow else "yellow")
         elif trouble_now is None and last_cause is not None:
             note("It goes on.")
         last_cause = trouble_now.cause if trouble_now else None
@@ -118,7 +119,7 @@ async def print_result(
 
     People at a terminal have seen the answer: for them the status and the cost come on stderr.
     """
-    answer = await last_agent_text(conversation.log, state.next_seq)
+    answer = await read_answer(conversation.log, state)
     if view.output is not Format.text:
         result = result_fields(conversation.id, state, answer) | fields
         show_json(result if view.output is Format.json else {"result": result}, view.output)
@@ -167,57 +168,12 @@ def _summarize_usage(state: State) -> str:
     return f"{answers}: {tokens}, {describe_cost(spent)}"
 
 
-def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
-    """List the calls that wait for a person."""
-    return [call for call in status.pending if call.asks]
-
-
 async def describe_pending_call(conversation: Conversation, call: PendingCall) -> str:
     """Describe a call with its arguments, shortened for a person."""
     event: Any = (await conversation.log.get(call.seq)).event
     if not isinstance(event, ActionEvent) or event.action is None:
         return call.tool_name
     return shorten(describe_call(event.tool_name, event.action))
-
-
-def status_lines(status: ConversationStatus) -> Iterator[str]:
-    for name, value in _status_fields(status):
-        yield f"{name:<12} {value}"
-
-
-def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
-    view_tokens = count(status.tokens, "token")
-    answers = count(status.iterations, "answer of the model", "answers of the model")
-    lines = {
-        "title": status.title,
-        "status": status.status,
-        "reason": status.reason,
-        "trouble": status.trouble,
-        "turn": f"{status.turn}, {answers}",
-        "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
-        "waiting": f"{status.waiting} not in the log yet" if status.waiting else None,
-        "model": status.model,
-        "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
-        "tags": ", ".join(status.tags),
-        "tokens": _describe_tokens(status.spent),
-        "cost": describe_cost(status.spent),
-    }
-    yield from ((name, value) for name, value in lines.items() if value)
-    if len(status.spent_on) > 1:
-        for model, spent in status.spent_on.items():
-            yield "", f"{model}: {_describe_tokens(spent)}, {describe_cost(spent)}"
-    for call in status.pending:
-        suffix = ", waits for you" if call.asks else ""
-        action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
-        yield "pending", f"{action}, risk {call.risk}{suffix}"
-
-
-def _describe_tokens(usage: Usage) -> str:
-    cache_counts = {"from the cache": usage.cached_tokens, "to the cache": usage.cache_write_tokens}
-    kinds = [f"{count:,} {kind}" for kind, count in cache_counts.items() if count]
-    prompt = f"{usage.prompt_tokens:,} in" + (f" ({', '.join(kinds)})" if kinds else "")
-    reasoning = f" ({usage.reasoning_tokens:,} of reasoning)" if usage.reasoning_tokens else ""
-    return f"{prompt}, {usage.completion_tokens:,} out{reasoning}"
 
 
 @contextmanager

@@ -158,7 +158,9 @@ class FullOptions(Options):
 class TurnOptions(FullOptions):
     """The options of a command that follows a turn to its end."""
 
-    answer_only: bool = flag("Print the agent's answer and nothing else.", "--print", "-p")
+    answer_only: bool = flag(
+        "Wait for the agent's answer, and print nothing else.", "--print", "-p"
+    )
 
 
 class ExportOptions(Options):

@@ -82,7 +82,10 @@ def print_list(
 
 def note(text: str, style: str = "dim") -> None:
     """Print a line to stderr, for what is not a result."""
-    stderr.print(Text(escape_controls(text), style=style))
+    # rich puts a proxy there while a live region is drawn, which only its own console can move.
+    beside_region = hasattr(sys.stderr, "rich_proxied_file") and stderr.is_terminal
+    console = stdout if beside_region else stderr
+    console.print(Text(escape_controls(text), style=style))
 
 
 def report_failure(failure: ErrorReport, output: Format) -> None:

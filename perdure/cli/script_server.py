@@ -7,7 +7,7 @@ from pathlib import Path
 from perdure.agent.spec import Agent
 from perdure.cli.agent_options import build_agent
 from perdure.cli.environment import Environment, open_environment
-from perdure.cli.model_check import check_agent_models
+from perdure.cli.model_check import check_agent_models, check_budget
 from perdure.cli.options import AgentOptions
 from perdure.cli.output import note
 from perdure.errors import Invalid
@@ -23,8 +23,8 @@ async def open_agent_and_environment(
 ) -> AsyncIterator[tuple[Agent, Environment]]:
     """Yield the agent of the options and the environment to run in; serve a script meanwhile.
 
-    Raises Invalid where there is no model, where it cannot exist and where it lacks a key; and
-    ScriptError.
+    Raises Invalid where there is no model, where it cannot exist, where it lacks a key, and where
+    it has no price for a budget; and ScriptError.
     """
     async with open_agent(options) as agent, open_environment() as environment:
         yield agent, environment
@@ -45,7 +45,17 @@ async def open_agent(options: AgentOptions) -> AsyncIterator[Agent]:
         place = f"served at {base_url} while this command runs"
         note(f"The model is scripted: {options.script}, {place}.")
         served = {"name": f"openai/{name}", "api_base": base_url}
-        yield build_agent(options, settings, model=served)
+        agent = _without_cost(build_agent(options, settings, model=served))
+        check_budget(agent)
+        yield agent
+
+
+def _without_cost(agent: Agent) -> Agent:
+    """Have a served script cost nothing, unless the options say what it costs."""
+    model = agent.model
+    if model.input_price is None and model.output_price is None:
+        model = model.model_copy(update={"input_price": 0.0, "output_price": 0.0})
+    return agent.model_copy(update={"model": model})
 
 
 def resolve_script_path(model: str, folder: Path = Path()) -> str:

@@ -25,7 +25,7 @@ from perdure.events.event import AnyEvent
 from perdure.storage.errors import Damaged, Missing, explain_read_only
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import is_new_fork
-from perdure.storage.log.state import last_agent_text, read_state, read_state_until_damage
+from perdure.storage.log.state import read_answer, read_state, read_state_until_damage
 from perdure.storage.noted_values import load_session_state
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ class Conversation:
         state = await (await self._turn()).end()
         if state.status == "error":
             raise TurnFailed(state.reason or "The turn failed.", f"`perdure show {self.id}`")
-        text = await last_agent_text(self.log, state.next_seq)
+        text = await read_answer(self.log, state)
         return TurnResult(self.id, state.status, state.reason, text, state.usage)
 
     async def wait_for_turn(self, message_id: str | None = None, after: int = -1) -> State:

@@ -41,8 +41,9 @@ class TurnFailed(ClientError):
 class TurnResult:
     """The end of a turn.
 
-    `text` is the agent's last message, or its report by `finish`. `usage` sums tokens and US
-    dollars of the whole conversation. `reason` says why a turn ended without a whole answer.
+    `text` is the agent's last message of the turn, or its report by `finish`; "" without any.
+    `usage` sums tokens and US dollars of the whole conversation. `reason` says why a turn ended
+    without a whole answer.
     """
 
     conversation_id: str

@@ -7,6 +7,7 @@ from perdure.agent.spec import ModelSpec
 from perdure.errors import Invalid
 from perdure.models import price_table
 from perdure.models.keys import has_own_server
+from perdure.models.litellm.client import has_listed_price
 from perdure.models.router import LOADERS, MODEL_GROUP
 from perdure.references import find_entry_points
 
@@ -15,6 +16,9 @@ OPEN_PROVIDERS = re.compile(
     r"|litellm_proxy|openai_like|custom.*|llamafile|xinference|github.*|databricks|watsonx.*"
 )
 """Providers that serve more models than any list has, under names that their users choose."""
+
+FREE_PROVIDERS = ("ollama", "ollama_chat")
+"""Providers whose models cost nothing, as litellm counts."""
 
 DIGITS = re.compile(r"\d+")
 
@@ -25,14 +29,13 @@ def check_name(model: ModelSpec, variables: Collection[str] = ()) -> str:
     `variables` are the names of those that are set where the worker runs. Raises Invalid.
     """
     name, providers = model.name, price_table.load_providers()
-    prefix, colon, rest = name.partition(":")
-    if not providers or (colon and (prefix in LOADERS or prefix in find_entry_points(MODEL_GROUP))):
+    if not providers or _has_loader(name):
         return ""
     if model.api_base is not None and not model.api_base.startswith(("http://", "https://")):
         raise Invalid(
             f"The api_base {model.api_base!r} of {name} is no address.", "Begin it with http://."
         )
-    if rest.startswith("//"):
+    if name.partition(":")[2].startswith("//"):
         raise Invalid(f"{name} is no model.", f"Write --model openai/NAME --api-base {name}.")
     provider, slash, _ = name.partition("/")
     if not slash:
@@ -45,6 +48,24 @@ def check_name(model: ModelSpec, variables: Collection[str] = ()) -> str:
     if is_own or model.max_input_tokens or OPEN_PROVIDERS.fullmatch(provider):
         return ""
     return "" if price_table.is_listed(name) or "ft:" in name else _check_unlisted(name, provider)
+
+
+def has_price(model: ModelSpec) -> bool:
+    """Tell whether the costs of the model are known: by its own fields, or by litellm's list.
+
+    Models with loaders count their costs themselves.
+    """
+    if model.input_price is not None or model.output_price is not None:
+        return True
+    provider, slash, _ = model.name.partition("/")
+    is_known = provider in FREE_PROVIDERS or price_table.is_listed(model.name)
+    # litellm finds names in more forms than it lists, such as those with a region.
+    return _has_loader(model.name) or is_known or (bool(slash) and has_listed_price(model.name))
+
+
+def _has_loader(name: str) -> bool:
+    prefix, colon, _ = name.partition(":")
+    return bool(colon) and (prefix in LOADERS or prefix in find_entry_points(MODEL_GROUP))
 
 
 def _check_bare_name(model: ModelSpec) -> str:

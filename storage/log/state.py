@@ -68,10 +68,15 @@ async def load_cached_state(log: LogReader) -> State:
 EVENTS_PER_READ = 50
 
 
-async def last_agent_text(log: LogReader, end: int) -> str:
-    """Return the agent's last message or `finish` report before slot `end`; "" without any."""
-    while end > 0:
-        first = max(0, end - EVENTS_PER_READ)
+async def read_answer(log: LogReader, state: State) -> str:
+    """Return what the agent said last since the user's last message; "" without any."""
+    return await last_agent_text(log, state.next_seq, state.last_user_seq + 1)
+
+
+async def last_agent_text(log: LogReader, end: int, begin: int = 0) -> str:
+    """Return the agent's last message or `finish` report in slots `begin` to `end`; else ""."""
+    while end > begin:
+        first = max(begin, end - EVENTS_PER_READ)
         for entry in reversed(await log.read(first, end - first)):
             if text := agent_text(entry.event):
                 return text

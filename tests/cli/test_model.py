@@ -1,5 +1,6 @@
 """Runs whose model is called over HTTP, through litellm in the worker."""
 
+import asyncio
 import json
 import shlex
 from collections.abc import Callable
@@ -8,12 +9,20 @@ from pathlib import Path
 import pytest
 
 from perdure.agent.spec import ModelSpec
+from perdure.cli.agent_file import dump_toml
 from perdure.embedded.stack import Stack
 from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 from perdure.storage.conversations import list_conversations
 from perdure.storage.s3 import S3Store
-from tests.cli.command import Perdure, clean_environment, interrupt, tool_call_answer, wait_for_line
+from tests.cli.command import (
+    Perdure,
+    clean_environment,
+    interrupt,
+    model_options,
+    tool_call_answer,
+    wait_for_line,
+)
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "script.json"
 
@@ -55,6 +64,79 @@ async def test_a_missing_key_is_refused_before_a_stack_is_started(tmp_path: Path
     done = await bare("run", "Go.", "--model", "openai/gpt-5", "-ojson")
     assert (done.code, "OPENAI_API_KEY is not set" in done.error["message"]) == (2, True)
     assert not (tmp_path / "data").exists()
+
+
+NO_PRICE = "the price of openai/a-model-of-mine is not known"
+
+OWN_MODEL = ("--model", "openai/a-model-of-mine", "--api-base", "http://127.0.0.1:1/v1")
+
+
+@pytest.mark.long
+async def test_a_budget_that_no_price_can_keep_is_refused_before_a_stack_is_started(
+    tmp_path: Path,
+) -> None:
+    bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path / "data")})
+    model = {"name": "openai/a-model-of-mine", "api_base": "http://127.0.0.1:1/v1"}
+    batch = {"name": "b", "dataset": "d.jsonl", "model": "scripted:s.json"}
+    files = {
+        "s.json": {"answers": ["Here."]},
+        "d.jsonl": {"id": "a", "input": "Go."},
+        "a.json": batch | {"agent": {"fallbacks": [model]}, "limits": {"cost": 1}},
+        "b.json": batch | {"model": model, "batch_limits": {"cost": 1}},
+    }
+    for name, document in files.items():
+        (tmp_path / name).write_text(json.dumps(document))
+    for name in ("a", "b"):
+        document = json.loads((tmp_path / f"{name}.json").read_text())
+        (tmp_path / f"{name}.toml").write_text(dump_toml(document))
+    main, fallback, sample, batch_cost = await asyncio.gather(
+        bare("run", "Go.", *OWN_MODEL, "--max-budget", "1", "-ojson"),
+        bare(
+            *("chat", "--model", f"scripted:{tmp_path}/s.json", "--max-budget", "1"),
+            *("--fallback", "hosted_vllm/mine"),
+        ),
+        bare("batch", "run", str(tmp_path / "a.toml"), "-ojson"),
+        bare("batch", "run", str(tmp_path / "b.toml"), "-ojson"),
+    )
+    for done in (main, sample, batch_cost):
+        assert (done.code, NO_PRICE in done.error["message"]) == (2, True), done
+    assert "model.input_price=" in main.error["hint"]
+    assert 'name = "openai/a-model-of-mine", input_price' in sample.error["hint"]
+    assert (fallback.code, "the price of hosted_vllm/mine" in fallback.err) == (2, True)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.long
+async def test_a_conversation_gets_no_budget_that_its_new_model_cannot_keep(
+    perdure: Perdure, script: Callable[..., str]
+) -> None:
+    path = script({"content": "Here."}, {"content": "Again."})
+    ran = await perdure("run", "Go.", *model_options(path), "--max-budget", "1", "-ojson")
+    assert ran.code == 0, ran
+    name = ran.json["conversation_id"]
+    own = "model.name=openai/a-model-of-mine"
+    refused, forked, priced = await asyncio.gather(
+        perdure("configure", name, own, "-ojson"),
+        perdure("fork", name, "--model", "hosted_vllm/mine", "-ojson"),
+        perdure("configure", name, own, "model.input_price=0", "-ojson"),
+    )
+    assert (refused.code, NO_PRICE in refused.error["message"]) == (2, True)
+    assert (forked.code, "hosted_vllm/mine" in forked.error["message"]) == (2, True)
+    assert (priced.code, priced.json["agent"]["model"]["input_price"]) == (0, 0.0), priced
+
+
+@pytest.mark.long
+async def test_a_served_script_keeps_a_budget(perdure: Perdure, script: Callable[..., str]) -> None:
+    path = script({"content": "Here.", "usage": {"prompt_tokens": 100}})
+    free, priced = await asyncio.gather(
+        perdure("run", "Go.", "--script", path, "--max-budget", "1", "-ojson"),
+        perdure(
+            *("run", "Go.", "--script", path, "--max-budget", "1", "-ojson"),
+            *("-c", "model.input_price=100"),
+        ),
+    )
+    assert (free.code, free.json["cost"]) == (0, 0.0), free
+    assert (priced.code, priced.json["cost"] > 0) == (0, True), priced
 
 
 @pytest.mark.long

@@ -55,8 +55,8 @@ async def test_on_a_pipe_the_answer_is_printed_whole_and_nothing_else(
     assert "\x1b" not in done.out + done.err, "there is no colour where there is no terminal"
     name = re.search(r"conversation  (\S+)", done.err)
     assert name is not None
-    sent = await perdure("send", name[1], "Bye.", "--wait", "--print")
-    assert (sent.code, sent.out, sent.err) == (0, "Bye.\n", "")
+    sent = await perdure("send", name[1], "Bye.", "--print")
+    assert (sent.code, sent.out, sent.err) == (0, "Bye.\n", ""), "--print waits for the answer"
     shown = await perdure("show", name[1])
     assert "line\n" * 3 in shown.out.replace(" ", ""), "what the agent says is never cut"
 
@@ -71,6 +71,24 @@ async def test_json_has_the_answer_its_cost_and_whether_it_was_cut_off(
     assert done.json["reason"] == "the answer was cut off at the model's length limit"
     text = await perdure("status", done.json["conversation_id"])
     assert "the answer was cut off at the model's length limit" in text.out
+
+
+@pytest.mark.long
+async def test_a_turn_without_an_answer_has_not_that_of_an_earlier_one(
+    perdure: Perdure, script: Script
+) -> None:
+    path = script({"content": "One."}, tool_call_answer("terminal", command="true"))
+    agent = (*model_options(path), "--confirm", "always")
+    first = await perdure("run", "Say one.", *agent, "-ojson")
+    name = first.json["conversation_id"]
+    assert (first.code, first.json["answer"]) == (0, "One.")
+    waiting = await perdure("send", name, "Do it.", "--wait", "-ojson")
+    assert (waiting.code, waiting.json["answer"]) == (4, "")
+    approved = await perdure("approve", name)
+    assert approved.code == 0, approved
+    failed = await perdure("send", name, "And now?", "--print")
+    assert (failed.code, failed.out) == (1, "")
+    assert "script_exhausted" in failed.err
 
 
 async def test_only_the_output_of_tools_is_folded_and_full_shows_it(

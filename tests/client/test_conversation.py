@@ -63,14 +63,17 @@ async def test_updates_restart_a_terminated_workflow(harness: ConversationHarnes
 
 async def test_an_interrupt_stops_a_running_step(harness: ConversationHarness) -> None:
     async with harness.worker():
-        spec = harness.spec({"content": "Never said.", "delay": 60.0})
-        conversation = await harness.client.start("Go.", spec)
+        spec = harness.spec(text_answer("Hello."), {"content": "Never said.", "delay": 60.0})
+        conversation = await harness.client.start("Hi.", spec)
+        assert (await conversation.result()).text == "Hello."
+        await conversation.send("Go.")
         async for steps in conversation.watch_running_steps():
             if any(step.kind == "llm.chat" for step in steps):
                 break
         await conversation.interrupt()
-        state = await conversation.wait_for_turn()
-        assert (state.status, state.reason) == ("idle", "interrupted by the user")
+        result = await conversation.result()
+        assert (result.status, result.reason) == ("idle", "interrupted by the user")
+        assert result.text == "", "the answer of the turn before is not this one's"
 
 
 async def test_impossible_requests_are_refused_with_a_reason(harness: ConversationHarness) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from perdure.agent.spec import ModelSpec
 from perdure.errors import Invalid
-from perdure.models.check import check_name
+from perdure.models.check import check_name, has_price
 from perdure.models.keys import find_missing_key
 
 
@@ -105,6 +105,27 @@ def test_a_key_is_missing_where_a_known_provider_has_none(
     model: ModelSpec, variables: set[str], missing: str | None
 ) -> None:
     assert find_missing_key(model, variables) == missing
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        (ModelSpec(name="openai/gpt-4o"), True),
+        (ModelSpec(name="openai/gpt-4o", api_base="http://127.0.0.1:1/v1"), True),
+        (ModelSpec(name="claude-sonnet-4-5"), True),
+        (ModelSpec(name="bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0"), True),
+        (ModelSpec(name="ollama_chat/a-model-of-mine"), True),
+        (ModelSpec(name="scripted:story.json"), True),
+        (ModelSpec(name="python:my.module:model"), True),
+        (ModelSpec(name="openai/a-model-of-mine", input_price=0.0), True),
+        (ModelSpec(name="openai/a-model-of-mine", api_base="http://127.0.0.1:1/v1"), False),
+        (ModelSpec(name="hosted_vllm/a-model-of-mine"), False),
+    ],
+)
+def test_a_price_is_known_by_the_list_the_fields_or_the_model_itself(
+    model: ModelSpec, known: bool
+) -> None:
+    assert has_price(model) is known
 
 
 def test_the_check_imports_no_litellm() -> None:

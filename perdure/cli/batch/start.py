@@ -14,7 +14,7 @@ from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
-from perdure.cli.model_check import check_agent_models
+from perdure.cli.model_check import check_agent_models, check_prices, list_models
 from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
@@ -27,6 +27,7 @@ from perdure.evaluation.spec import (
     REFERENCE_PATTERN,
     BatchSpec,
     InvalidBatch,
+    agent_with_limits,
     check_scorers,
     split_by_model,
 )
@@ -49,8 +50,17 @@ async def run(options: Run) -> int:
     batches = load_batches(options.file, changes, options)
     if mode != "rescore":
         for batch in batches:
-            await check_agent_models(batch.agent, load_settings())
+            await _check_models(batch)
     return await _run(batches, options.file, mode, options)
+
+
+async def _check_models(batch: BatchSpec) -> None:
+    """Check the models of a batch, and its limits in dollars. Raises Invalid."""
+    agent = agent_with_limits(batch)
+    await check_agent_models(agent, load_settings())
+    if batch.batch_limits.cost is not None:
+        graders = [grader for scorer in batch.scorers if (grader := getattr(scorer, "model", None))]
+        check_prices([*list_models(agent), *graders], agent.model)
 
 
 async def retry(options: Retry) -> int:

@@ -6,7 +6,7 @@ from perdure.agent.configure import check_changes
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.agent_options import parse_confirmation
 from perdure.cli.chat.chat import Chat
-from perdure.cli.model_check import check_models
+from perdure.cli.model_check import check_budget, check_models
 from perdure.cli.output import note, show
 from perdure.cli.rendering.log_pages import title_from_first_message
 from perdure.cli.script_server import resolve_script_path
@@ -28,6 +28,8 @@ async def model(chat: Chat, name: str) -> None:
     if name:
         spec = ModelSpec(name=resolve_script_path(name))
         await check_models([spec], chat.environment.settings)
+        if chat.agent is not None:
+            check_budget(chat.agent.model_copy(update={"model": spec}))
         await _configure(chat, "model", spec.name)
         note(f"{name} answers from now on.")
     elif chat.agent is not None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from perdure.cli.chat.chat import Chat
 from perdure.cli.chat.clipboard import copy_text
-from perdure.cli.follow import status_lines
 from perdure.cli.output import note, open_output, show
 from perdure.cli.rendering.chat import describe_action, output_lines
 from perdure.cli.rendering.diffs import style_diff_line
 from perdure.cli.rendering.events import describe_event
+from perdure.cli.rendering.status_lines import status_lines
 from perdure.client.file_changes import diff_files
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.events.content import join_text

@@ -9,17 +9,19 @@ from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
 from perdure.cli.arguments import parse_assignment, parse_assignments
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client
-from perdure.cli.follow import calls_awaiting_approval, describe_pending_call
-from perdure.cli.model_check import check_models
+from perdure.cli.follow import describe_pending_call
+from perdure.cli.model_check import check_budget, check_models, list_models
 from perdure.cli.options import ConversationOptions, Format
 from perdure.cli.output import note as print_note
 from perdure.cli.output import show_result
+from perdure.cli.rendering.status_lines import calls_awaiting_approval
 from perdure.cli.script_server import resolve_script_path
 from perdure.client import fork as forks
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_OK
 from perdure.settings.settings import load_settings
+from perdure.storage.log.state import read_agent, read_state
 
 
 async def send_signal(options: conversations.Signal) -> None:
@@ -86,8 +88,8 @@ def _print_choice(waiting: list[dict[str, Any]], options: conversations.Answer) 
 async def configure(options: conversations.Configure) -> None:
     conversation = await _connect(options)
     fields = resolve_paths(parse_assignments(options.changes))
-    if fields.keys() & {"model", "fallbacks"}:
-        await _check_new_models(conversation, fields)
+    if fields.keys() & {"model", "fallbacks", "condenser", "limits"}:
+        await _check_new_agent(conversation, fields)
     recorded = await conversation.configure(fields)
     agent = agent_fields(await load_agent(conversation.log), fields.keys())
     result = {"conversation_id": conversation.id, **recorded.model_dump(), "agent": agent}
@@ -95,15 +97,17 @@ async def configure(options: conversations.Configure) -> None:
     show_result(result, options.output, *describe_fields(agent), remark=remark)
 
 
-async def _check_new_models(conversation: Conversation, fields: dict[str, Any]) -> None:
-    """Check the models of an agent as it would be changed. Raises Invalid."""
+async def _check_new_agent(conversation: Conversation, fields: dict[str, Any]) -> None:
+    """Check the models and the budget of an agent as it would be changed. Raises Invalid."""
     agent = await load_agent(conversation.log)
     try:
         changes = check_changes(agent, fields).changes
     except ValueError as error:
         raise Invalid(str(error)) from error
     changed = Agent.model_validate({**agent.model_dump(), **changes})
-    await check_models((changed.model, *changed.fallbacks), load_settings())
+    if fields.keys() != {"limits"}:
+        await check_models(list_models(changed), load_settings())
+    check_budget(changed)
 
 
 async def note(options: conversations.Note) -> None:
@@ -118,7 +122,7 @@ async def fork(options: conversations.Fork) -> None:
     client = await connect_client()
     model = resolve_script_path(options.model) if options.model is not None else None
     if model is not None:
-        await check_models([ModelSpec(name=model)], load_settings())
+        await _check_model(client.conversation(options.conversation_id), ModelSpec(name=model))
     forked = await forks.fork(client, options.conversation_id, options.at, model)
     state = forked.state
     fields = {
@@ -132,6 +136,14 @@ async def fork(options: conversations.Fork) -> None:
     show_result(fields, options.output, forked.conversation.id)
     if options.output is Format.text:
         _explain(forked)
+
+
+async def _check_model(conversation: Conversation, model: ModelSpec) -> None:
+    """Check a model for what a conversation is to go on with. Raises Invalid."""
+    await check_models([model], load_settings())
+    log = conversation.log
+    if agent := await read_agent(log, await read_state(log)):
+        check_budget(agent.model_copy(update={"model": model}))
 
 
 def _explain(forked: forks.Fork) -> None:

@@ -9,7 +9,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
 from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
-from perdure.cli.model_check import check_models
+from perdure.cli.model_check import check_budget, check_models
 from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
@@ -35,6 +35,7 @@ async def replay(options: Replay) -> int:
     settings = load_settings(**flags)
     spec = _replay_spec(recording, options, settings.model)
     await check_models(spec.fallbacks, settings)
+    check_budget(spec, "Name a model to go on with whose price is known: --model NAME.")
     async with open_environment(**flags) as environment:
         work = _replay_recording(recording, spec, environment, options)
         return await environment.run_with_stack(work)

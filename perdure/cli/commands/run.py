@@ -57,6 +57,10 @@ async def _start_and_follow(
 
 
 async def _run_detached(options: Run) -> int:
+    if options.answer_only:
+        raise Invalid(
+            "--detach does not wait for the answer that --print prints.", "Leave one out."
+        )
     if options.script is not None:
         raise Invalid(
             "A script is served by this command, which would be gone.",

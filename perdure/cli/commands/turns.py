@@ -9,12 +9,13 @@ from perdure.cli.arguments import load_images, read_text
 from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_log
-from perdure.cli.follow import TurnView, follow, note_trouble, status_lines
+from perdure.cli.follow import TurnView, follow, note_trouble
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.rendering.status_lines import status_lines
 from perdure.client import ask as asides
 from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable
@@ -37,10 +38,10 @@ async def send(options: conversations.Send) -> int:
     text, images = read_text(options.text), load_images(options.images or [])
     message_id = options.message_id if options.message_id is not None else new_message_id()
     conversation = (await connect_client()).conversation(name)
-    printed = options.wait or output is Format.text
-    end = await conversation.log.end() if printed else 0
+    waits = options.wait or options.answer_only
+    end = await conversation.log.end() if waits or output is Format.text else 0
     await conversation.send(text, message_id, images)
-    if options.wait:
+    if waits:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)
         return await print_result_and_changes(conversation, state, view, end - 1)

@@ -27,6 +27,7 @@ from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinkin
 from perdure.models.litellm.route import (
     Route,
     find_key_variables,
+    find_listed,
     find_route,
     is_sent_unchanged,
     perdure_headers,
@@ -230,6 +231,12 @@ class LiteLLM:
             tokens = usage.prompt_tokens + usage.completion_tokens
             return usage.model_copy(update={"unpriced_tokens": tokens})
         return usage.model_copy(update={"cost": cost})
+
+
+def has_listed_price(name: str) -> bool:
+    """Tell whether litellm has a price of PROVIDER/MODEL, after an import that takes seconds."""
+    provider, _, model = name.partition("/")
+    return bool(find_listed(_import_litellm(), model, provider, None))
 
 
 def _import_litellm() -> Any:

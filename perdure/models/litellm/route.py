@@ -94,7 +94,7 @@ def find_route(litellm: Any, spec: ModelSpec) -> Route:
     variable = KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
     is_own = spec.api_base or has_own_server(provider, os.environ)
     keyless = is_own and variable.endswith("_API_KEY") and not os.environ.get(variable)
-    listed = _model_info(litellm, model, provider, spec.api_base)
+    listed = find_listed(litellm, model, provider, spec.api_base)
     parameters = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider)
     return Route(
         key_variable=variable,
@@ -106,8 +106,8 @@ def find_route(litellm: Any, spec: ModelSpec) -> Route:
     )
 
 
-def _model_info(litellm: Any, model: str, provider: str, api_base: str | None) -> Json:
-    """Return the model's entry in litellm's price list; empty for most self-hosted models."""
+def find_listed(litellm: Any, model: str, provider: str, api_base: str | None) -> Json:
+    """Find the model's entry in litellm's price list; empty for most self-hosted models."""
     try:
         listed: Json = litellm.get_model_info(model, provider, api_base)
     except Exception:  # litellm raises a bare Exception for a model it does not list

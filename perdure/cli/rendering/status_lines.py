@@ -1,0 +1,83 @@
+"""The lines of `perdure status`, and what they say of waits and troubles."""
+
+import re
+from collections.abc import Iterator
+
+from perdure.agent.loop.start import ConversationStatus, PendingCall
+from perdure.cli.workspaces import describe_workspace
+from perdure.events.usage import Usage, describe_cost
+from perdure.settings.settings import load_settings
+from perdure.wording import count
+
+
+def status_lines(status: ConversationStatus) -> Iterator[str]:
+    for name, value in _status_fields(status):
+        yield f"{name:<12} {value}"
+
+
+def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
+    view_tokens = count(status.tokens, "token")
+    answers = count(status.iterations, "answer of the model", "answers of the model")
+    lines = {
+        "title": status.title,
+        "status": status.status,
+        "reason": status.reason,
+        "waits for": _describe_wait(status),
+        "trouble": name_commands(status.trouble or "", status.conversation_id),
+        "turn": f"{status.turn}, {answers}",
+        "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
+        "unrecorded": _describe_unrecorded(status),
+        "model": status.model,
+        "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
+        "tags": ", ".join(status.tags),
+        "tokens": _describe_tokens(status.spent),
+        "cost": describe_cost(status.spent),
+    }
+    yield from ((name, value) for name, value in lines.items() if value)
+    if len(status.spent_on) > 1:
+        for model, spent in status.spent_on.items():
+            yield "", f"{model}: {_describe_tokens(spent)}, {describe_cost(spent)}"
+    for call in status.pending:
+        suffix = ", waits for you" if call.asks else ""
+        action = f"{call.tool_call_id} {call.tool_name}, seq {call.seq}"
+        yield "pending", f"{action}, risk {call.risk}{suffix}"
+
+
+def _describe_wait(status: ConversationStatus) -> str | None:
+    """Describe what has to happen before the conversation goes on; None while it is at work."""
+    name = status.conversation_id
+    match status.status:
+        case "waiting_for_confirmation":
+            calls = count(len(calls_awaiting_approval(status)), "call")
+            return f"you, to allow or refuse {calls}: `perdure approve {name}`, or `reject`"
+        case "finished":
+            return "your next message"
+        case "paused":
+            return f"`perdure resume {name}`"
+        case "idle" if not status.next_seq:
+            return "a worker that takes it up"
+        case "idle" | "error" | "stuck":
+            return f"a message, or `perdure resume {name}`"
+    return None
+
+
+def _describe_unrecorded(status: ConversationStatus) -> str | None:
+    return f"{count(status.waiting, 'request')} not in the log yet" if status.waiting else None
+
+
+def _describe_tokens(usage: Usage) -> str:
+    cache_counts = {"from the cache": usage.cached_tokens, "to the cache": usage.cache_write_tokens}
+    kinds = [f"{count:,} {kind}" for kind, count in cache_counts.items() if count]
+    prompt = f"{usage.prompt_tokens:,} in" + (f" ({', '.join(kinds)})" if kinds else "")
+    reasoning = f" ({usage.reasoning_tokens:,} of reasoning)" if usage.reasoning_tokens else ""
+    return f"{prompt}, {usage.completion_tokens:,} out{reasoning}"
+
+
+def calls_awaiting_approval(status: ConversationStatus) -> list[PendingCall]:
+    """List the calls that wait for a person."""
+    return [call for call in status.pending if call.asks]
+
+
+def name_commands(sentence: str, conversation_id: str) -> str:
+    """Write the commands of a sentence so that they can be copied: with the conversation's id."""
+    return re.sub(r"`perdure (interrupt|resume)`", rf"`perdure \1 {conversation_id}`", sentence)
