@@ -19,7 +19,7 @@ from tests.cli.conftest import drain_stderr
 
 ROOT = Path(__file__).parents[1]
 
-STEP = re.compile(r"^```\w+\n# (\S+)\n(.*?)^```$|^    (\S.*)$", re.MULTILINE | re.DOTALL)
+STEP = re.compile(r"^```\w+\n# (\S+)\n(.*?)^```$|^    (\S[^\n]*)$", re.MULTILINE | re.DOTALL)
 
 MODEL = "anthropic/claude-sonnet-4-5"
 
@@ -98,5 +98,5 @@ async def follow_step(line: str, folder: Path, model: Path, env: Mapping[str, st
         *programs[words[0]], *words[1:], cwd=folder, env=env, stdout=PIPE, stderr=PIPE
     )
     output, errors = await process.communicate()
-    assert process.returncode == 0, f"{command}\n{errors.decode()}"
+    assert process.returncode == 0, f"{command}\n{(output + errors).decode()}"
     assert (value_for(command, OUTPUTS) or "") in output.decode(), command
