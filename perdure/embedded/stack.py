@@ -144,6 +144,11 @@ class Stack:
         env["PERDURE_CLIENT_CODE"] = "true"  # all clients of a stack are of its owner
         return env
 
+    def _provider_variables(self) -> tuple[str, ...]:
+        """List the variables of models' providers; those of the stack itself are none."""
+        env = self._worker_environment()
+        return provider_variables({name: env[name] for name in env.keys() - self._environment})
+
     @property
     def info(self) -> StackInfo:
         """Return the present addresses and processes."""
@@ -161,7 +166,7 @@ class Stack:
                 "worker": self._worker.pid,
             },
             environment=self._environment,
-            worker_variables=provider_variables(self._worker_environment()),
+            worker_variables=self._provider_variables(),
             worker_ready=self._worker_log.ready.is_set(),
         )
 

@@ -27,9 +27,10 @@ async def test_pending_calls_are_listed_and_answered_by_id(
     refusal, status, listed = await asyncio.gather(
         perdure("approve", name), perdure("status", name), perdure("ls", "--limit", "9", "-ojson")
     )
-    assert (refusal.code, refusal.out) == (2, "")
-    assert "$ rm -rf two" in refusal.err
-    assert f"{first_id}, {second_id}" in refusal.err
+    assert refusal.code == 4
+    assert f"{second_id}  risk medium  $ rm -rf two\n" in refusal.out
+    assert f"{first_id}  risk " in refusal.out
+    assert "--through 5" in refusal.err
     assert f"{second_id} terminal, seq 5, risk MEDIUM, waits for you" in status.out
     [entry] = [item for item in listed.json if item["id"] == name]
     assert [call["tool_call_id"] for call in entry["asks"]] == [first_id, second_id]
@@ -84,7 +85,7 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     options = ("--agent-file", str(file), "-c", "stuck.window=9", "--network")
     ran = await perdure("run", "Go.", *options, "--temperature", "0.5", "-ojson")
     assert ran.code == 0, ran
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     changed, mistyped = await asyncio.gather(
         perdure("configure", name, "limits.max_iterations=7"),
         perdure("configure", name, "model=openai/gpt-4oo", "-ojson"),
@@ -103,7 +104,7 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     )
     file.write_text(shown.out)
     again = await perdure("run", "Go.", "--agent-file", str(file), "-ojson")
-    repeated = await perdure("show", again.json["result"]["conversation_id"], "--agent", "-ojson")
+    repeated = await perdure("show", again.json["conversation_id"], "--agent", "-ojson")
     assert repeated.json == fields.json
 
 
@@ -117,7 +118,7 @@ async def test_images_are_sent_with_the_first_message_and_with_later_ones(
     path = script({"content": "One."}, {"content": "Two."})
     ran = await perdure("run", "Look.", "--image", f"{first}", *model_options(path), "-ojson")
     assert ran.code == 0, ran
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     sent = await perdure("send", name, "And?", "--image", f"{second}", "--wait", "-ojson")
     assert sent.code == 0, sent
     checked, exported, raw = await asyncio.gather(
