@@ -15,6 +15,7 @@ from perdure.cli.options import Format
 from perdure.cli.output import note, show, show_json, stdout
 from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.rendering.log_pages import load_contents
 from perdure.cli.rendering.status_lines import name_commands
 from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
@@ -80,7 +81,7 @@ async def follow(
         ):
             async for entry in conversation.log.tail(after, is_idle=is_over):
                 finish_step(entry)
-                show_event(entry)
+                show_event(await load_contents(conversation.log, entry) if view.full else entry)
             return await end
     except TimeoutError as error:
         raise TimedOut(
