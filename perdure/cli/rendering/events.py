@@ -118,7 +118,7 @@ def _show_entry(entry: Entry, source: str, text: str) -> None:
         show(Text.assemble((" " * len(head) if number else head, "dim"), line))
 
 
-def wrap_lines(text: str, indent: int) -> list[str]:
+def wrap_lines(text: str, indent: int = 0) -> list[str]:
     """Split a text into lines; on a terminal, wrap them between words within its width."""
     lines = text.split("\n")
     if not stdout.is_terminal:
