@@ -6,6 +6,7 @@ import pty
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,27 @@ async def test_print_leaves_the_answer_alone_on_the_screen_wrapped_between_words
         assert await terminal.wait_for_end() == 0
         assert terminal.text.split() == [*ANSWER, "The", "end."]
         assert "\n\nThe end." in terminal.text, "empty lines stay"
+
+
+@pytest.mark.long
+async def test_images_are_named_in_a_run_and_in_the_chat_that_goes_on(
+    perdure: Perdure, script: Script, tmp_path: Path
+) -> None:
+    image = tmp_path / "dot.png"
+    image.write_bytes(b"\x89PNG\r\n\x1a\n")
+    path = script({"content": "Seen."}, {"content": "Half", "finish_reason": "length"})
+    task = ("run", "Look.", "--image", str(image), *model_options(path))
+    async with open_terminal(perdure, *task) as terminal:
+        await terminal.wait_for("Look.", "[1 image]", "Seen.")
+        assert await terminal.wait_for_end() == 0
+        name = re.findall(r"conversation  ([0-9a-f-]{36})", terminal.text)[0]
+    state = str(tmp_path / "state")
+    async with open_terminal(perdure, "chat", "--resume", name, XDG_STATE_HOME=state) as terminal:
+        await terminal.wait_for("[1 image]", "Seen.", "/help")
+        terminal.type(f"Again: @{image}\r")
+        await terminal.wait_for("Attached: ", "[The answer ends at its length limit")
+        terminal.type("/quit\r")
+        assert await terminal.wait_for_end() == 0
 
 
 @pytest.mark.long
