@@ -12,9 +12,10 @@ from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.agent.loop.status import TRUNCATED_REASON
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import note, show, show_json, stdout
-from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten
+from perdure.cli.output import escape_controls, note, show, show_json, stdout
+from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten, wrap_lines
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
+from perdure.cli.rendering.log_pages import load_contents
 from perdure.cli.rendering.status_lines import name_commands
 from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
@@ -80,7 +81,7 @@ async def follow(
         ):
             async for entry in conversation.log.tail(after, is_idle=is_over):
                 finish_step(entry)
-                show_event(entry)
+                show_event(await load_contents(conversation.log, entry) if view.full else entry)
             return await end
     except TimeoutError as error:
         raise TimedOut(
@@ -125,7 +126,8 @@ async def print_result(
         show_json(result if view.output is Format.json else {"result": result}, view.output)
         return exit_code_of(state)
     if not view.shows_events and answer:
-        show(answer)
+        for line in wrap_lines(escape_controls(answer)):
+            show(line)
     if view.shows_events or state.status != "finished" or state.reason:
         note(f"\n{_describe_end(state)}" if not view.answer_only else _describe_end(state))
         note_pending_calls(conversation.id, state)

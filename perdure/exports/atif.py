@@ -77,7 +77,9 @@ def _step(turn: Turn) -> Json | None:
             source = "user" if event.source == "user" else "system"
             plain = {"source": source, "message": _content(turn.content)}
             step = _agent_step(turn) if event.source == "agent" else plain
-            return step | ({"extra": {"sender": sender}} if sender else {})
+            extra: dict[str, Any] = {"sender": sender} if sender else {}
+            extra |= {"truncated": True} if event.truncated else {}
+            return step | ({"extra": extra} if extra else {})
         case ActionEvent():
             calls = [_call(call) for call in turn.calls]
             results = [_result(call) for call in turn.calls]

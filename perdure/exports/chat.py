@@ -26,7 +26,7 @@ def turn_messages(turn: Turn) -> Iterator[ChatMessage]:
         case MessageEvent() as event if content and is_model_input(event):
             yield {"role": "user", "content": content}
         case MessageEvent() as event if content:
-            yield answer | {"whole": event.sender != "interrupted"}
+            yield answer | {"whole": event.sender != "interrupted" and not event.truncated}
         case RecallEvent() as event if event.content:
             yield {"role": "user", "content": [TextContent(text=event.content)]}
         case ActionEvent():

@@ -81,7 +81,8 @@ def _article(turn: Turn) -> Article | None:
             prompt = ("System prompt", join_text(turn.content))
             return Article(turn, "system", "System", (prompt, ("Tools", tools)))
         case MessageEvent() as event:
-            name = f"{event.source} ({event.sender})" if event.sender else event.source
+            remark = "cut off at its length limit" if event.truncated else event.sender
+            name = f"{event.source} ({remark})" if remark else event.source
             return Article(turn, event.source, name.capitalize(), thought, turn.content)
         case ActionEvent():
             return _action_article(turn, thought)

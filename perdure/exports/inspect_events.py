@@ -87,7 +87,8 @@ class Transcript:
         usage = turn.entry.usage
         model = (usage and usage.model) or self._model
         seconds = _seconds(before, self._last)
-        reason = "tool_calls" if turn.calls else "stop"
+        is_cut = isinstance(turn.event, MessageEvent) and turn.event.truncated
+        reason = "max_tokens" if is_cut else "tool_calls" if turn.calls else "stop"
         output = {
             "model": model,
             "choices": [{"message": self._attach(message), "stop_reason": reason}],

@@ -176,7 +176,7 @@ async def test_a_timeout_ends_the_wait_and_the_work_goes_on(
 async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     perdure: Perdure, script: Script
 ) -> None:
-    path = script(tool_call_answer("terminal", command="sleep 1"), {"content": "Slept."})
+    path = script(tool_call_answer("terminal", command="sleep 3"), {"content": "Slept."})
     async with perdure.start("run", "Sleep.", *model_options(path), "-ojsonl") as process:
         first = await wait_for_line(process.stdout, "conversation_id")
         await wait_for_line(process.stdout, "ActionEvent")

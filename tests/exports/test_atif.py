@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from perdure.events.entry import Entry
 from perdure.exports.atif import ATIF
+from tests.builders import agent, entries, user
 from tests.exports.checks import document, trajectory_faults
 from tests.exports.sample_log import ABOUT, CHILD, EXTERNAL_IMAGE, PIXEL, sample_entries
 from tests.logs import condensed_logs
@@ -48,6 +49,13 @@ def test_a_condensation_stands_where_it_took_place_with_its_summary() -> None:
     assert "It looked around." in condensed["message"]
     assert len(condensed["extra"]["forgotten_event_ids"]) == 2
     assert step(atif, 5)["tool_calls"][0]["tool_call_id"] == "call_1"
+
+
+def test_an_answer_that_was_cut_off_is_marked() -> None:
+    cut = agent("Half an").model_copy(update={"truncated": True})
+    atif = trajectory(entries([user(), cut, user(), agent("Done.")]))
+    assert step(atif, 1)["extra"]["truncated"] is True
+    assert "truncated" not in step(atif, 3)["extra"]
 
 
 def test_the_outcome_of_a_call_is_beside_its_result() -> None:

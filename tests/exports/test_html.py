@@ -145,6 +145,12 @@ def test_the_report_of_finish_stands_as_the_agents_words() -> None:
     assert "<b>finish</b>" not in html
 
 
+def test_an_answer_that_was_cut_off_says_so() -> None:
+    cut = agent("Half an").model_copy(update={"truncated": True})
+    html = page(entries([user("Go on."), cut, agent("Done.")]))
+    assert html.count("Agent (cut off at its length limit)") == 1
+
+
 def test_the_bookkeeping_of_a_conversation_is_left_out() -> None:
     assert "ConversationStateUpdateEvent" not in page(sample_entries())
 

@@ -144,6 +144,13 @@ def test_an_interrupted_answer_has_weight_zero() -> None:
     ]
 
 
+def test_an_answer_that_was_cut_off_has_weight_zero() -> None:
+    cut = agent("Half an").model_copy(update={"truncated": True})
+    *_, first, _, second = messages(OPENAI, entries([user(), cut, user(), agent("Done.")]))
+    assert (first["content"], first["weight"]) == ("Half an", 0)
+    assert "weight" not in second
+
+
 def test_images_of_results_follow_as_a_users_message() -> None:
     conversation = messages(OPENAI, sample_entries())
     at = next(nth for nth, item in enumerate(conversation) if IMAGES_NOTE in json.dumps(item))

@@ -33,7 +33,8 @@ async def show_log(options: conversations.Show) -> int:
     kinds: set[str] = set()
     damaged = count = 0
     output, kind, seq = options.output, options.kind, options.seq
-    printer = SlotPrinter(output, options.full or seq is not None)
+    full = options.full or seq is not None
+    printer = SlotPrinter(output, full)
     with print_list(slot_fields, printer.print_slot, output) as print_slot:
         after = options.after if seq is None else seq - 1
         async for slot in log_pages.read_slots(log, after):
@@ -41,6 +42,7 @@ async def show_log(options: conversations.Show) -> int:
                 kinds.add(slot.event.kind)
                 if kind not in (None, slot.event.kind):
                     continue
+                slot = await log_pages.load_contents(log, slot) if full else slot
             else:
                 damaged += 1
             print_slot(slot)

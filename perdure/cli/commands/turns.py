@@ -29,6 +29,7 @@ from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.reader import EntryOrError
 from perdure.storage.log.state import read_state
 from perdure.wording import count
 
@@ -98,9 +99,10 @@ async def watch(options: conversations.Watch) -> None:
         raise Invalid("A watch has no end, and JSON needs one.", "Use -o jsonl or --until-rest.")
     log = await open_log(options.conversation_id)
     await log_pages.require_conversation(log)
-    slots = (_follow_until_rest if options.until_rest else log_pages.follow_slots)(
-        log, options.after
-    )
+    follow_slots = _follow_until_rest if options.until_rest else log_pages.follow_slots
+    slots = follow_slots(log, options.after)
+    if options.full:
+        slots = _load_contents(log, slots)
     if output is Format.json:
         show_json([slot_fields(slot) async for slot in slots], output)
         return
@@ -113,6 +115,13 @@ async def watch(options: conversations.Watch) -> None:
             if isinstance(slot, Entry):
                 finish_step(slot)
             printer.print_slot(slot)
+
+
+async def _load_contents(
+    log: EventLog, slots: AsyncIterator[EntryOrError]
+) -> AsyncIterator[EntryOrError]:
+    async for slot in slots:
+        yield await log_pages.load_contents(log, slot) if isinstance(slot, Entry) else slot
 
 
 async def _note_trouble(conversation_id: str) -> None:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from perdure.cli.output import escape_controls, show
 from perdure.cli.rendering.diffs import diff_of_edit, style_diff_line, summarize_diff
-from perdure.cli.rendering.events import describe_call, describe_event, is_failure
+from perdure.cli.rendering.events import TRUNCATED, describe_call, describe_event, is_failure
 from perdure.cli.rendering.markdown import print_markdown
 from perdure.events.actions import FileEditorAction, FinishAction
 from perdure.events.condensation import Condensation
@@ -71,6 +71,8 @@ class ChatPrinter:
         text = join_text(event.llm_message.content)
         if event.source == "agent":
             print_markdown(text)
+            if event.truncated:
+                show(Text(TRUNCATED, "yellow"))
         elif event.source == "user" and event.message_id not in self.own_message_ids:
             print_user_text(text, count_images(event))
         elif event.source == "environment":

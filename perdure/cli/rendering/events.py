@@ -9,6 +9,7 @@ from rich.text import Text
 
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, show, show_json, stdout
+from perdure.cli.rendering.diffs import diff_of_edit
 from perdure.events.actions import (
     FileEditorAction,
     FinishAction,
@@ -25,7 +26,11 @@ from perdure.events.custom import AnyAction, CustomAction
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
-from perdure.events.observations import FinishObservation, ThinkObservation
+from perdure.events.observations import (
+    FileEditorObservation,
+    FinishObservation,
+    ThinkObservation,
+)
 from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
@@ -113,7 +118,7 @@ def _show_entry(entry: Entry, source: str, text: str) -> None:
         show(Text.assemble((" " * len(head) if number else head, "dim"), line))
 
 
-def wrap_lines(text: str, indent: int) -> list[str]:
+def wrap_lines(text: str, indent: int = 0) -> list[str]:
     """Split a text into lines; on a terminal, wrap them between words within its width."""
     lines = text.split("\n")
     if not stdout.is_terminal:
@@ -152,7 +157,7 @@ def describe_event(event: AnyEvent, full: bool = False) -> tuple[str, str]:
         case ObservationEvent(observation=FinishObservation() | ThinkObservation()):
             return event.tool_name, "done"  # they only repeat the arguments
         case ObservationEvent():
-            return event.tool_name, fold(_describe_content(event.observation.content))
+            return event.tool_name, fold(_describe_result(event, full))
         case AgentErrorEvent():
             return event.tool_name, f"{event.classification}: {fold(event.error)}"
         case ConversationStateUpdateEvent():
@@ -188,6 +193,14 @@ def _describe_action(event: ActionEvent, fold: Callable[[str], str]) -> str:
         case action:
             call = fold(describe_call(event.tool_name, action))
     return f"{thought}\n{call}" if thought else call
+
+
+def _describe_result(event: ObservationEvent, full: bool) -> str:
+    """Describe a result; with `full`, an edit has what it changed."""
+    text = _describe_content(event.observation.content)
+    if full and isinstance(event.observation, FileEditorObservation):
+        return "\n".join([text, *diff_of_edit(event.observation)])
+    return text
 
 
 def describe_call(name: str, action: AnyAction) -> str:

@@ -1,5 +1,7 @@
 """Reading of logs page by page; unreadable slots come as errors between the entries."""
 
+import json
+import re
 from collections.abc import AsyncIterator, Sequence
 
 from perdure.cli.output import shorten_line
@@ -7,6 +9,8 @@ from perdure.errors import NotFound
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
+from perdure.events.observations import FileEditorObservation
+from perdure.events.tools import ObservationEvent
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import BadSlot, Damaged
 from perdure.storage.log.event_log import EventLog
@@ -18,6 +22,8 @@ FIRST_PAGE = 32
 
 TITLE_SEARCH_EVENTS = 8
 """The first message is looked for in so many events."""
+
+BLOB_KEY = re.compile(r"blobs/[0-9a-f]{64}")
 
 MAX_TITLE_CHARS = 60
 """The rest of the first message is cut off."""
@@ -48,6 +54,36 @@ async def _read_page(log: EventLog, first: int, size: int) -> Sequence[EntryOrEr
         return await log.read(first, size)
     except BadSlot:
         return await log.read_slots(first, size)
+
+
+async def load_contents(log: EventLog, entry: Entry) -> Entry:
+    """Put the texts of an edited file, which the log keeps as blobs, in place of their keys."""
+    match entry.event:
+        case ObservationEvent(observation=FileEditorObservation() as edit) as event:
+            contents = {name: getattr(edit, name) for name in ("old_content", "new_content")}
+            texts = {name: await _load_text(log, key) for name, key in contents.items()}
+            loaded = {name: text for name, text in texts.items() if text is not None}
+            changed = event.model_copy(update={"observation": edit.model_copy(update=loaded)})
+            body = _replace_contents(entry.body, loaded) if loaded else entry.body
+            return entry.model_copy(update={"event": changed, "body": body})
+    return entry
+
+
+async def _load_text(log: EventLog, key: str | None) -> str | None:
+    """Load the text of a blob; None where the key is none, or where the content is no text."""
+    if key is None or BLOB_KEY.fullmatch(key) is None:
+        return None
+    content = await log.read_blob(key)
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _replace_contents(body: bytes, contents: dict[str, str]) -> bytes:
+    fields = json.loads(body)
+    fields["observation"] |= contents
+    return json.dumps(fields, ensure_ascii=False).encode()
 
 
 async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:

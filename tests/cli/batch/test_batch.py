@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from perdure.cli.declarations.batches import Run
 from perdure.cli.main import run_command_line
 from perdure.errors import Invalid
 from tests.cli.command import CompletedCommand, Perdure, interrupt, wait_for_line
+from tests.cli.terminal import open_terminal
 
 Script = Callable[..., str]
 
@@ -243,3 +245,28 @@ def test_fields_of_the_model_can_be_changed(tmp_path: Path) -> None:
     ]
     [batch] = load_batches(file, {"model_fields": fields})
     assert batch.agent.model.temperature == 0.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("columns", [80, 200])
+async def test_the_progress_of_a_batch_is_drawn_in_place_and_ends_with_its_scores(
+    perdure: Perdure, tmp_path: Path, columns: int
+) -> None:
+    (path, _), name = write_batch_file(tmp_path), f"sums-{uuid4().hex[:8]}"
+    answers = {"answers": [{"content": "It is a.", "delay": 3.0}]}
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    command = ("batch", "run", path, "--name", name)
+    async with open_terminal(perdure, *command, columns=columns) as terminal:
+        await terminal.wait_for("3 running")
+        [head] = [line for line in terminal.lines if line.startswith(f"{name}  ")]
+        assert re.search(r"  0 %  running", head)
+        assert f"  see one   perdure batch watch {name} a" in terminal.lines
+        await terminal.wait_for("All 3 have a score.")
+        assert await terminal.wait_for_end() == 0
+        lines = [line for line in terminal.lines if line]
+    *_, head, samples, score, spent, end = lines
+    assert re.fullmatch(rf"{name}  \S+  100 %  finished  \d+ s at work", head)
+    assert samples == "  samples   3 done, 0 failed, 0 running, 0 missing of 3"
+    assert (score.split()[1], spent.split()[-2:]) == ("includes", ["3", "answers"])
+    assert end == "All 3 have a score."
+    assert sum(" done, " in line for line in lines) == 1, "no earlier drawing is left"

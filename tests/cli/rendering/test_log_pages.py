@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -68,6 +70,36 @@ async def test_an_unknown_kind_is_answered_with_the_kinds_of_the_log(
     page = await conversation.alone("show", conversation.name, "--kind", "Observation")
     assert (page.code, page.out) == (0, "")
     assert "ActionEvent" in page.err
+
+
+@pytest.mark.long
+async def test_the_contents_of_long_edits_are_shown_in_full_on_request(
+    perdure: Perdure, tmp_path: Path
+) -> None:
+    before = "".join(f"number {number}\n" for number in range(5000))
+    create = tool_call_answer("file_editor", command="create", path="a.txt", file_text=before)
+    change = {"path": "a.txt", "old_str": "number 4321\n", "new_str": "another\n"}
+    replace = tool_call_answer("file_editor", command="str_replace", **change)
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"answers": [create, replace, {"content": "Done."}]}))
+    ran = await perdure("run", "Write.", *model_options(str(script)), "-ojson")
+    name = ran.json["conversation_id"]
+    stored = await perdure("show", name, "--kind", "ObservationEvent", "-ojsonl")
+    [_, edit] = stored.lines
+    assert edit["observation"]["new_content"].startswith("blobs/"), "it is too long for an event"
+    single, full, text, watched = await asyncio.gather(
+        perdure("show", name, "--seq", f"{edit['seq']}", "-ojson"),
+        perdure("show", name, "--kind", "ObservationEvent", "--full", "-ojsonl"),
+        perdure("show", name, "--seq", f"{edit['seq']}"),
+        perdure("watch", name, "--until-rest", "--full", "-ojsonl"),
+    )
+    after = before.replace("number 4321\n", "another\n")
+    shown = [line for line in watched.lines if line["seq"] == edit["seq"]]
+    for document in (*single.json, full.lines[-1], *shown):
+        observation = document["observation"]
+        assert (observation["old_content"], observation["new_content"]) == (before, after)
+    assert len(shown) == 1
+    assert re.search(r"^ +-number 4321\n +\+another$", text.out, re.MULTILINE)
 
 
 @pytest.mark.long
