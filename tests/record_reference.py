@@ -127,6 +127,8 @@ def _docs_in(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
 
 def _describe_type(schema: Mapping[str, Any]) -> str:
     match schema:
+        case {"$ref": "#/$defs/JsonValue"}:
+            return "any value"
         case {"$ref": str(ref)}:
             name = ref.rpartition("/")[2]
             return f"[{name}](#{name.lower()})"
