@@ -12,14 +12,14 @@ from perdure.errors import Invalid
 SlashCommand: TypeAlias = Callable[[Chat, str], Awaitable[None]]
 
 KEYS = {
-    "Enter": "Send; during a turn, the agent sees it at its next step.",
+    "Enter": "Send; the agent sees it at its next step.",
     "Alt-Enter, Ctrl-J": "A new line; so does Enter after a backslash.",
     "^C": "Interrupt the turn, or clear the line; twice, leave.",
     "^D": "Leave; a running turn continues.",
     "Ctrl-O": "Show the last folded result in full.",
     "Ctrl-R, Up": "Find earlier input, also that of other sessions.",
     "Ctrl-X Ctrl-E": "Write in $EDITOR.",
-    "@path": "A file of the workspace; the text of any other is sent.",
+    "@path": "A file of the workspace; any other is sent in full.",
 }
 
 

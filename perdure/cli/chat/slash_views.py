@@ -80,7 +80,7 @@ async def tools(chat: Chat, _: str) -> None:
 
 
 async def show_event(chat: Chat, text: str) -> None:
-    """Show an event in full: by default, the last folded one."""
+    """Show an event in full; by default, the last folded."""
     conversation = chat.require_begun()
     seq = chat.printer.folded_seq if not text else int(text) if text.isdecimal() else None
     if seq is None and text:
@@ -109,7 +109,7 @@ def _render_whole(entry: Entry) -> str:
 
 
 async def diff(chat: Chat, since: str) -> None:
-    """Show the changed files of the conversation or last turn."""
+    """Show all changed files, or those of the last turn."""
     conversation = chat.require_begun()
     if since not in ("", "last"):
         raise Invalid("Write /diff, or /diff last for what came of your last message.")
