@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.agent.extensions import McpServer as McpServer
+    from perdure.agent.extensions import Skills as Skills
     from perdure.agent.policies import Confirmation as Confirmation
     from perdure.agent.policies import Limits as Limits
     from perdure.agent.spec import Agent as Agent
@@ -14,12 +16,10 @@ if TYPE_CHECKING:
     from perdure.agent.spec import BrowserMaskingCondenser as BrowserMaskingCondenser
     from perdure.agent.spec import CustomCondenser as CustomCondenser
     from perdure.agent.spec import MaskingCondenser as MaskingCondenser
-    from perdure.agent.spec import McpServer as McpServer
     from perdure.agent.spec import ModelSpec as ModelSpec
     from perdure.agent.spec import NoCondenser as NoCondenser
     from perdure.agent.spec import PipelineCondenser as PipelineCondenser
     from perdure.agent.spec import RecentCondenser as RecentCondenser
-    from perdure.agent.spec import Skills as Skills
     from perdure.agent.spec import SummaryCondenser as SummaryCondenser
     from perdure.client.batch.batches import Batches as Batches
     from perdure.client.batch.handle import BatchHandle as BatchHandle
@@ -59,10 +59,11 @@ if TYPE_CHECKING:
     from perdure.tools.tool import ToolFailed as ToolFailed
 
 _MODULES = {
+    "agent.extensions": "McpServer Skills",
     "agent.policies": "Confirmation Limits",
     "agent.spec": (
         "Agent AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser "
-        "McpServer ModelSpec NoCondenser PipelineCondenser RecentCondenser Skills SummaryCondenser"
+        "ModelSpec NoCondenser PipelineCondenser RecentCondenser SummaryCondenser"
     ),
     "client.batch.batches": "Batches",
     "client.batch.handle": "BatchHandle",

@@ -47,10 +47,10 @@ Every field of an agent and of a batch, and every setting. This page is made fro
 
 def make_reference() -> str:
     """Make the page of all fields and settings."""
-    pages = [HEAD]
+    pages, seen = [HEAD], set[type[BaseModel]]()
     for title, (model, introduction) in ROOTS.items():
         pages.append(f"## {title}\n\n{introduction}\n")
-        pages += map(_describe_model, _list_models(model))
+        pages += map(_describe_model, _list_models(model, seen))
     pages.append(_describe_settings())
     return "\n".join(pages)
 
@@ -63,9 +63,10 @@ def make_commands() -> str:
     return "\n".join(line.rstrip() for line in page.splitlines()).strip() + "\n"
 
 
-def _list_models(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """Yield a model, and the models of its fields, each once and in the order of the fields."""
-    waiting, seen = [root], {root}
+def _list_models(root: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:
+    """Yield a model, and the models of its fields that are not in `seen`, which grows."""
+    waiting = [root]
+    seen.add(root)
     while waiting:
         model = waiting.pop(0)
         yield model
@@ -126,6 +127,8 @@ def _docs_in(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
 
 def _describe_type(schema: Mapping[str, Any]) -> str:
     match schema:
+        case {"$ref": "#/$defs/JsonValue"}:
+            return "any value"
         case {"$ref": str(ref)}:
             name = ref.rpartition("/")[2]
             return f"[{name}](#{name.lower()})"

@@ -28,6 +28,9 @@ REFERENCE = {ROOT / "docs" / name for name in RECORDED_PAGES}
 PAGES = (ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - REFERENCE))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MODEL = re.compile(r'"(openai|anthropic)/[\w.-]+"')
+LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
+"""The file and the heading that a link leads to."""
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 MODULE = re.compile(r"# \w+\.py\n")
 """The first line of a module, which tests/test_extending.py installs."""
 
@@ -129,6 +132,16 @@ def check_command(words: list[str]) -> None:
     known = {name for option in command.params for name in option.opts + option.secondary_opts}
     options = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     assert set(options) <= known | {"--help", "-h"}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(REFERENCE)], ids=lambda page: page.name)
+def test_the_links_of_the_documentation_lead_to_files_and_headings(page: Path) -> None:
+    for link, anchor in LINK.findall(page.read_text()):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        headings = HEADING.findall(target.read_text()) if anchor else ()
+        anchors = {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+        assert not anchor or anchor in anchors, f"{link}#{anchor}"
 
 
 @pytest.mark.parametrize("name", RECORDED_PAGES)

@@ -12,9 +12,10 @@ from perdure.activities.support.step import now
 from perdure.activities.support.writer import Writer
 from perdure.activities.workspace.context_files import collect_facts, read_instructions
 from perdure.activities.workspace.skill_files import find_skills
+from perdure.agent.extensions import Skills
 from perdure.agent.knowledge.recall import RecalledContext, recall_skills, recall_workspace
 from perdure.agent.knowledge.skills import Match, Skill, skills_for_message, skills_for_path
-from perdure.agent.spec import Agent, Skills
+from perdure.agent.spec import Agent
 from perdure.events.messages import RecallEvent
 
 MAX_QUERY_CHARS = 1000

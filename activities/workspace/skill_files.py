@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from perdure.activities.workspace.context_files import UnreadableFile, read_inside
+from perdure.agent.extensions import Skills
 from perdure.agent.knowledge.skills import BadSkill, Skill, parse_skill
-from perdure.agent.spec import Skills
 from perdure.tools.workspace import printable
 
 logger = logging.getLogger(__name__)

@@ -48,23 +48,26 @@ class Limits(Tolerant):
     """
 
     max_iterations: Count = 500
+    """Responses of the model in one turn."""
     max_budget: Dollars | None = None
-    """US dollars."""
+    """US dollars, where the price of the model is known."""
     max_tokens: Count | None = None
     """Tokens of prompts and responses together."""
     max_events: Count | None = None
     """Events of the log."""
     deadline: Moment | None = None
-    """A moment in UTC."""
+    """An ISO date and time in UTC, at which the turn ends."""
 
 
 class Confirmation(Tolerant):
     """The policy that makes actions wait for a person: none, all, or those of `threshold` risk."""
 
     policy: Literal["never", "always", "risky"] = "never"
+    """The actions that wait: none, all, or those whose risk is `threshold` or higher."""
     threshold: Literal["LOW", "MEDIUM", "HIGH"] = "HIGH"
+    """The lowest risk that waits under the policy `risky`."""
     confirm_unknown: bool = True
-    """Whether an action of unknown risk waits too."""
+    """Whether an action of unknown risk waits under the policy `risky`."""
 
     def required_for(self, risk: Risk) -> bool:
         """Check whether an action of this risk waits for a person."""
@@ -83,9 +86,12 @@ class StuckThresholds(Tolerant):
     """The number of repetitions that count as stuck, by pattern; 0 switches a pattern off."""
 
     action_observation: Count = 4
+    """Repetitions of one action with the same result."""
     action_error: Count = 3
     """Failures of the same action before a warning; one more is stuck."""
     monologue: Count = 3
+    """Messages of the agent in a row, without an action."""
     alternating: Count = 6
+    """Actions in a row of which two alternate, with the same results."""
     window: int = Field(default=20, ge=0, le=50)
     """The number of newest events that are compared."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypedDict, Unpack
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
 
+from perdure.agent.extensions import McpServer, Skills
 from perdure.agent.policies import (
     Confirmation,
     Count,
@@ -34,11 +35,15 @@ class ModelSpec(Tolerant):
 
     name: Name
     api_base: str | None = None
+    """The URL of an OpenAI-compatible server of your own, such as `http://127.0.0.1:8000/v1`."""
     temperature: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """The sampling temperature; None takes the provider's default."""
     max_output_tokens: int | None = None
+    """The maximum of tokens of one response; a longer response is cut, and marked as such."""
     max_input_tokens: int | None = None
-    """The context window."""
+    """The context window, in tokens."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    """How long the model reasons before it responds, if it can reason."""
     native_tool_calling: bool | None = None
     """Whether the provider takes tools; False offers them through the prompt."""
     vision: bool | None = None
@@ -148,43 +153,6 @@ CondenserSpec: TypeAlias = Annotated[
 ]
 
 
-class McpServer(Tolerant):
-    """A server of the Model Context Protocol: a `command` to start, or a `url` to ask.
-
-    `env` and `headers` map a name to the environment variable of the worker that holds its value:
-    that is the place of secrets. `env_values` and `header_values` are values written out, in which
-    the worker replaces each `${NAME}` by its variable of that name. An untrusted server's hints can
-    only make its treatment stricter. Times are in seconds.
-    """
-
-    name: str
-    command: str | None = None
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict)
-    env_values: dict[str, str] = Field(default_factory=dict)
-    cwd: str | None = None
-    url: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-    header_values: dict[str, str] = Field(default_factory=dict)
-    trusted: bool = False
-    include: tuple[str, ...] = ()
-    """Tools to offer, by name; none named means all."""
-    start_timeout: Seconds = 60.0
-    call_timeout: Seconds = 600.0
-
-
-class Skills(Tolerant):
-    """Sources of skills: folders of markdown files, and the workspace's own.
-
-    `instructions` are the files of the workspace that instruct agents.
-    """
-
-    folders: tuple[str, ...] = ()
-    workspace: bool = True
-    """Whether the skills that the workspace itself brings along are read."""
-    instructions: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules")
-
-
 def _expand_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
@@ -230,6 +198,7 @@ class Agent(Tolerant):
     """
 
     model: NamedModel
+    """The model that responds: a table, or only its name."""
     agent: Name | None = None
     """The agent's name; operators find its conversations by it."""
     fallbacks: tuple[NamedModel, ...] = ()
@@ -237,18 +206,25 @@ class Agent(Tolerant):
     title_model: NamedModel | None = None
     """The model that generates the title; None means the first words of the conversation."""
     system_prompt: str | None = None
-    """None means the one in `agent/knowledge/system_prompt.py`."""
+    """The system prompt; None means perdure's own."""
     instructions: str | None = None
-    """What the agent is told besides, behind its system prompt."""
+    """A text that is added to the system prompt."""
     tools: tuple[str, ...] = ("terminal", "file_editor", "think", "finish")
+    """Tools by name: built-in ones, those of installed packages, or `module:attribute`."""
     code: str | None = None
     """The folder of its modules on the client's machine, which a worker of `perdure dev` shares."""
     mcp: tuple[McpServer, ...] = ()
+    """Servers of the Model Context Protocol, whose tools the agent has as well."""
     skills: Skills = Skills()
+    """The sources of skills and of instructions in files."""
     limits: Limits = Limits()
+    """The limits at which a turn or the conversation stops."""
     condenser: CondenserSpec = SummaryCondenser()
+    """The way in which a long conversation is condensed for the model."""
     stuck: StuckThresholds = StuckThresholds()
+    """The number of repetitions after which an agent counts as stuck."""
     confirmation: Confirmation = Confirmation()
+    """The actions that wait for a person's approval."""
     analyzers: tuple[str, ...] = ("model", "rules")
     """Analyzers that rate an action's risk where a policy asks for it: the highest rating counts.
     `module:attribute` names a custom one.
@@ -256,6 +232,7 @@ class Agent(Tolerant):
     parallel: int = 8
     """The maximum of tool calls of one response that run side by side."""
     tags: Tags = ()
+    """Words by which `perdure ls --tag` and Temporal find the conversation."""
     workspace: str | None = None
     """A directory on the worker's machine; None means a directory of the conversation's own."""
     snapshots: bool | None = None
@@ -265,13 +242,15 @@ class Agent(Tolerant):
     secrets: tuple[Variable, ...] = ()
     """Names of the worker's secrets; a command that names one gets its value."""
     tool_timeout: Seconds = 3600.0
+    """The time after which a tool call is stopped."""
     heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
-    """Seconds without a heartbeat before a worker's step is given to another worker."""
+    """Seconds without a heartbeat after which another worker takes over a step."""
     idle_timeout: Seconds = 3600.0
-    """Seconds that a conversation keeps its workflow while it waits for a person to go on."""
+    """Seconds for which a paused or waiting conversation keeps its workflow."""
     finished_timeout: Seconds = 60.0
-    """Seconds that it keeps its workflow after the end of a turn, `idle_timeout` at most: the next
-    message starts a workflow again from the log."""
+    """Seconds for which a conversation keeps its workflow after a turn, `idle_timeout` at most.
+
+    The next message starts a workflow again from the log."""
 
     def __init__(self, model: ModelSpec | str = "", **fields: Unpack[AgentFields]) -> None:
         if model == "":

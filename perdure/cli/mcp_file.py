@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.cli.output import note
 from perdure.errors import Invalid
 

@@ -69,19 +69,23 @@ def completer(name: str) -> Callable[[str], list[tuple[str, str]]]:
 complete_ids = completer("complete_ids")
 
 Timeout = Annotated[
-    float | None, typer.Option(help="Seconds to wait; the work goes on after that.", min=0)
+    float | None, typer.Option(help="The seconds to wait; the work continues after that.", min=0)
 ]
 
-After = Annotated[int, typer.Option(help="Show what comes after this seq.", min=-1)]
+After = Annotated[int, typer.Option(help="Show only events after this seq.", min=-1)]
 
 Images = Annotated[
     list[str] | None,
-    typer.Option("--image", metavar="FILE", help="An image or its address; may be repeated."),
+    typer.Option(
+        "--image", metavar="FILE", help="A file or the address of an image; may be repeated."
+    ),
 ]
 
-Port = Annotated[int, typer.Option(help="0 means a free one.", min=0, max=65535)]
+Port = Annotated[
+    int, typer.Option(help="The port to listen on; 0 selects a free one.", min=0, max=65535)
+]
 
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and return at once.")]
 
 
 def option(
@@ -107,7 +111,7 @@ def argument(metavar: str, help: str, **details: Any) -> Any:
 
 
 def id_argument(
-    metavar: str, help: str = "The conversation's id, how it begins, or @ for the newest."
+    metavar: str, help: str = "The conversation's id or its beginning; @ is the newest."
 ) -> Any:
     """Declare an argument that is replaced by the whole ids: `perdure.cli.ids`."""
     return as_ids(argument(metavar, help, autocompletion=complete_ids), "conversation")
@@ -138,7 +142,11 @@ class OutputOptions(Options):
     """The options of a command that prints results."""
 
     output: Format = option(
-        "How to print results.", "-o", "--output", default=Format.text, metavar="FORMAT"
+        "The format of the results: text, json or jsonl.",
+        "-o",
+        "--output",
+        default=Format.text,
+        metavar="FORMAT",
     )
 
 
@@ -146,13 +154,13 @@ class ConversationOptions(OutputOptions):
     """The options of a command about one conversation."""
 
     conversation_id: str = id_argument("ID")
-    last: bool = flag("The newest conversation, in place of its ID.", LAST)
+    last: bool = flag("Use the newest conversation; there is no ID then.", LAST)
 
 
 class FullOptions(Options):
     """The option of a command that prints events."""
 
-    full: bool = flag("Print all output of tools, and fold none.", "--full")
+    full: bool = flag("Print the whole output of tools.", "--full")
 
 
 class TurnOptions(FullOptions):
@@ -172,7 +180,9 @@ class ExportOptions(Options):
         default=MISSING,
         metavar="NAME",
     )
-    path: str = option("A file or a folder; - is stdout.", "--output", default="-", metavar="PATH")
+    path: str = option(
+        "The file or folder to write; - is stdout.", "--output", default="-", metavar="PATH"
+    )
 
 
 MODEL, LIMITS, CONTEXT = "Model", "Limits", "Instructions and context"
@@ -184,80 +194,98 @@ class AgentFieldOptions(Options):
     """The options that describe an agent apart from its model's name; None changes nothing."""
 
     api_base: str | None = option(
-        "The address of a server of one's own; needs no key.", metavar="URL", panel=MODEL
+        "The URL of a server of your own, which needs no key.", metavar="URL", panel=MODEL
     )
-    temperature: float | None = option("Of the model's answers.", min=0, panel=MODEL)
+    temperature: float | None = option("The sampling temperature of the model.", min=0, panel=MODEL)
     reasoning_effort: str | None = option(
-        "none, minimal, low, medium or high.", metavar="LEVEL", panel=MODEL
+        "How long the model reasons: none, minimal, low, medium or high.",
+        metavar="LEVEL",
+        panel=MODEL,
     )
-    max_output_tokens: int | None = option("Tokens of one answer.", min=1, panel=MODEL)
+    max_output_tokens: int | None = option(
+        "The maximum of tokens of one response.", min=1, panel=MODEL
+    )
     fallbacks: list[str] | None = option(
-        "Who answers if the model cannot; repeatable.", "--fallback", metavar="MODEL", panel=MODEL
+        "A model to call when the first one fails; may be repeated.",
+        "--fallback",
+        metavar="MODEL",
+        panel=MODEL,
     )
-    max_iterations: int | None = option("Answers of the model in a turn.", min=1, panel=LIMITS)
-    max_budget: float | None = option("US dollars for the conversation.", min=0, panel=LIMITS)
+    max_iterations: int | None = option(
+        "The maximum of responses of the model in a turn.", min=1, panel=LIMITS
+    )
+    max_budget: float | None = option(
+        "The maximum of US dollars for the conversation.", min=0, panel=LIMITS
+    )
     deadline: str | None = option(
-        "When it must be over: 90m, 2h or 1d from now, or an ISO date.", panel=LIMITS
+        "The end of the time: 90m, 2h or 1d from now, or an ISO date.", panel=LIMITS
     )
     system_prompt: str | None = option(
-        "In place of perdure's own: the text, or @FILE.", metavar="TEXT", panel=CONTEXT
+        "Replace the system prompt of perdure: a text, or @FILE.", metavar="TEXT", panel=CONTEXT
     )
     instructions: str | None = option(
-        "Added to the system prompt: the text, or @FILE.", metavar="TEXT", panel=CONTEXT
+        "Add to the system prompt: a text, or @FILE.", metavar="TEXT", panel=CONTEXT
     )
     skills: list[Path] | None = option(
-        "Skills; may be repeated.", "--skills", metavar="DIR", panel=CONTEXT
+        "A folder of skills; may be repeated.", "--skills", metavar="DIR", panel=CONTEXT
     )
     condenser: str | None = option(
         f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND", panel=CONTEXT
     )
-    tools: str | None = option("Names or module:attribute, with commas between them.", panel=TOOLS)
+    tools: str | None = option("Names or module:attribute, separated by commas.", panel=TOOLS)
     mcp: Path | None = option(
-        'MCP servers, in a file as of Claude Desktop: {"mcpServers": {name: ...}}.',
+        'A file of MCP servers, as of Claude Desktop: {"mcpServers": {name: ...}}.',
         metavar="FILE",
         panel=TOOLS,
     )
     workspace: Path | None = option(
-        "Where the agent works; else a folder of its own.",
+        "The folder in which the agent works; by default, a new one of its own.",
         "-w",
         "--workspace",
         metavar="DIR",
         panel=TOOLS,
     )
     network: bool | None = option(
-        "Let commands use the network: all that this machine reaches, not single hosts.",
+        "Allow commands to use the network: every host that this machine can reach.",
         "--network/--no-network",
         panel=TOOLS,
     )
     confirm: str | None = option(
-        "Which actions wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
+        "The actions that wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
         metavar="POLICY",
         panel=TOOLS,
     )
     secrets: list[str] | None = option(
-        "A secret of the worker; may be repeated.", "--secret", metavar="NAME", panel=TOOLS
+        "The name of a secret that the worker has; may be repeated.",
+        "--secret",
+        metavar="NAME",
+        panel=TOOLS,
     )
     agent_file: Path | None = option(
-        "An agent in TOML, as `perdure show ID --agent` prints it.", metavar="FILE", panel=WHOLE
+        "A TOML file of an agent, as `perdure show ID --agent` prints it.",
+        metavar="FILE",
+        panel=WHOLE,
     )
     config: list[str] | None = option(
-        "Any field, such as limits.max_iterations=50; repeatable. It goes before the file.",
+        "Set any field, such as limits.max_iterations=50; may be repeated. It overrides the file.",
         *("-c", "--config"),
         metavar="KEY=VALUE",
         panel=WHOLE,
     )
-    tags: list[str] | None = option("May be repeated.", "--tag", metavar="TAG", panel=WHOLE)
+    tags: list[str] | None = option(
+        "A tag of the conversation; may be repeated.", "--tag", metavar="TAG", panel=WHOLE
+    )
 
 
 class ModelOptions(Options):
     """The options that choose a model."""
 
     model: str | None = option(
-        "One of litellm's names, as openai/gpt-5; scripted:FILE or scripted:FILE#NAME; or the name "
-        "of a script in --script.",
+        "A name of litellm, such as openai/gpt-5; scripted:FILE or scripted:FILE#NAME; or the "
+        "name of a script in --script.",
         panel=MODEL,
     )
-    script: Path | None = option("Serve this script as the model.", panel=MODEL)
+    script: Path | None = option("Play this script as the model.", panel=MODEL)
 
 
 class AgentOptions(AgentFieldOptions, ModelOptions):

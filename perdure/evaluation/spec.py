@@ -68,12 +68,15 @@ class DatasetSpec(Frozen):
     """A file, or a Python function, list or iterator as `module:attribute`."""
 
     path: str | None = None
+    """The file, relative to the batch's own."""
     format: Format | None = None
     """The format of the file, by default that of its extension."""
     function: str | None = None
+    """A function that yields the samples, or a list of them, as `module:attribute`."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """The keyword arguments of the function."""
     fields: FieldMap = FieldMap()
+    """The names of the columns, where they differ."""
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -126,23 +129,39 @@ class BatchSpec(Frozen):
     """
 
     name: BatchName
+    """The name by which results are stored: the same name is the same batch."""
     dataset: AnyDataset
+    """The samples: a file, `module:attribute`, or a table."""
     agent: Agent
+    """The agent; `model` beside it sets its model."""
     models: tuple[AnyModel, ...] = ()
+    """Several models, each with a batch of its own."""
     limits: SampleLimits = SampleLimits()
+    """The limits of each sample."""
     batch_limits: BatchLimits = BatchLimits()
+    """The limits of all samples together, at which the batch pauses."""
     concurrency: int = Field(default=10, ge=1, le=10_000)
+    """The number of samples that run at the same time."""
     epochs: int = Field(default=1, ge=1, le=1000)
+    """How often each sample is run."""
     scorers: tuple[AnyScorer, ...] = ()
+    """Scorers by kind, by `module:attribute`, or as tables with options."""
     reducers: tuple[str, ...] = Field(default=("mean",), min_length=1)
+    """Ways to make one score of a sample's epochs."""
     retries: Retries = Retries()
+    """The failures that are retried."""
     pause_after: Annotated[int, Field(ge=1)] | None = None
-    """The failures in a row after which it pauses; None for ten, or as many as run at a time."""
+    """Failures in a row at which the batch pauses; None means ten, or `concurrency` if larger."""
     seed: int = 0
+    """The seed of `shuffle`."""
     shuffle: bool = False
+    """Whether the samples run in a random order."""
     limit: Annotated[int, Field(ge=1)] | None = None
+    """Run only so many samples, the first ones of the order."""
     ids: tuple[SampleId, ...] = ()
+    """Run only the samples with these ids."""
     priority: int = Field(default=4, ge=1, le=5)
+    """Temporal's priority: a lower number goes first, and a person's conversation has 3."""
 
     @model_validator(mode="before")
     @classmethod

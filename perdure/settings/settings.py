@@ -54,12 +54,17 @@ class Settings(BaseSettings):
     store: str | None = None
     """`s3://bucket/prefix` or `file:///dir`; None selects the embedded stack's store."""
     user: str = "local"
+    """The user whose conversations and batches are used: a part of every key in the store."""
     task_queue: str = "perdure"
+    """The task queue of Temporal that clients and workers share."""
     model: str | None = None
+    """The model of agents for which none is named."""
     agent: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the agents of `run`, `chat` and `schedule`: the table [agent] of `perdure.toml`."""
+    """Fields of the agents of `run` and `chat`: the table [agent] of `perdure.toml`."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
+    """The folder of the embedded stack, and of the workspaces on a worker's machine."""
     unsafe_store: bool = False
+    """Use a store that fails the test of conditional writes: events may be lost or overwritten."""
     search_attributes: Literal["auto", "off"] = "auto"
     """Index conversations in Temporal by status, user and so on: `auto` does so if the namespace
     has our search attributes."""
@@ -75,6 +80,7 @@ class Settings(BaseSettings):
     """Import modules from the folder of a client as well, as the worker of `perdure dev` does: only
     where clients may run any code on the worker's machine."""
     build_id: str | None = Field(default=None, min_length=1)
+    """The version of the worker's code, for `perdure deploy`; None means a worker without one."""
     save_llm_messages: bool = True
     """Write the model's messages beside the log when a conversation closes."""
     sandbox: Literal["auto", "bubblewrap", "uid", "landlock", "none"] = "auto"

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.events.actions import MCPToolAction, TerminalAction
 from perdure.secrets.masker import MIN_SECRET_BYTES, Masker, Patterns, mask_bytes
 from perdure.storage.log.event_log import EventLog

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from perdure.agent.extensions import McpServer
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import Agent, CustomCondenser, McpServer, ModelSpec
+from perdure.agent.spec import Agent, CustomCondenser, ModelSpec
 from perdure.cli.agent_file import dump_toml
 from perdure.cli.agent_in_force import agent_fields, describe_fields
 from perdure.cli.agent_options import apply_agent_options, build_agent, parse_confirmation

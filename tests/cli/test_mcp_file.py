@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.cli.mcp_file import looks_secret, read_servers
 from perdure.errors import Invalid
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition, join_text
 from perdure.events.observations import MCPToolObservation

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool, ToolAnnotations
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.events import content
 from perdure.tools.mcp.definitions import make_definition, name_prefix, public_name
 

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.tools.mcp.servers import McpSessions, McpUnavailable, OutcomeUnknown
 from perdure.tools.tool import ToolFailed
 from tests.mcp_server import make

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.tools.catalog import CatalogError
 from perdure.tools.mcp.servers import McpSessions, OutcomeUnknown
 from tests.tools.conftest import ToolBench

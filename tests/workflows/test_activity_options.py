@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from perdure.agent.extensions import McpServer
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import Act, Prepare
-from perdure.agent.spec import McpServer
 from perdure.workflows.activity_options import activity_options
 from tests.builders import SPEC, action, apply_events, opened_state, user
 

@@ -8,7 +8,7 @@ from temporalio.api.workflowservice.v1 import (
     UnpauseWorkflowExecutionRequest,
 )
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from tests import mcp_server
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.tools.mcp_calling import stdio_server

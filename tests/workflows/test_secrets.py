@@ -16,7 +16,8 @@ import pytest_asyncio
 
 from perdure.activities.support.resources import Resources
 from perdure.agent.calls.completion import Completion
-from perdure.agent.spec import Agent, McpServer
+from perdure.agent.extensions import McpServer
+from perdure.agent.spec import Agent
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.embedded.temporal import TemporalServer

@@ -31,13 +31,13 @@ MAX_CONCURRENT_BATCHES = 8
 
 async def pause(options: Pause) -> None:
     await (await _find_batch(options)).pause()
-    remark = f"A pause is asked for. `perdure batch resume {options.name}` goes on."
+    remark = f"The batch pauses. `perdure batch resume {options.name}` continues it."
     show_result({"batch": options.name}, options.output, remark=remark)
 
 
 async def resume(options: Resume) -> None:
     await (await _find_batch(options)).resume()
-    show_result({"batch": options.name}, options.output, remark="It goes on.")
+    show_result({"batch": options.name}, options.output, remark="The batch resumes.")
 
 
 async def retune(options: Retune) -> None:

@@ -12,14 +12,14 @@ from perdure.errors import Invalid
 SlashCommand: TypeAlias = Callable[[Chat, str], Awaitable[None]]
 
 KEYS = {
-    "Enter": "Send; during a turn, the agent's next step sees it.",
+    "Enter": "Send; the agent sees it at its next step.",
     "Alt-Enter, Ctrl-J": "A new line; so does Enter after a backslash.",
-    "^C": "Interrupt the turn, else clear the line; twice, leave.",
-    "^D": "Leave; a turn at work goes on.",
-    "Ctrl-O": "Show the whole of the last folded result.",
+    "^C": "Interrupt the turn, or clear the line; twice, leave.",
+    "^D": "Leave; a running turn continues.",
+    "Ctrl-O": "Show the last folded result in full.",
     "Ctrl-R, Up": "Find earlier input, also that of other sessions.",
     "Ctrl-X Ctrl-E": "Write in $EDITOR.",
-    "@path": "A file of the workspace; any other goes along whole.",
+    "@path": "A file of the workspace; any other is sent in full.",
 }
 
 

@@ -24,7 +24,7 @@ MAX_LISTED = 10
 
 
 async def model(chat: Chat, name: str) -> None:
-    """Say which model answers, or change it."""
+    """Show the model, or change it."""
     if name:
         spec = ModelSpec(name=resolve_script_path(name))
         await check_models([spec], chat.environment.settings)
@@ -37,7 +37,7 @@ async def model(chat: Chat, name: str) -> None:
 
 
 async def confirm(chat: Chat, policy: str) -> None:
-    """Say, or set, what waits for you: never, risky, always."""
+    """Show or set which actions wait: never, risky, always."""
     if policy:
         confirmation = parse_confirmation(policy)
         await _configure(chat, "confirmation", confirmation.model_dump(mode="json"))
@@ -71,17 +71,17 @@ async def edit(chat: Chat, _: str) -> None:
 async def pause(chat: Chat, _: str) -> None:
     """Pause between two steps, until /resume."""
     await chat.require_begun().pause()
-    note("A pause is asked for; it comes between two steps. /resume goes on.")
+    note("The conversation pauses after its current step. /resume continues it.")
 
 
 async def compact(chat: Chat, _: str) -> None:
-    """Make what the model is shown smaller."""
+    """Condense the conversation for the model."""
     await chat.require_begun().condense()
-    note("It is condensed before the model is asked again.")
+    note("The conversation is condensed before the next call of the model.")
 
 
 async def resume(chat: Chat, name: str) -> None:
-    """Go on after a pause or stop; or list, or open, others."""
+    """Resume after a pause or stop; or list or open others."""
     if name:
         await _open(chat, name)
     elif chat.spec is None and chat.state.status not in NOTHING_TO_RESUME:
@@ -92,7 +92,7 @@ async def resume(chat: Chat, name: str) -> None:
 
 
 async def _open(chat: Chat, name: str) -> None:
-    """Open a conversation by its number in the list, or by how its id begins."""
+    """Open a conversation by its number in the list, or by the beginning of its id."""
     ids = chat.listed or tuple(await chat.client.list_conversations(100))
     if name.isdecimal() and 0 < int(name) <= len(chat.listed):
         name = chat.listed[int(name) - 1]
@@ -128,7 +128,7 @@ async def _summarize(chat: Chat, name: str) -> str:
 
 
 async def undo(chat: Chat, _: str) -> None:
-    """Take your last message back, and the files with it."""
+    """Go back to before your last message, files included."""
     conversation = chat.require_rest("undo it")
     seq = chat.state.last_user_seq
     event = (await conversation.log.get(seq)).event if seq >= 0 else None
@@ -140,7 +140,7 @@ async def undo(chat: Chat, _: str) -> None:
 
 
 async def fork(chat: Chat, at: str) -> None:
-    """Go on in a copy, up to SEQ; this one stays as it is."""
+    """Continue in a copy of the events up to SEQ."""
     chat.require_rest("fork it")
     if at and not at.isdecimal():
         raise Invalid(f"{at!r} is no seq: name the last event to keep, such as /fork 12.")
@@ -160,5 +160,5 @@ async def _continue_in_fork(chat: Chat, at: int | None) -> None:
 
 
 async def leave(chat: Chat, _: str) -> None:
-    """Leave; a turn at work goes on."""
+    """Leave; a running turn continues."""
     chat.leave()

@@ -32,7 +32,7 @@ from perdure.storage.log.state import last_agent_text
 
 
 async def status(chat: Chat, _: str) -> None:
-    """Show where the conversation stands."""
+    """Show the status of the conversation."""
     conversation = chat.require_begun()
     for line in status_lines(await conversation.status()):
         show(f"  {line}")
@@ -80,7 +80,7 @@ async def tools(chat: Chat, _: str) -> None:
 
 
 async def show_event(chat: Chat, text: str) -> None:
-    """Show an event whole: the last folded one by default."""
+    """Show an event in full; by default, the last folded."""
     conversation = chat.require_begun()
     seq = chat.printer.folded_seq if not text else int(text) if text.isdecimal() else None
     if seq is None and text:
@@ -109,7 +109,7 @@ def _render_whole(entry: Entry) -> str:
 
 
 async def diff(chat: Chat, since: str) -> None:
-    """Show what changed in all, or by the last turn."""
+    """Show all changed files, or those of the last turn."""
     conversation = chat.require_begun()
     if since not in ("", "last"):
         raise Invalid("Write /diff, or /diff last for what came of your last message.")
@@ -130,7 +130,7 @@ async def copy(chat: Chat, _: str) -> None:
 
 
 async def export(chat: Chat, text: str) -> None:
-    """Write a file: html, or a format of `perdure export`."""
+    """Export to a file: html, or another format."""
     log = chat.require_begun().log
     name, _, path = text.partition(" ")
     try:

@@ -24,7 +24,7 @@ from perdure.cli.runner import command, new_group
 app = new_group()
 
 
-def batch_argument(metavar: str, help: str = "The batch's name, or how it alone begins.") -> Any:
+def batch_argument(metavar: str, help: str = "The batch's name or its unique beginning.") -> Any:
     return as_ids(argument(metavar, help, autocompletion=completer("complete_batches")), "batch")
 
 
@@ -32,7 +32,12 @@ class BatchOutputOptions(OutputOptions):
     """The options of a command that prints the progress of batches."""
 
     output: Format = option(
-        "How to print results.", "-o", "--output", "--format", default=Format.text, metavar="FORMAT"
+        "The format of the results: text, json or jsonl.",
+        "-o",
+        "--output",
+        "--format",
+        default=Format.text,
+        metavar="FORMAT",
     )
 
 
@@ -44,7 +49,7 @@ class BatchOptions(BatchOutputOptions):
 
 @app.callback(invoke_without_command=True)
 def show_help(context: typer.Context) -> None:
-    """Run batches of samples, and see what comes of them."""
+    """Run agents over datasets, score them, and report and compare the results."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(USAGE_ERROR)
@@ -52,25 +57,29 @@ def show_help(context: typer.Context) -> None:
 
 @command(app, "batch.start:run")
 class Run(AgentFieldOptions, BatchOutputOptions):
-    """Run a batch to its end, and show how far it is; again: what is missing.
+    """Run a batch to its end and show its progress; repeated, it runs only missing samples.
 
-    FILE is a .toml or .py file, or module:attribute. What it names is imported from beside it, by
-    workers too, which have to find it: one that was started elsewhere needs it as its PERDURE_CODE.
-    It runs where `perdure run` would run. ^C leaves the batch, which goes on; the same command
-    comes back to it. The exit code is 0 where everything has a score, and 1 where something failed
+    FILE is a .toml or .py file, or module:attribute. Its scorers and tools are imported from its
+    folder. A worker on other servers than those of `perdure dev` needs the folder as PERDURE_CODE.
+    It uses the same servers as `perdure run`. ^C leaves the batch, which continues; the same
+    command shows it again. The exit code is 0 if every sample has a score, and 1 if a sample failed
     or is missing.
     """
 
     file: str = argument("FILE", "A .toml or .py file, or module:attribute.")
-    models: list[str] | None = option("Of the agent; may be repeated.", "--model", metavar="NAME")
-    concurrency: int | None = option("Samples at a time.", min=1, metavar="N")
-    limit: int | None = option("Only the first samples.", min=1, metavar="N")
+    models: list[str] | None = option(
+        "The agent's model; may be repeated, for a batch each.", "--model", metavar="NAME"
+    )
+    concurrency: int | None = option(
+        "The number of samples that run at the same time.", min=1, metavar="N"
+    )
+    limit: int | None = option("Run only the first N samples.", min=1, metavar="N")
     ids: list[str] | None = option(
-        "A sample; may be repeated.", "--sample-id", "--id", metavar="ID"
+        "Run only this sample; may be repeated.", "--sample-id", "--id", metavar="ID"
     )
     epochs: int | None = option("How often each sample is run.", min=1, metavar="N")
     arguments: list[str] | None = option(
-        "For the function that makes the batch, or else its dataset's; may be repeated.",
+        "An argument of the function of the batch or of its dataset; may be repeated.",
         *("-T", "--task-arg"),
         metavar="KEY=VALUE",
     )
@@ -79,9 +88,9 @@ class Run(AgentFieldOptions, BatchOutputOptions):
         *("-M", "--model-arg"),
         metavar="KEY=VALUE",
     )
-    name: str | None = option("Another name for the batch.")
-    retry_failed: bool = flag("Also run again what has failed.", "--retry-failed")
-    rescore: bool = flag("Score again what there is, and run nothing.", "--rescore")
+    name: str | None = option("The name of the batch, in place of the file's.")
+    retry_failed: bool = flag("Also repeat failed samples.", "--retry-failed")
+    rescore: bool = flag("Score the existing results again, and run no agent.", "--rescore")
     detach: Detach = False
 
     @property
@@ -98,40 +107,40 @@ class Run(AgentFieldOptions, BatchOutputOptions):
 
 @command(app, "batch.control:status")
 class Status(BatchOutputOptions):
-    """Say how far a batch is, or all of them.
+    """Print the progress of a batch, or of all batches.
 
-    Its workflow is asked where it runs; else its results in the store are counted.
+    The workflow reports it if it runs, else the results in the store.
     """
 
-    name: str | None = batch_argument("[NAME]", "The batch's name; else all of them.")
+    name: str | None = batch_argument("[NAME]", "The batch's name; by default, all batches.")
 
 
 @command(app, "commands.watch_sample:watch")
 class Watch(BatchOptions):
-    """Show how far a batch is until it ends, or the conversation of one sample as it is written.
+    """Show the progress of a batch until it ends, or the conversation of one sample.
 
-    The newest attempt at the sample is shown, up to the end of its agent's turn. For one that has
-    ended only the store is needed. ^C leaves all as it is.
+    It shows the newest attempt at the sample, up to the end of the agent's turn. ^C stops only the
+    display.
     """
 
-    sample: str | None = argument("[SAMPLE]", "The id of a sample; else the batch itself.")
-    epoch: int = option("Which epoch, counted from 0.", default=0, min=0, metavar="N")
+    sample: str | None = argument("[SAMPLE]", "The id of a sample; by default, the batch itself.")
+    epoch: int = option("The epoch, counted from 0.", default=0, min=0, metavar="N")
 
 
 @command(app, "batch.control:pause")
 class Pause(BatchOptions):
     """Pause a batch, and the conversations that it runs.
 
-    Each of them pauses between two steps.
+    Each conversation pauses after its current step.
     """
 
 
 @command(app, "batch.control:resume")
 class Resume(BatchOptions):
-    """Go on after a pause.
+    """Resume a batch after a pause.
 
-    A batch that paused at a limit goes on by `perdure batch retune`; one that has ended, by
-    `perdure batch retry`.
+    `perdure batch retune` continues a batch that paused at a limit, and `perdure batch retry` one
+    that has ended.
     """
 
 
@@ -139,21 +148,25 @@ class Resume(BatchOptions):
 class Retune(BatchOptions):
     """Change the concurrency or the limits of a batch while it runs.
 
-    A batch that paused at a limit goes on where the limit is raised.
+    A batch that paused at a limit continues when the limit is raised.
     """
 
-    concurrency: int | None = option("Samples at a time.", metavar="N", min=1, max=10_000)
-    cost: float | None = option("US dollars for the whole batch.", metavar="$")
-    tokens: int | None = option("Tokens both ways, for the whole batch.", metavar="N", min=1)
-    time: float | None = option("Seconds that it may be at work.", metavar="S")
+    concurrency: int | None = option(
+        "The number of samples that run at the same time.", metavar="N", min=1, max=10_000
+    )
+    cost: float | None = option("The maximum of US dollars for the whole batch.", metavar="$")
+    tokens: int | None = option(
+        "The maximum of tokens of prompts and responses, for the whole batch.", metavar="N", min=1
+    )
+    time: float | None = option("The maximum of seconds for which the batch runs.", metavar="S")
 
 
 @command(app, "batch.start:retry")
 class Retry(BatchOptions):
-    """Run again what failed, and what is missing.
+    """Repeat failed samples, and run missing ones.
 
-    The batch is run as it was run last: its file is not needed, only what that imports, which is
-    looked for in this folder too. The exit code is as that of `perdure batch run`.
+    The batch runs with its stored spec: it needs no file, only the scorers and tools, which are
+    also searched in the current folder. The exit code is that of `perdure batch run`.
     """
 
     detach: Detach = False
@@ -161,68 +174,77 @@ class Retry(BatchOptions):
 
 @command(app, "batch.start:rescore")
 class Rescore(BatchOptions):
-    """Score again what there is, from the logs, without running an agent.
+    """Score a batch again from its logs, without running an agent.
 
-    A scorer that looks into the workspace needs the files that its agent left, where they were
-    kept. The exit code is as that of `perdure batch run`.
+    A scorer that reads the workspace needs the files that the agent left there. The exit code is
+    that of `perdure batch run`.
     """
 
-    file: str | None = argument("[FILE]", "With other scorers or targets; else as it was run.")
+    file: str | None = argument(
+        "[FILE]", "A spec with other scorers or targets; by default, the stored one."
+    )
     detach: Detach = False
 
 
 @command(app, "batch.results:results")
 class Results(Options):
-    """Tell what came of a batch: scores, errors, cost, and a row for each attempt as a table.
+    """Print the results of a batch: scores, errors and cost, or a table with a row per attempt.
 
-    Only the store is needed. In a table, epochs and attempts count from 0, and texts stand as they
-    are: a spreadsheet takes one that begins with = for a formula. The exit code is 1 where
-    something failed or has no result yet.
+    It needs only the store. In a table, epochs and attempts count from 0. Texts are not changed: a
+    spreadsheet takes a text that begins with = for a formula. The exit code is 1 if a sample failed
+    or has no result yet.
     """
 
     name: str = batch_argument("NAME")
     format: Literal["text", "json", "csv", "parquet"] = option(
-        "text or json: in short; csv or parquet: a table.",
+        "text or json for a summary, csv or parquet for a table.",
         "--format",
         default="text",
         metavar="FORMAT",
     )
-    path: str = option("A file; - is stdout.", "--output", default="-", metavar="PATH")
-    failed: bool = flag("List what failed, and nothing else of the attempts.", "--failed")
+    path: str = option("The file to write; - is stdout.", "--output", default="-", metavar="PATH")
+    failed: bool = flag("List only the failed attempts.", "--failed")
 
 
 @command(app, "batch.report:compare")
 class Compare(Options):
-    """Say whether batches differ by more than noise, and which samples changed.
+    """Report whether batches differ by more than noise, and which samples changed.
 
-    Only the store is needed. Samples are paired by their ids. The exit code says only whether they
-    could be compared.
+    It needs only the store. Samples are paired by their ids. The exit code is 0 whatever the
+    verdict.
     """
 
-    names: list[str] = batch_argument("A B...", "Batches; each is compared with A.")
-    scorer: str | None = option("Whose score; A's first by default.", metavar="NAME")
-    metric: str | None = option("Which metric, where it has several.", metavar="NAME")
-    reducer: str | None = option("How epochs become one; as A by default.", metavar="NAME")
+    names: list[str] = batch_argument("A B...", "Two or more batches; each is compared with A.")
+    scorer: str | None = option("The scorer; by default, the first of A.", metavar="NAME")
+    metric: str | None = option("The metric, if the scorer has several.", metavar="NAME")
+    reducer: str | None = option(
+        "The way to make one score of the epochs; by default, that of A.", metavar="NAME"
+    )
     every: bool = flag("List all samples that changed.", "--all")
-    page: str | None = option("Also write a page.", "--output", metavar="FILE.html")
+    page: str | None = option("Also write an HTML page.", "--output", metavar="FILE.html")
     format: Literal["text", "json"] = option(
-        "text or json.", "--format", default="text", metavar="FORMAT"
+        "The format of the result: text or json.", "--format", default="text", metavar="FORMAT"
     )
 
 
 @command(app, "batch.report:report")
 class Report(Options):
-    """Write a page about a batch: scores, plots, failures, cost and every sample that went wrong.
+    """Write an HTML page about a batch: scores, plots, failures, cost and samples.
 
-    Only the store is needed: what runs at the moment counts as missing. The page is one file that
-    asks no other host, and shows at most 2,000 samples, those that went wrong first.
+    It needs only the store: a running sample counts as missing. The page is one file that loads
+    nothing from other hosts. It shows at most 2,000 samples, those without a full score first.
     """
 
     name: str = batch_argument("NAME")
-    path: str | None = option("NAME.html by default; - is stdout.", "--output", metavar="FILE")
-    ui: str | None = option("Temporal's page, for links to the workflows.", "--ui", metavar="URL")
+    path: str | None = option(
+        "The file to write, NAME.html by default; - is stdout.", "--output", metavar="FILE"
+    )
+    ui: str | None = option(
+        "The address of Temporal's UI, for links to the workflows.", "--ui", metavar="URL"
+    )
     namespace: str | None = option(
-        "Temporal's, for these links; as configured by default.", metavar="NAME"
+        "The namespace in Temporal, for these links; by default, the configured one.",
+        metavar="NAME",
     )
     conversations: Path | None = option(
         "Link to the pages that `perdure batch export NAME --format html` put there.",
@@ -235,11 +257,11 @@ class Report(Options):
 class Export(ExportOptions):
     """Export all conversations of a batch, by sample and epoch.
 
-    Only the store is needed. Inspect gets one log with all samples and their scores, in which an
-    attempt that was made again is an error that was retried. A file gets a line for each
-    conversation, where the format is JSON, and a folder a file each. What cannot be read is named,
-    and the rest is exported: then the exit code is 1.
+    It needs only the store. The format inspect writes one log with all samples and their scores; a
+    repeated attempt is in it as a retried error. JSON formats write a line per conversation to a
+    file, or a file per conversation to a folder. If a conversation cannot be read, the command
+    names it, exports the others, and exits with 1.
     """
 
     name: str = batch_argument("NAME")
-    every: bool = flag("Also attempts that were made again.", "--all-attempts")
+    every: bool = flag("Also export attempts that were repeated.", "--all-attempts")

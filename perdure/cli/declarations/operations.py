@@ -23,9 +23,9 @@ app = new_group()
 class Export(ExportOptions):
     """Export conversations: messages, ATIF, OpenHands, Inspect, HTML and more.
 
-    Only the store is needed. Of many conversations a file gets a line each, where the format is
-    JSON, and a folder a file each; a batch is many, and one Inspect log. What is damaged is named,
-    and the rest is exported: then the exit code is 1.
+    It needs only the store. For several conversations, JSON formats write a line each to a file, or
+    a file each to a folder. A batch is exported with all its conversations. If events are damaged,
+    the command names them, exports the others, and exits with 1.
     """
 
     names: list[str] = as_ids(
@@ -40,10 +40,10 @@ class Export(ExportOptions):
 
 @command(app, "commands.logs:verify")
 class Verify(OutputOptions):
-    """Check that conversations are as they were written, and name each event that is not.
+    """Check every stored object of conversations, and name each damaged event.
 
-    Every object is read from the store, and nothing is changed. Where Temporal answers, the
-    workflow is asked how many events there must be. The exit code is 1 where anything is damaged.
+    It reads every object from the store, and changes nothing. If Temporal answers, the workflow
+    reports how many events there must be. The exit code is 1 if anything is damaged.
     """
 
     ids: list[str] | None = id_argument("[ID]...")
@@ -54,17 +54,19 @@ class Deletion(OutputOptions):
     """The options of a deletion."""
 
     conversation_ids: list[str] = id_argument("ID...")
-    yes: bool = flag("Do not ask first.", "--yes", "-y")
-    force: bool = flag("Also those whose workflows run, which are ended.", "--force", "-f")
-    with_forks: bool = flag("And all conversations that begin with its events.", "--with-forks")
+    yes: bool = flag("Delete without a question.", "--yes", "-y")
+    force: bool = flag(
+        "Also delete conversations whose workflows run; the workflows end.", "--force", "-f"
+    )
+    with_forks: bool = flag("Also delete all forks of the conversation.", "--with-forks")
 
 
 @command(app, "commands.deletion:rm")
 class Rm(Deletion):
     """Delete conversations for good: their logs, and their histories in Temporal.
 
-    One whose workflow runs is refused without --force. The files of their workspaces stay. On a
-    pipe nobody can be asked: give --yes.
+    A conversation that is running is refused without --force. The files of workspaces stay. On a
+    pipe, where nobody can answer a question, it needs --yes.
     """
 
 
@@ -74,20 +76,20 @@ class Purge(Deletion):
 
 
 setup = new_group()
-app.add_typer(setup, name="setup", help="Tell Temporal once what perdure needs of it.")
+app.add_typer(setup, name="setup", help="Prepare a Temporal server for perdure.")
 
 
 @command(setup, "commands.operations:setup_temporal", "temporal")
 class SetupTemporal(OutputOptions):
-    """Register the search attributes, by which conversations are found in Temporal.
+    """Register the search attributes by which Temporal finds conversations.
 
-    Doing it again does no harm. Without them everything else works.
+    It may be repeated. Without search attributes everything else works.
     """
 
 
 @command(app, "commands.operations:doctor")
 class Doctor(OutputOptions):
-    """Check Temporal, the store, the model's key and the disk, and say how to mend them.
+    """Check Temporal, the store, the model's key and the disk, and say how to repair them.
 
     The exit code is that of the worst finding: 2 configuration, 6 unreachable.
     """
@@ -97,8 +99,8 @@ class Doctor(OutputOptions):
 class Worker(Options):
     """Run a worker in this process.
 
-    It works for the configured Temporal and store, else for the stack of `perdure dev`, until it is
-    told to end by ^C or SIGTERM.
+    It works for the configured Temporal and store, else for the stack of `perdure dev`, until ^C or
+    SIGTERM.
     """
 
 
@@ -106,22 +108,23 @@ class Worker(Options):
 class Env(OutputOptions):
     """Print the addresses and keys of the running stack for a shell: `eval "$(perdure env)"`.
 
-    Any program finds Temporal and the store by them, such as `temporal`, `aws` or your own.
+    With them, `temporal`, `aws` and programs of your own find Temporal and the store.
     """
 
-    data: Path | None = option("The folder of the stack; else PERDURE_DATA.")
+    data: Path | None = option("The folder of the stack; PERDURE_DATA by default.")
 
 
 @command(app, "commands.operations:deploy")
 class Deploy(OutputOptions):
-    """Let conversations begin and go on under a version of the workers' code.
+    """Make a version of the workers' code the current one for all conversations.
 
-    Those that run go on under it from their next step on. Without BUILD_ID it lists the versions.
+    Running conversations continue under it at their next step. Without BUILD_ID, the command lists
+    the versions.
     """
 
     build_id: str | None = argument("[BUILD_ID]", "The PERDURE_BUILD_ID of the version's workers.")
     ramp: float | None = option(
-        "Try it with so many of the conversations.", metavar="PERCENT", min=0, max=100
+        "The share of the conversations that try the version.", metavar="PERCENT", min=0, max=100
     )
 
 
@@ -145,11 +148,11 @@ app.add_typer(codec, name="codec", help="Decrypt payloads for the Temporal UI.")
 class ServeCodec(OutputOptions):
     """Encrypt and decrypt payloads for the Temporal UI and the `temporal` command, until ^C.
 
-    Uses PERDURE_PAYLOAD_KEYS. Whoever reaches it can read what was encrypted.
+    It uses PERDURE_PAYLOAD_KEYS. Whoever reaches it can read encrypted payloads.
     """
 
     origin: list[str] | None = option(
-        "A Temporal UI whose page may ask, as http://HOST:PORT; repeatable."
+        "The address of a Temporal UI that may use it, as http://HOST:PORT; may be repeated."
     )
     port: Port = 0
-    host: str = option("Where to listen. Nobody is asked for a password.", default="127.0.0.1")
+    host: str = option("The address to listen on. It asks for no password.", default="127.0.0.1")

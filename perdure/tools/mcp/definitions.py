@@ -7,7 +7,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.events.content import ToolAnnotations, ToolDefinition
 from perdure.tools.function import TOOL_NAME
 from perdure.tools.shape import coerce

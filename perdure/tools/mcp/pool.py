@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.tools.mcp.failures import RequestUndelivered, SessionLost, SessionNotStarted
 from perdure.tools.terminal import inherited_environment
 

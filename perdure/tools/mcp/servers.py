@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from perdure.agent.spec import McpServer
+from perdure.agent.extensions import McpServer
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
 from perdure.events.observations import MCPToolObservation

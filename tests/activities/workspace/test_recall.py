@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from perdure.activities.workspace.recall import recall_for_files, recall_for_message
-from perdure.agent.spec import Agent, ModelSpec, Skills
+from perdure.agent.extensions import Skills
+from perdure.agent.spec import Agent, ModelSpec
 
 SPEC = Agent(model=ModelSpec(name="scripted:story.json"))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.activities.workspace.skill_files import MAX_SKILL_BYTES, MAX_SKILLS, find_skills
-from perdure.agent.spec import Skills
+from perdure.agent.extensions import Skills
 
 
 @pytest.fixture

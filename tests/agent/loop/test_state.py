@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
+from perdure.agent.extensions import McpServer
 from perdure.agent.loop.evolve import MAX_MESSAGE_IDS
 from perdure.agent.loop.start import Start
 from perdure.agent.loop.state import (
@@ -17,7 +18,7 @@ from perdure.agent.loop.state import (
     update_notes,
 )
 from perdure.agent.policies import Limits
-from perdure.agent.spec import McpServer, ModelSpec
+from perdure.agent.spec import ModelSpec
 from perdure.events.control import PauseEvent, StuckEvent
 from perdure.events.event import AnyEvent
 from perdure.events.tools import ActionEvent

@@ -2,6 +2,7 @@
 
 import pytest
 
+from perdure.agent.extensions import McpServer
 from perdure.agent.loop.inbox import PauseRequest, UserMessage
 from perdure.agent.loop.state import State, seconds_until_end
 from perdure.agent.loop.step_summary import summarize_step
@@ -17,7 +18,7 @@ from perdure.agent.loop.steps import (
     Step,
     Think,
 )
-from perdure.agent.spec import Agent, McpServer
+from perdure.agent.spec import Agent
 from perdure.events.actions import TerminalAction
 from tests.builders import SPEC, action, apply_events, opened_state, user
 
