@@ -44,7 +44,8 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     child = text.out.strip()
     assert "same directory as the other conversation: " in text.err
     assert f"perdure send {child}" in text.err
-    assert "in the middle of a turn, and waits for you." in text.err
+    assert "and waits for you." in text.err
+    assert "running" not in text.err
     assert (fields.json["at"], fields.json["status"]) == (at, "running")
     assert (fields.json["parent"], fields.json["unanswered"]) == (conversation_id, [call])
     cut = await perdure("status", fields.json["conversation_id"], "-ojson")

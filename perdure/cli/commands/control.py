@@ -137,8 +137,8 @@ async def fork(options: conversations.Fork) -> None:
 def _explain(forked: forks.Fork) -> None:
     """Note what a person may not expect of a fork."""
     conversation_id, state = forked.conversation.id, forked.state
-    rest = "in the middle of a turn" if state.status == "running" else f"as {state.status}"
-    print_note(f"It begins with the events up to seq {forked.at}, {rest}, and waits for you.")
+    middle = ", in the middle of a turn," if state.status == "running" else ""
+    print_note(f"It begins with the events up to seq {forked.at}{middle} and waits for you.")
     if calls := [call.tool_name for call in state.pending if not call.repeatable]:
         print_note(
             f"Not done again: {', '.join(calls)} had no result by then. Unless it waits for you, "
