@@ -273,7 +273,6 @@ def test_a_list_is_as_wide_as_the_terminal(
     assert titles == {header.index("TITLE")}
 
 
-@pytest.mark.usefixtures("ids")
 def test_a_wide_terminal_shows_more_of_a_models_name(store: FileStore, tmp_path: Path) -> None:
     name = f"scripted:{'folder/' * 4}story.json"
     asyncio.run(write(store, uuid_at(1), "Long", model=ModelSpec(name=name)))
