@@ -28,7 +28,7 @@ from perdure.agent.spec import Agent
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog
-from perdure.temporal.connect import translate_rpc_errors
+from perdure.temporal.connect import DOCTOR_HINT, translate_rpc_errors
 from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.register_attributes import initial_attributes
 from perdure.temporal.timeouts import TASK_TIMEOUT
@@ -161,7 +161,7 @@ class ConversationWorkflow:
 
     async def _start(self, name: str, spec: Agent | None, title: str | None, **more: Any) -> None:
         more |= await self._start_options(spec, title)
-        with translate_rpc_errors(f"did not take the {name}"):
+        with translate_rpc_errors(f"did not take the {name.removeprefix('send_')}"):
             await self.temporal.start_workflow("Conversation", **more)
 
     async def update_with_start(
@@ -188,7 +188,8 @@ class ConversationWorkflow:
         except WorkflowUpdateFailedError as error:
             raise _to_client_error(error) from error
         except RPCError as error:
-            raise Unreachable(f"Temporal did not take the {name}: {error.message}") from error
+            message = f"Temporal did not take the {name}: {error.message}"
+            raise Unreachable(message, DOCTOR_HINT) from error
         finally:
             start_task.cancel()
 

@@ -19,6 +19,7 @@ from perdure.temporal.converter import build_converter
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the first answer of a server."""
 
+DOCTOR_HINT = "`perdure doctor` checks Temporal, the store and the disk."
 START_SERVER_HINT = "Start one with `perdure dev`, or set TEMPORAL_ADDRESS."
 
 
@@ -68,7 +69,7 @@ def translate_rpc_errors(predicate: str) -> Iterator[None]:
     try:
         yield
     except RPCError as error:
-        raise Unreachable(f"Temporal {predicate}: {error.message}") from error
+        raise Unreachable(f"Temporal {predicate}: {error.message}", DOCTOR_HINT) from error
 
 
 def _load_config() -> ClientConnectConfig:

@@ -44,6 +44,8 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     child = text.out.strip()
     assert "same directory as the other conversation: " in text.err
     assert f"perdure send {child}" in text.err
+    assert "and waits for you." in text.err
+    assert "running" not in text.err
     assert (fields.json["at"], fields.json["status"]) == (at, "running")
     assert (fields.json["parent"], fields.json["unanswered"]) == (conversation_id, [call])
     cut = await perdure("status", fields.json["conversation_id"], "-ojson")
@@ -55,6 +57,23 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     [entry] = [item for item in listed.json if item["id"] == child]
     assert entry["title"] == "Write."
     assert (sent.code, sent.json["turn"]) == (0, 2)
+
+
+async def test_a_fork_says_whether_its_own_folder_has_files(
+    perdure: Perdure, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    made = tool_call_answer("file_editor", command="create", path="a.txt", file_text="hello\n")
+    script.write_text(json.dumps({"answers": (made, {"content": "Written."})}))
+    ran = await perdure("run", "Write.", *model_options(f"{script}"), "-ojson")
+    parent = ran.json["conversation_id"]
+    full, empty = await asyncio.gather(
+        perdure("fork", parent, "--at", f"{ran.json['next_seq'] - 2}"),
+        perdure("fork", parent, "--at", "3"),
+    )
+    assert "in the middle of a turn" in full.err
+    assert "a folder of its own, which has the files of that seq." in full.err
+    assert "a folder of its own, which is empty." in empty.err
 
 
 async def test_the_answer_of_ask_is_printed_alone(perdure: Perdure, conversation_id: str) -> None:

@@ -18,6 +18,7 @@ import pytest_asyncio
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
+from perdure.agent.spec import ModelSpec
 from perdure.cli.rendering.conversation_table import format_age, shortest_unique_length
 from perdure.events.event import AnyEvent
 from perdure.events.projection import summarize
@@ -58,10 +59,16 @@ async def ids(store: FileStore) -> list[str]:
 
 
 async def write(
-    store: Store, name: str, words: str, tag: str = "", title: str = "", at_rest: bool = True
+    store: Store,
+    name: str,
+    words: str,
+    tag: str = "",
+    title: str = "",
+    at_rest: bool = True,
+    model: ModelSpec = SPEC.model,
 ) -> None:
     log = EventLog(store, "local", name)
-    spec = SPEC.model_copy(update={"tags": (tag,) if tag else ()})
+    spec = SPEC.model_copy(update={"tags": (tag,) if tag else (), "model": model})
     events: list[AnyEvent] = [opened_event(), spec_event(spec), prompt(), user(words)]
     if title:
         events.append(state_update("title", title))
@@ -264,6 +271,13 @@ def test_a_list_is_as_wide_as_the_terminal(
     words = ("Look", "Bees", "Count")
     titles = {line.index(word) for line, word in zip(lines, words, strict=False)}
     assert titles == {header.index("TITLE")}
+
+
+def test_a_wide_terminal_shows_more_of_a_models_name(store: FileStore, tmp_path: Path) -> None:
+    name = f"scripted:{'folder/' * 4}story.json"
+    asyncio.run(write(store, uuid_at(1), "Long", model=ModelSpec(name=name)))
+    narrow, wide = (show_on_screen(tmp_path, columns, "ls") for columns in (120, 200))
+    assert (name in "".join(narrow), name in "".join(wide)) == (False, True)
 
 
 def test_ids_are_cut_where_they_differ() -> None:

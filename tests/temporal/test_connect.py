@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.errors import Unreachable
-from perdure.temporal.connect import connect
+from perdure.temporal.connect import connect, translate_rpc_errors
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,3 +43,13 @@ def test_a_configuration_with_an_unknown_key_is_refused(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("Invalid The Temporal configuration cannot be read")
     assert "adress" in done.stdout
+
+
+def test_a_refusal_of_the_server_names_the_command_that_finds_its_cause() -> None:
+    refusal = RPCError("shard status unknown", RPCStatusCode.UNAVAILABLE, b"")
+    with (
+        pytest.raises(Unreachable, match="did not take the message: shard") as caught,
+        translate_rpc_errors("did not take the message"),
+    ):
+        raise refusal
+    assert "`perdure doctor`" in caught.value.hint

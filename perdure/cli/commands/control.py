@@ -149,9 +149,8 @@ async def _check_model(conversation: Conversation, model: ModelSpec) -> None:
 def _explain(forked: forks.Fork) -> None:
     """Note what a person may not expect of a fork."""
     conversation_id, state = forked.conversation.id, forked.state
-    print_note(
-        f"It begins with the events up to seq {forked.at}, and its status is {state.status}."
-    )
+    middle = ", in the middle of a turn," if state.status == "running" else ""
+    print_note(f"It begins with the events up to seq {forked.at}{middle} and waits for you.")
     if calls := [call.tool_name for call in state.pending if not call.repeatable]:
         print_note(
             f"Not done again: {', '.join(calls)} had no result by then. Unless it waits for you, "
@@ -161,7 +160,8 @@ def _explain(forked: forks.Fork) -> None:
         message = f"It works in the same directory as the other conversation: {workspace}."
         print_note(message, "yellow")
     else:
-        print_note("It works in a directory of its own, which is empty.")
+        content = "is empty" if state.files_seq is None else "has the files of that seq"
+        print_note(f"It works in a folder of its own, which {content}.")
     resume_hint = f"`perdure resume {conversation_id}`, or " if state.status == "running" else ""
     print_note(f"To go on: {resume_hint}`perdure send {conversation_id} TEXT --wait`.")
 

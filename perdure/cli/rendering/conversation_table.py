@@ -24,7 +24,8 @@ MIN_ID_CHARS = 13
 MODEL_WIDTH = 110
 """The width of a terminal that has room for models and costs."""
 
-MAX_MODEL_CHARS = 28
+MODEL_SHARE = 4
+"""The part of the width that models may take: a fourth."""
 
 
 def describe_status(summary: Summary) -> str:
@@ -42,7 +43,8 @@ def show_table(summaries: Sequence[Summary], ids: Iterable[str], now: datetime) 
         is_number = name in ("EVENTS", "COST")
         table.add_column(name, no_wrap=True, justify="right" if is_number else "left")
     if wide:
-        table.add_column("MODEL", no_wrap=True, max_width=MAX_MODEL_CHARS, overflow="ellipsis")
+        widest = stdout.width // MODEL_SHARE
+        table.add_column("MODEL", no_wrap=True, max_width=widest, overflow="ellipsis")
     table.add_column("TITLE", ratio=1)
     length = shortest_unique_length(ids)
     for summary in summaries:
