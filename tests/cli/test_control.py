@@ -84,7 +84,7 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     options = ("--agent-file", str(file), "-c", "stuck.window=9", "--network")
     ran = await perdure("run", "Go.", *options, "--temperature", "0.5", "-ojson")
     assert ran.code == 0, ran
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     changed, mistyped = await asyncio.gather(
         perdure("configure", name, "limits.max_iterations=7"),
         perdure("configure", name, "model=openai/gpt-4oo", "-ojson"),
@@ -103,7 +103,7 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     )
     file.write_text(shown.out)
     again = await perdure("run", "Go.", "--agent-file", str(file), "-ojson")
-    repeated = await perdure("show", again.json["result"]["conversation_id"], "--agent", "-ojson")
+    repeated = await perdure("show", again.json["conversation_id"], "--agent", "-ojson")
     assert repeated.json == fields.json
 
 
@@ -117,7 +117,7 @@ async def test_images_are_sent_with_the_first_message_and_with_later_ones(
     path = script({"content": "One."}, {"content": "Two."})
     ran = await perdure("run", "Look.", "--image", f"{first}", *model_options(path), "-ojson")
     assert ran.code == 0, ran
-    name = ran.json["result"]["conversation_id"]
+    name = ran.json["conversation_id"]
     sent = await perdure("send", name, "And?", "--image", f"{second}", "--wait", "-ojson")
     assert sent.code == 0, sent
     checked, exported, raw = await asyncio.gather(

@@ -86,7 +86,7 @@ async def test_a_recording_is_replayed_and_goes_on_live(
     assert texts == ["Write.", "Written.", "And?", "Live."]
     result = done.lines[-1]["result"]
     assert (result["status"], result["turn"]) == ("finished", 2)
-    assert done.lines[-1]["differing"] == []
+    assert done.lines[-1]["result"]["differing"] == []
 
 
 async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_path: Path) -> None:

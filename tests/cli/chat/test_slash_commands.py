@@ -47,7 +47,7 @@ async def test_steering_goes_on_with_a_fork_another_model_or_another_conversatio
     open_chat: OpenChat, script: Script, perdure: Perdure
 ) -> None:
     other = await perdure("run", "The other one.", *model_options(script("Other.")), "-ojson")
-    other_id = other.json["result"]["conversation_id"]
+    other_id = other.json["conversation_id"]
     path, better = script("First.", "Second."), script("Never.", "Better.")
     async with open_chat(*model_options(path), columns=120) as chat:
         await chat.wait_for("/help")
