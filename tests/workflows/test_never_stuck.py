@@ -85,7 +85,7 @@ async def test_nondeterministic_code_is_reported_until_the_right_version_runs(
             while await load_trouble(talk.log, await talk.log.end()) is None:
                 await asyncio.sleep(0.05)
         listing = await Perdure(environment(harness, temporal_server))("ls")
-        assert "does not go on" in listing.out
+        assert "\tstalled\t" in listing.out
     async with harness.worker():
         assert (await talk.wait_for_turn("m")).status == "finished"
         await wait_until_well(talk)

@@ -14,7 +14,7 @@ STATUS_WORDS = {"waiting_for_confirmation": "needs approval"}
 """The words for statuses whose names are long."""
 
 STALLED = "stalled"
-"""A conversation that runs and does not go on."""
+"""The word for a conversation that does not go on."""
 
 STYLES = {"needs approval": "yellow", STALLED: "yellow", "error": "red", "stuck": "red"}
 
@@ -30,7 +30,7 @@ MODEL_SHARE = 4
 
 def describe_status(summary: Summary) -> str:
     """Return the word for the status."""
-    if summary.trouble and summary.status == "running":
+    if summary.trouble:
         return STALLED
     return STATUS_WORDS.get(summary.status, summary.status)
 
@@ -72,7 +72,7 @@ def show_line(summary: Summary) -> None:
     """Print a summary on one line, whole, with tabs between the fields."""
     cells = (
         summary.id,
-        summary.status,
+        STALLED if summary.trouble else summary.status,
         str(summary.events),
         _describe_cost(summary, 4).removeprefix("$"),
         format_local_time(summary.last_event),
