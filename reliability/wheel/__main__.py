@@ -44,7 +44,9 @@ def main() -> int:
 def check(folder: Path) -> None:
     binaries = install(build(folder / "dist"), folder / "environment")
     project = shutil.copytree(PROJECT, folder / "project")
-    (project / "main.py").write_text(readme_program(f"scripted:{project / 'script.json'}"))
+    model = f"scripted:{project / 'script.json'}"
+    (project / "main.py").write_text(documented_program("docs/python.md", "Client.connect", model))
+    (project / "script.py").write_text(documented_program("README.md", "perdure.run", model))
     environment = {
         "HOME": str(folder),
         "PATH": f"{binaries}:{os.environ['PATH']}",
@@ -69,14 +71,14 @@ def check(folder: Path) -> None:
                 f"{ended.stdout}{ended.stderr}"
             )
 
-    run("mypy", "--strict", "main.py", "tools/weather.py", says="Success")
+    run("mypy", "--strict", "main.py", "script.py", "tools/weather.py", says="Success")
     with dev(binaries, project, environment):
-        model = f"scripted:{project / 'script.json'}"
         tools = "tools.weather:weather,finish"
         run("perdure", "run", "Rain?", "--model", model, "--tools", tools, says="rains in Oslo")
         run("perdure", "batch", "run", "rain.toml", says="rain")
         run("perdure", "batch", "results", "rain", says="includes")
         run("python", "main.py", says="rains in Oslo")
+        run("python", "script.py", says="rains in Oslo")
         run("perdure", "ls", says="finished")
 
 
@@ -105,10 +107,10 @@ def install(wheel: Path, environment: Path) -> Path:
     return environment / "bin"
 
 
-def readme_program(model: str) -> str:
-    """The README's first Python program, with a scripted model in place of a provider's."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    program = next(block for block in blocks if "Client.connect" in block)
+def documented_program(page: str, call: str, model: str) -> str:
+    """The page's first program with the call, with a scripted model in place of a provider's."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    program = next(block for block in blocks if call in block)
     return re.sub(r'"openai/[^"]+"', repr(model), program)
 
 
