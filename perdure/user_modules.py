@@ -27,7 +27,7 @@ NO_FILE: Stamp = (0, 0)
 
 @dataclass
 class _Code:
-    """What has been imported from one folder; `version` counts its reloads."""
+    """The modules imported from one folder; `version` counts its reloads."""
 
     names: set[str] = field(default_factory=set)
     stamps: dict[str, Stamp] = field(default_factory=dict)

@@ -62,7 +62,7 @@ class CheckResult:
 
 @dataclass
 class Checkup:
-    """What the checks examine; they share one connection to Temporal."""
+    """The servers and settings that the checks examine, with one connection to Temporal."""
 
     settings: Settings
     stack_info: StackInfo | None = None

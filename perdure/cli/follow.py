@@ -34,7 +34,7 @@ TROUBLE_CHECK_INTERVAL = 2.0
 
 @dataclass(frozen=True)
 class TurnView:
-    """How a turn is shown: its events while they come, or its answer alone.
+    """The display of a turn: its events while they come, or its answer alone.
 
     On a pipe, and with `answer_only`, the answer is all that stdout gets.
     """

@@ -54,7 +54,7 @@ class TurnResult:
 
     @property
     def truncated(self) -> bool:
-        """Whether the model's length limit cut the text off."""
+        """Tell whether the model's length limit cut the text off."""
         return self.reason == TRUNCATED_REASON
 
 

@@ -22,7 +22,7 @@ BATCH_ATTRIBUTE = "batch"
 
 
 class Overrides(NamedTuple):
-    """What the command line adds to a batch before it is parsed.
+    """Additions of the command line to a batch before it is parsed.
 
     `arguments` are for the function that returns the batch, or else for the dataset's. `models` are
     for a batch that names no model itself.

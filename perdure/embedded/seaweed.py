@@ -91,7 +91,7 @@ class Seaweed:
 
     @property
     def ports(self) -> set[int]:
-        """All ports that the store listens on."""
+        """Return the ports that the store listens on."""
         return {*self._ports.values(), self._ports["admin.port"] + GRPC_OFFSET}
 
     @property

@@ -38,7 +38,7 @@ typing_command = has_focus(DEFAULT_BUFFER) & ~is_searching
 
 
 class Actions(Protocol):
-    """What the keys do besides editing."""
+    """The actions of the keys besides editing."""
 
     def submit(self, text: str, shown: str) -> None: ...
     def interrupt(self) -> None: ...

@@ -41,7 +41,7 @@ SORTS: dict[str, Callable[[Summary], Any]] = {
 
 @dataclass(frozen=True)
 class Query:
-    """What is listed."""
+    """The conversations to list, and their order."""
 
     status: str | None
     tags: frozenset[str]
