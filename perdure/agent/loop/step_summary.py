@@ -1,7 +1,5 @@
 """One line on what a step does, which operators read beside it in the Temporal UI."""
 
-from collections.abc import Sequence
-
 from perdure.agent.loop.inbox import InboxItem, UserMessage
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import (
@@ -23,6 +21,7 @@ from perdure.agent.loop.steps import (
     Think,
 )
 from perdure.agent.spec import Agent
+from perdure.wording import count
 
 MAX_SUMMARY_CHARS = 80
 """Length limit of a text in a summary, for which Temporal takes 400 bytes."""
@@ -61,12 +60,8 @@ def _describe_item(item: InboxItem) -> str:
 
 
 def _count_tools(spec: Agent) -> str:
-    counts = [_count(spec.tools, "tool"), *([_count(spec.mcp, "MCP server")] if spec.mcp else [])]
-    return ", ".join(counts)
-
-
-def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+    tools = count(len(spec.tools), "tool")
+    return f"{tools}, {count(len(spec.mcp), 'MCP server')}" if spec.mcp else tools
 
 
 def _summarize_call(action_seq: int, state: State) -> str:
