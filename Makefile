@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Dots on stderr, so that nothing is silent for long while the rest of the line is at work.
 DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done; } & dots=$$!;
 
-.PHONY: run test long lint format bench bench-batch bench-commands bench-short bfcl bfcl-short evals \
+.PHONY: run test short long lint format bench bench-batch bench-commands bench-many bench-short bfcl bfcl-short evals \
 	evals-short openhands validators local-model batch-chaos batch-chaos-short \
 	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
@@ -23,7 +23,10 @@ else
 	@$(BIN)/python -m examples.demo
 endif
 
-test: $(READY) lint  ## everything that must be clean on every commit
+test: $(READY)  ## everything that must be clean on every commit
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint short
+
+short: $(READY)
 	$(BIN)/pytest -n 4 --dist worksteal
 
 long: $(READY)  ## the tests that take their time
@@ -40,23 +43,27 @@ format: $(READY)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY)  ## what a step costs, and how soon a lost worker's work goes on
-	$(BIN)/python -m bench.step
+bench: $(READY)  ## what a step and an answer cost, and how soon a lost worker's work goes on; AGAINST=FOLDER
+	$(BIN)/python -m bench.step --brief $(if $(AGAINST),--against "$(AGAINST)")
+	$(BIN)/python -m bench.one $(if $(AGAINST),--against "$(AGAINST)")
+	$(BIN)/python -m bench.drift $(if $(AGAINST),--against "$(AGAINST)")
 	$(BIN)/python -m bench.recover
+	$(BIN)/python -m bench.false_alarms
 	$(BIN)/python -m bench.long
 	$(BIN)/python -m bench.snapshots
 
 bench-batch: $(READY)  ## what a batch costs beyond the steps of its samples, its memory and its history
 	$(BIN)/python -m bench.batch
 
+bench-many: $(READY)  ## 50 and 500 conversations at once, on one worker process and on four; AGAINST=FOLDER
+	$(BIN)/python -m bench.many --conversations 50 $(if $(AGAINST),--against "$(AGAINST)")
+	$(BIN)/python -m bench.many --conversations 500 --steps 5 --rounds 1 $(if $(AGAINST),--against "$(AGAINST)")
+
 bench-commands: $(READY)  ## the CPU and the time of each command; AGAINST=FOLDER compares another checkout
 	$(BIN)/python -m bench.commands $(if $(AGAINST),--against "$(AGAINST)")
 
-bench-short: $(READY)  ## only that they run: one round says nothing about the figures
-	$(BIN)/python -m bench.step --rounds 1 --steps 20 --long 100
-	$(BIN)/python -m bench.recover --rounds 1
-	$(BIN)/python -m bench.long --steps 1000
-	$(BIN)/python -m bench.snapshots --files 200
+bench-short: $(READY)  ## only that they run, side by side: the figures say nothing
+	$(BIN)/python -m bench.short
 
 bfcl: $(VENV)/bfcl  ## the 200 multi-turn conversations of BFCL, with the worker killed all the while
 	$(BIN)/python -m examples.bfcl --kill-every 3 --workers 3

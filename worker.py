@@ -15,11 +15,13 @@ from perdure.client.client import Client
 from perdure.client.store import open_configured_store
 from perdure.models.router import ModelRouter
 from perdure.operations import worker_process
+from perdure.operations.process import stop_signal
 from perdure.operations.watchdog import Watchdog
 from perdure.references import add_user_folder
 from perdure.secrets.masking import MaskingInterceptor
 from perdure.secrets.registry import Secrets
 from perdure.settings.settings import Settings
+from perdure.storage.store import Store
 from perdure.temporal.connect import connect
 from perdure.tools.terminal import SESSIONS
 from perdure.user_modules import USER_MODULES
@@ -46,9 +48,10 @@ def build_worker(
         registry.all_activities(world, client),
         world,
         watchdog,
+        build_id,
         workflows=[Conversation, AskWorkflow, Batch],
         workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None),
-        **worker_process.workflow_options(task_queue, build_id),
+        **worker_process.WORKFLOW_OPTIONS,
     )
 
 
@@ -73,7 +76,7 @@ async def run_model_workers(
         for model, rate in queues.rates.items():
             worker_process.logger.info("%s gets %g calls a minute at most", model, rate)
             activities, limit = registry.model_activities(world), rate / 60
-            options = {"max_task_queue_activities_per_second": limit}
+            options: dict[str, Any] = {"max_task_queue_activities_per_second": limit}
             worker = _build(client, queues.queues[model], activities, world, watchdog, **options)
             await workers.enter_async_context(worker)
         yield
@@ -85,12 +88,29 @@ def _build(
     activities: Sequence[registry.Activity],
     world: Resources,
     watchdog: Watchdog | None,
+    build_id: str | None = None,
     **options: Any,
 ) -> Worker:
-    options |= worker_process.WORKER_OPTIONS
+    options |= worker_process.WORKER_OPTIONS | worker_process.version_options(task_queue, build_id)
     interceptors = [MaskingInterceptor(world.secrets), *([watchdog] if watchdog else [])]
     return Worker(
         client, task_queue=task_queue, activities=activities, interceptors=interceptors, **options
+    )
+
+
+def _build_resources(
+    settings: Settings, store: Store, models: ModelRouter, secrets: Secrets
+) -> Resources:
+    workspaces = settings.data / "workspaces"
+    return Resources(
+        store,
+        models,
+        workspaces,
+        home=worker_process.workspace_queue(workspaces, settings.task_queue),
+        secrets=secrets,
+        sandbox=worker_process.choose_sandbox(settings),
+        save_llm_messages=settings.save_llm_messages,
+        model_queues=RateLimitedQueues(settings.task_queue, settings.model_rates),
     )
 
 
@@ -108,29 +128,19 @@ async def run(settings: Settings) -> None:
     client = await connect(payload_keys=settings.payload_keys)
     secrets = Secrets(settings.secrets)
     worker_process.mask_logs(secrets)
-    workspaces, models = settings.data / "workspaces", ModelRouter()
-    world = Resources(
-        store,
-        models,
-        workspaces,
-        home=worker_process.workspace_queue(workspaces, settings.task_queue),
-        secrets=secrets,
-        sandbox=worker_process.choose_sandbox(settings),
-        save_llm_messages=settings.save_llm_messages,
-        model_queues=RateLimitedQueues(settings.task_queue, settings.model_rates),
-    )
-    queue = settings.task_queue
+    models, queue = ModelRouter(direct=settings.direct_models), settings.task_queue
+    world = _build_resources(settings, store, models, secrets)
     watchdog = Watchdog(Client(client, store, settings.user, queue, settings.search_attributes))
-    stop = worker_process.stop_signal()
+    stop = stop_signal()
     try:
         async with (
-            build_worker(client, settings.task_queue, world, watchdog, settings.build_id),
+            build_worker(client, queue, world, watchdog, settings.build_id),
             build_workspace_worker(client, world, watchdog),
             run_model_workers(client, world, watchdog),
             watchdog.watch(),
         ):
             worker_process.log_start(settings)
-            preload = asyncio.create_task(models.preload())
+            preload = asyncio.create_task(models.preload(settings.model))
             await stop.wait()
             preload.cancel()
     finally:

@@ -7,6 +7,7 @@ from functools import partial
 
 from temporalio import activity
 
+from perdure.activities.support.extensions import CONDENSER_GROUP
 from perdure.activities.support.inbox_events import error_event, state_update
 from perdure.activities.support.resources import Activities, Resources, load_spec
 from perdure.activities.support.step import now, origin, summarize_all, was_cancel_requested
@@ -21,12 +22,11 @@ from perdure.agent.view.condense.plan import (
     CondensationPlan,
     Planner,
     TokensById,
-    custom_condensers,
     plan_condensation,
     plan_remainder,
 )
 from perdure.agent.view.condense.prompt import build_summary_prompt, plan_first_part, render_event
-from perdure.agent.view.condense.thresholds import CondenseReason
+from perdure.agent.view.condense.thresholds import CondenseReason, custom_condensers
 from perdure.agent.view.view import View
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -49,9 +49,6 @@ DEFAULT_CONTEXT_TOKENS = 128_000
 
 CHARS_PER_TOKEN = 3
 """Characters per token of the window: about four, less room for the answer."""
-
-CONDENSER_GROUP = "perdure.condensers"
-"""The entry points of the planning functions of other packages."""
 
 
 class CondenseActivities(Activities):

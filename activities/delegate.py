@@ -12,7 +12,7 @@ from perdure.activities.support.step import now, origin, summarize_all
 from perdure.activities.workspace.file_changes import begin_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
-from perdure.agent.loop.start import Delegation, Start
+from perdure.agent.loop.start import MAX_RUN_EVENTS, Delegation, Start
 from perdure.agent.loop.state import DELEGATE_TOOL, State
 from perdure.agent.loop.steps import Delegate, Parent, Report, Task
 from perdure.agent.spec import Agent
@@ -36,7 +36,7 @@ class DelegateActivities(Activities):
         """
         async with self.begin(task) as (log, _):
             action = await load_event(log, task.step.action_seq, ActionEvent)
-            if (answered := await log.find_answer(action.id, task.base)) is not None:
+            if (answered := await log.find_answer(action.id, task.base, origin().run)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
             child = child_id(task.conversation_id, task.step.action_seq)
             return Delegation(start=await self._start(log, task, action, child))
@@ -88,6 +88,7 @@ class DelegateActivities(Activities):
             ),
             state=state if _is_turn_over(state) else None,
             inbox=() if state.turn else (message,),
+            max_run_events=MAX_RUN_EVENTS,
         )
 
 

@@ -2,13 +2,20 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from functools import partial
 from uuid import UUID, uuid5
 
 from temporalio import activity
 
 from perdure.activities.support.inbox_events import error_event
+from perdure.activities.support.late_signals import has_late_signals
 from perdure.activities.support.prompt_images import load_prompt_images
 from perdure.activities.support.resources import Activities, load_event, load_spec
+from perdure.activities.support.responses import (
+    find_record,
+    record_and_append,
+    record_events,
+)
 from perdure.activities.support.step import (
     StepProgress,
     ensure_not_given_up,
@@ -16,7 +23,7 @@ from perdure.activities.support.step import (
     now,
     was_cancel_requested,
 )
-from perdure.activities.support.writer import append_exclusive, request_once
+from perdure.activities.support.writer import append_exclusive
 from perdure.activities.workspace.file_changes import begin_scan
 from perdure.agent.calls.answer import OfferedTool, parse_response
 from perdure.agent.calls.completion import Completion
@@ -36,19 +43,28 @@ from perdure.tools.risk.analyzers import load_analyzers
 
 Tools = Mapping[str, OfferedTool]
 
+MAX_QUICK_CHARS = 20_000
+"""Length of arguments that are parsed within a millisecond."""
+
 
 class ModelActivities(Activities):
     @activity.defn(name="llm.chat")
     async def chat(self, task: Task[Think]) -> list[EventSummary]:
         """Send the model the conversation, and record its answer and the events of it."""
         async with self.begin(task) as (log, progress):
+            record = await find_record(log, task.base)
+            if isinstance(record, list):
+                return record
+            seen = task.step.seen_events
+            if record is None and seen is not None and await has_late_signals(seen):
+                return []  # the workflow decides again, with what it knows then
             try:
                 spec = await load_spec(log, task.step.spec_seq)
                 begin_scan(self.resources, spec, task.conversation_id)
                 self.resources.model_queues.admit(task.step, spec)
                 prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
                 tools = self.resources.offered_tools(spec, prompt, task.conversation_id)
-                completion = await self._complete(log, task, spec, tools, progress)
+                answer = record or await self._complete(log, task, spec, tools, progress)
             except (ModelRefused, ContextOverflow, CatalogError) as error:
                 return await append_exclusive(log, [_failure_event(error)], task.base, "failure")
             except asyncio.CancelledError:
@@ -56,39 +72,29 @@ class ModelActivities(Activities):
                     raise
                 interrupted = _interrupted_message(progress.text)
                 return await append_exclusive(log, [interrupted], task.base, "partial")
-            return await ignore_cancellation(
-                self._record_events(log, task, spec, tools, completion)
-            )
-
-    async def _record_events(
-        self, log: EventLog, task: Task[Think], spec: Agent, tools: Tools, answer: Completion
-    ) -> list[EventSummary]:
-        assessment = self._assessment(task, spec, tools)
-        # A hostile command can take a second to assess: not on the loop that heartbeats.
-        events = await asyncio.to_thread(parse_response, answer, tools, assessment)
-        return await append_exclusive(log, events, task.base, usage=answer.usage)
+            parse = partial(_parse, tools=tools, assessor=self._assessment(task, spec, tools))
+            # A worker may die of what takes long: such an answer is recorded before it is judged.
+            is_quick = record is None and _is_quick(answer, parse.keywords["assessor"])
+            write = record_events if is_quick else record_and_append
+            return await ignore_cancellation(write(log, task.base, answer, parse))
 
     async def _complete(
         self, log: EventLog, task: Task[Think], spec: Agent, tools: Tools, progress: StepProgress
     ) -> Completion:
-        """Return the answer to the events before `base`, requested once despite retries."""
-
-        async def request() -> Completion:
-            transcript = await self.resources.transcripts.load(
-                log, task.base, task.step.forgotten_seqs or (), spec.condenser
-            )
-            prompt = Request(
-                spec.model,
-                await load_prompt_images(log, transcript.messages()),
-                [render_tool(definition) for definition in _definitions(spec, tools)],
-                fallbacks=spec.fallbacks,
-                number=task.step.response_index,
-                key=f"{log.conversation_id}/{task.base}",
-            )
-            ensure_not_given_up(progress)
-            return await self.resources.model.complete(prompt, progress.report)
-
-        return await request_once(log, task.base, request)
+        """Request the answer to the events before `base`."""
+        transcript = await self.resources.transcripts.load(
+            log, task.base, task.step.forgotten_seqs or (), spec.condenser
+        )
+        prompt = Request(
+            spec.model,
+            await load_prompt_images(log, transcript.messages()),
+            [render_tool(definition) for definition in _definitions(spec, tools)],
+            fallbacks=spec.fallbacks,
+            number=task.step.response_index,
+            key=f"{log.conversation_id}/{task.base}",
+        )
+        ensure_not_given_up(progress)
+        return await self.resources.model.complete(prompt, progress.report)
 
     def _assessment(self, task: Task[Think], spec: Agent, tools: Tools) -> RiskAssessor | None:
         """Return how to assess the risk of the actions, None if the policy never asks."""
@@ -103,6 +109,20 @@ class ModelActivities(Activities):
             load_analyzers(spec.analyzers, workspace, read_only),
             lambda nth: str(uuid5(UUID(task.conversation_id), str(task.base + nth))),
         )
+
+
+async def _parse(answer: Completion, tools: Tools, assessor: RiskAssessor | None) -> list[Event]:
+    """Parse an answer; one that may take a while in a thread, as the loop has to heartbeat."""
+    if _is_quick(answer, assessor):
+        return parse_response(answer, tools)
+    return await asyncio.to_thread(parse_response, answer, tools, assessor)
+
+
+def _is_quick(answer: Completion, assessor: RiskAssessor | None) -> bool:
+    """Tell whether an answer has nothing to judge, and little to parse."""
+    calls = answer.message.tool_calls or ()
+    size = sum(len(call.arguments) for call in calls)
+    return not calls or (assessor is None and size <= MAX_QUICK_CHARS)
 
 
 def _definitions(spec: Agent, tools: Tools) -> Iterator[ToolDefinition]:
@@ -122,5 +142,4 @@ def _failure_event(error: ModelRefused | ContextOverflow | CatalogError) -> Even
     """Build the event that records a failed request."""
     if isinstance(error, ContextOverflow):
         return CondensationRequest(timestamp=now())
-    code = error.code if isinstance(error, ModelRefused) else "tool_not_found"
-    return error_event(now(), code, str(error))
+    return error_event(now(), error.code, str(error))

@@ -10,6 +10,7 @@ from temporalio import activity
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
+from perdure.activities.support.extensions import check_extensions
 from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
 from perdure.activities.support.resources import Activities, load_batch, load_event, load_spec
 from perdure.activities.support.save_state import save_closed, save_state
@@ -52,14 +53,17 @@ class LogActivities(Activities):
     async def open(self, task: Task[Open]) -> State:
         """Fold the log and take it over: older runs are fenced from here on."""
         async with self.begin(task) as (log, _):
-            await check_integrity(log)
+            if await log.is_new(run := origin().run):
+                with contextlib.suppress(Fenced):  # another run was faster
+                    return await self._open(log, task.step, State())
+            end = await check_integrity(log)
             for _ in range(MAX_OPEN_TRIES - 1):
                 try:
-                    return await self._open(log, task.step)
+                    return await self._open(log, task.step, await read_state(log, run, end))
                 except Fenced:
                     if await _was_taken_over(log):
                         raise
-            return await self._open(log, task.step)
+            return await self._open(log, task.step, await read_state(log, run, end))
 
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[EventSummary]:
@@ -82,7 +86,7 @@ class LogActivities(Activities):
             try:
                 event = await self._system_prompt(log, spec, progress.report)
             except CatalogError as error:
-                event = error_event(now(), "tool_not_found", str(error))
+                event = error_event(now(), error.code, str(error))
             return await append_exclusive(log, [event], task.base)
 
     @activity.defn(name="conversation.save")
@@ -90,20 +94,18 @@ class LogActivities(Activities):
         """Save the state beside the log."""
         async with self.begin(task) as (log, _):
             await record_changes(self.resources, log, task.step.state.spec)
-            await save_state(log, task.step.state)
+            await save_state(log, task.step.state, origin().run)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Close]) -> None:
         """Save the final state and the messages beside the log."""
         async with self.begin(task) as (log, _):
             await record_changes(self.resources, log, task.step.state.spec)
-            await save_closed(self.resources, log, task.step.state)
+            await save_closed(self.resources, log, task.step.state, origin().run)
             self.resources.evict(log, task.step.state.next_seq)
 
-    async def _open(self, log: EventLog, step: Open) -> State:
+    async def _open(self, log: EventLog, step: Open, state: State) -> State:
         """Write the opening events; a retry adopts those that an earlier attempt wrote."""
-        run = origin().run
-        state = await read_state(log, before_run=run)
         new = state.spec is None
         sample = None
         if new and step.attempt is not None:
@@ -116,7 +118,7 @@ class LogActivities(Activities):
             sentence = f"There is no conversation {name}: start one with `perdure run`."
             raise final_failure("ConversationNotFound", sentence)
         writer = Writer(log, state.next_seq)
-        await self._write_opening(writer, step, run, state)
+        await self._write_opening(writer, step, origin().run, state)
         items = [item for item in step.items if not is_recorded(state, item)]
         spec = (step.spec if new else state.spec) or PLACEHOLDER_SPEC
         self.resources.reload_code(spec, log.conversation_id)
@@ -150,6 +152,7 @@ class LogActivities(Activities):
     ) -> SystemPromptEvent:
         context = build_dynamic_context(spec)
         tools = await self.resources.tools(spec, log.conversation_id, report)
+        check_extensions(spec)
         return SystemPromptEvent(
             timestamp=now(),
             system_prompt=TextContent(text=build_static_prompt(spec)),

@@ -21,30 +21,36 @@ Activity: TypeAlias = Callable[..., Awaitable[Any]]
 
 def model_activities(resources: Resources) -> list[Activity]:
     """List the steps that the queue of a rate-limited model has."""
+    sample = SampleActivities(resources)
     return [
         ModelActivities(resources).chat,
         CondenseActivities(resources).condense,
         TitleActivities(resources).title,
+        *(sample.finish, sample.rescore),
     ]
 
 
 def workspace_activities(resources: Resources) -> list[Activity]:
     """List the steps that need workspaces on this machine."""
+    return [*_tool_activities(resources), SampleActivities(resources).finish]
+
+
+def _tool_activities(resources: Resources) -> list[Activity]:
     tool, delegate = ToolActivities(resources), DelegateActivities(resources)
-    return [tool.call, delegate.delegate, delegate.report, SampleActivities(resources).finish]
+    return [tool.call, delegate.delegate, delegate.report]
 
 
 def all_activities(resources: Resources, temporal: temporalio.client.Client) -> list[Activity]:
-    """List the activities of every kind, those of the two lists above among them."""
+    """List the activities of every kind, those of the lists above among them."""
     log, sample = LogActivities(resources), SampleActivities(resources)
     batch = BatchActivities(resources, temporal)
     return [
         *model_activities(resources),
-        *workspace_activities(resources),
+        *_tool_activities(resources),
         *(log.open, log.append, log.prepare, log.save, log.close),
         AskActivities(resources).ask,
         ToolActivities(resources).resolve_lost_call,
-        *(sample.set_up, sample.say, sample.rescore),
+        *(sample.set_up, sample.say),
         *(batch.check_code, batch.load_page, batch.count_results),
         *(batch.await_conversations, batch.record_lost_attempt),
     ]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -19,7 +19,9 @@ from perdure.activities.support.resources import (
 )
 from perdure.activities.support.step import (
     StepProgress,
+    final_failure,
     ignore_cancellation,
+    is_local,
     is_retry,
     now,
     origin,
@@ -42,7 +44,6 @@ from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent,
 from perdure.sandbox.sandbox import SandboxUnusable
 from perdure.storage.errors import (
     Altered,
-    Fenced,
     StoreError,
     StoreRefused,
     StoreUnavailable,
@@ -76,6 +77,8 @@ class ToolActivities(Activities):
         """Run the tool of an action, unless the action has an answer already."""
         async with self.begin(task) as (log, progress):
             call = await _await_store(partial(_load_call, self.resources, log, task, progress))
+            if is_local():
+                await call.ensure_files_are_here()
             entries = await _await_store(call.find_answer) or await call.make()
             if entries[-1].origin == origin() and not was_cancel_requested():
                 entries += await call.recall(entries[-1].seq + 1)
@@ -110,6 +113,13 @@ class _Call:
     spec: Agent
     prompt: SystemPromptEvent
 
+    async def ensure_files_are_here(self) -> None:
+        """Raise ApplicationError if the newest files of the conversation are another worker's."""
+        slot = self.task.step.files_seq
+        files = (await self.log.get(slot)).files if slot is not None else None
+        if files is not None and files.home != self.resources.home:
+            raise final_failure("FilesElsewhere", "The worker that has the files makes the call.")
+
     async def find_answer(self) -> list[Entry] | None:
         """Find the answer of a call that must not or need not be made again.
 
@@ -117,10 +127,7 @@ class _Call:
         """
         if self.task.step.repeatable and not is_retry():
             return None
-        entry = await self.log.find(self.task.base)
-        if entry is not None and entry.origin.run != origin().run:
-            raise Fenced(f"slot {entry.seq}", entry.origin.run)
-        return await self.log.find_answer(self.action.id, self.task.base)
+        return await self.log.find_answer(self.action.id, self.task.base, origin().run)
 
     async def make(self) -> list[Entry]:
         """Make the call, and record its answer."""
@@ -232,7 +239,7 @@ class _Call:
             network=self.spec.network,
         )
 
-    @property
+    @cached_property
     def workspace(self) -> Path:
         return self.resources.workspace(self.spec, self.task.conversation_id)
 
@@ -266,6 +273,8 @@ async def _await_store(
         try:
             return await work()
         except errors as error:
+            if is_local():  # the ordinary activity that follows waits
+                raise
             logger.warning("a call waits for the store: %s", error)
             await asyncio.sleep(STORE_RETRY_INTERVAL)
 

@@ -5,14 +5,14 @@ import json
 import os
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.processes import cpu_seconds, start_process, wait_until_polling
+from bench.cost import Cost, Pids
+from bench.processes import local_stack, start_process, wait_until_polling
 from perdure.client.batch.batches import Batches
 from perdure.client.batch.handle import BatchHandle
 from perdure.client.client import Client
@@ -41,37 +41,15 @@ QUESTION = "What is 3 + 4? Add it up."
 
 
 @dataclass(frozen=True)
-class Spent:
-    """Seconds of the clock, and of CPU: the worker's, Temporal's, and that of this process."""
-
-    time: float
-    worker: float
-    temporal: float
-    client: float
-
-    def __sub__(self, other: "Spent") -> "Spent":
-        return Spent(
-            self.time - other.time,
-            self.worker - other.worker,
-            self.temporal - other.temporal,
-            self.client - other.client,
-        )
-
-
-@dataclass(frozen=True)
 class BatchEnvironment:
     folder: Path
     client: Client
     temporal_pid: int
     worker_pid: int
 
-    def spent(self) -> Spent:
-        return Spent(
-            time.perf_counter(),
-            cpu_seconds(self.worker_pid),
-            cpu_seconds(self.temporal_pid),
-            cpu_seconds(os.getpid()),
-        )
+    def cost(self) -> Cost:
+        """Return the cost up to now; the client is this process."""
+        return Pids((self.worker_pid,), self.temporal_pid, None, os.getpid()).cost()
 
     def agent(self, script: str) -> dict[str, Any]:
         """The spec of an agent that plays this script."""
@@ -120,7 +98,8 @@ async def batch_environment(
 async def start_worker(folder: Path, address: str) -> AsyncIterator[int]:
     """A worker's pid, once it polls."""
     log = folder / f"worker-{uuid.uuid4().hex}.log"
-    process = start_process([sys.executable, "-m", "perdure.worker"], folder, address, log)
+    command = [sys.executable, "-m", "perdure.worker"]
+    process = start_process(command, log, local_stack(folder, address))
     try:
         await wait_until_polling(process, log)
         yield process.pid

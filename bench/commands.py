@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.processes import ROOT
+from bench.processes import ROOT, measured_environment
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent, ModelSpec
@@ -117,8 +117,7 @@ async def measure(
                 await write_conversation(store, EVENTS)
             long = await write_conversation(store, events)
             await store.close()
-            env = {**os.environ, "PERDURE_DATA": str(folder / "data")}
-            env |= {"PYTHONDONTWRITEBYTECODE": "", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+            env = measured_environment({"PERDURE_DATA": str(folder / "data")})
             return await asyncio.to_thread(_measure_all, versions, rounds, env, long, script)
         finally:
             await stack.stop()

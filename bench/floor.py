@@ -1,8 +1,18 @@
-"""The floor: a bare workflow with two activities a step that do nothing."""
+"""The floor: a bare workflow with activities that do nothing: `python -m bench.floor`.
 
+It is a worker as the SDK makes it, on the queue PERDURE_TASK_QUEUE, until SIGTERM.
+"""
+
+import asyncio
+import os
 from datetime import timedelta
 
+import temporalio.client
 from temporalio import activity, workflow
+from temporalio.worker import Worker
+
+ACTIVITIES_PER_STEP = 2
+"""A step is a think and an act."""
 
 
 @activity.defn(name="floor.nothing")
@@ -13,8 +23,19 @@ async def nothing() -> None:
 @workflow.defn(name="Floor")
 class Floor:
     @workflow.run
-    async def run(self, steps: int) -> None:
-        for _ in range(2 * steps):
+    async def run(self, activities: int) -> None:
+        for _ in range(activities):
             await workflow.execute_activity(
                 "floor.nothing", start_to_close_timeout=timedelta(seconds=30)
             )
+
+
+async def work(queue: str) -> None:
+    client = await temporalio.client.Client.connect(os.environ["TEMPORAL_ADDRESS"])
+    async with Worker(client, task_queue=queue, workflows=[Floor], activities=[nothing]):
+        print("polls", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(os.environ["PERDURE_TASK_QUEUE"]))

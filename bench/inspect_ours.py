@@ -11,8 +11,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.inspect_calls import count_calls, count_repeats, wait_for_half
-from bench.processes import cpu_seconds, start_process, wait_until_polling, written_bytes
+from bench.inspect_calls import CallFiles, Workload, count_calls, wait_for_half
+from bench.processes import (
+    cpu_seconds,
+    local_stack,
+    start_process,
+    wait_until_polling,
+    written_bytes,
+)
 from perdure.embedded.temporal import TemporalServer
 
 WORKER = (sys.executable, "-m", "bench.inspect_worker")
@@ -26,8 +32,8 @@ scorers = ["includes"]
 concurrency = {at_a_time}
 
 [agent]
-model = {{ name = "counted" }}
-tools = []
+model = {{ name = "{model}" }}
+tools = {tools}
 """
 
 
@@ -47,19 +53,19 @@ class PerdureSide:
         server = await TemporalServer.start(folder / "temporal", ui=False)
         ours = cls(folder, at_a_time, server)
         try:
-            await ours.work()
+            await ours.start_worker()
             yield ours
         finally:
             ours.kill_worker()
             await server.stop()
 
     @property
-    def calls(self) -> Path:
-        return self.folder / "calls"
+    def files(self) -> CallFiles:
+        return CallFiles(self.folder)
 
-    async def work(self) -> None:
+    async def start_worker(self) -> None:
         """Have a worker, once it polls."""
-        log = self._log("worker")
+        log = self.folder / f"worker-{uuid.uuid4().hex}.log"
         self.worker = self._begin([*WORKER], log)
         await wait_until_polling(self.worker, log)
 
@@ -69,61 +75,66 @@ class PerdureSide:
             self.worker.wait()
             self.worker = None
 
-    async def measured(self, samples: int) -> dict[str, float]:
+    async def measured(self, work: Workload) -> dict[str, float]:
         """CPU and bytes are the worker's and the server's: not those of the command, a client."""
         assert self.worker is not None
-        pids, batch = (self.worker.pid, self.server.pid), self._batch(samples)
+        pids, batch = (self.worker.pid, self.server.pid), self._batch(work)
         cpus, bytes_ = sum(map(cpu_seconds, pids)), sum(map(written_bytes, pids))
         began = time.perf_counter()
-        await _ended(self._command(batch), samples)
+        await self._finish(batch)
         took = time.perf_counter() - began
-        assert len(count_calls(self.calls, f"{batch}-")) == samples
+        self.files.check(work, f"{batch}-")
         return {
             "time_s": took,
-            "cpu_ms_a_call": 1000 * (sum(map(cpu_seconds, pids)) - cpus) / samples,
-            "written_kb_a_call": (sum(map(written_bytes, pids)) - bytes_) / 1000 / samples,
+            "cpu_ms_a_call": 1000 * (sum(map(cpu_seconds, pids)) - cpus) / work.model_calls,
+            "written_kb_a_call": (sum(map(written_bytes, pids)) - bytes_) / 1000 / work.model_calls,
         }
 
-    async def killed(self, samples: int) -> dict[str, float]:
+    async def killed(self, work: Workload) -> dict[str, float]:
         """Worker and command killed when half of the calls are made; then both started again."""
-        batch = self._batch(samples)
+        batch = self._batch(work)
         command = self._command(batch)
-        await wait_for_half(self.calls, samples, f"{batch}-")
+        await wait_for_half(self.files.model, work, f"{batch}-")
         self.kill_worker()
         command.kill()
         command.wait()
-        made, at = len(count_calls(self.calls, f"{batch}-")), time.perf_counter()
-        working = asyncio.create_task(self.work())
-        await _ended(self._command(batch), samples)
+        made, at = count_calls(self.files.model, f"{batch}-").total(), time.perf_counter()
+        working = asyncio.create_task(self.start_worker())
+        await self._finish(batch)
         took = time.perf_counter() - at
         await working
-        return {"calls_before": made, **count_repeats(self.calls, f"{batch}-"), "then_time_s": took}
+        repeats = self.files.compare(work, f"{batch}-")
+        return {"calls_before": made, **repeats, "then_time_s": took}
 
-    def _batch(self, samples: int) -> str:
+    def _batch(self, work: Workload) -> str:
         """Write a batch of that many samples; its name."""
         name = f"b{uuid.uuid4().hex[:12]}"
         rows = (
             {"id": f"s{nth}", "input": f"{name}-s{nth}: What is 3 + 4?", "target": "7"}
-            for nth in range(samples)
+            for nth in range(work.samples)
         )
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (self.folder / f"{name}.jsonl").write_text(text)
-        spec = SPEC.format(name=name, at_a_time=self.at_a_time)
+        spec = SPEC.format(
+            name=name,
+            at_a_time=self.at_a_time,
+            model=f"ollama/counted-{work.tool_calls}",  # of a provider that needs no key
+            tools=["bench.tools:note"] if work.tool_calls else [],
+        )
         (self.folder / f"{name}.toml").write_text(spec)
         return name
 
+    async def _finish(self, batch: str) -> None:
+        """Run the batch, or go on with it, until it has ended."""
+        code = await asyncio.to_thread(self._command(batch).wait)
+        log = (self.folder / f"{batch}.log").read_text()
+        assert code == 0, f"the batch ended with {code}: {log}"
+
     def _command(self, batch: str) -> subprocess.Popen[bytes]:
         file = str(self.folder / f"{batch}.toml")
-        return self._begin([PERDURE, "batch", "run", file, "-o", "json"], self._log("command"))
+        command = [PERDURE, "batch", "run", file, "-o", "json"]
+        return self._begin(command, self.folder / f"{batch}.log")
 
     def _begin(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
-        own = {"CALLS": str(self.calls)}
-        return start_process(command, self.folder, self.server.address, log, own)
-
-    def _log(self, name: str) -> Path:
-        return self.folder / f"{name}-{uuid.uuid4().hex}.log"
-
-
-async def _ended(command: subprocess.Popen[bytes], samples: int) -> None:
-    code = await asyncio.to_thread(command.wait)
-    assert code == 0, f"the batch of {samples} ended with {code}: see the log of its command"
+        own = local_stack(self.folder, self.server.address)
+        return start_process(command, log, own | self.files.environment)

@@ -1,92 +1,123 @@
-"""Beside Inspect: `python -m bench.inspect_side [-o json]`, after `make validators`.
+"""Beside Inspect: `python -m bench.inspect_side [answer] [agent]`, after `make validators`.
 
-The same scripted samples, one question with a fixed answer each, in Inspect with its mock model and
-in a batch with a model in process, in turn: what a call of the model takes, and what a SIGKILL of
-all that works costs when half of the calls are made. Inspect runs in one process and keeps its log
-in a file; a batch has a server and a worker, which have to be running, and are warm. Only ratios of
-one run mean anything on a noisy machine.
+The same scripted samples in Inspect with its mock model and in a batch with a model in process, in
+turn: what a call of the model takes, and what a SIGKILL of all that works costs when half of the
+calls are made. A sample is one question with a fixed answer, or an agent that calls a tool a few
+times before it answers; that agent is Inspect's `react` without checkpoints and with one before
+each call of the model (`turn:1`). For these Inspect needs restic, which it downloads.
+
+Inspect runs in one process and keeps its log in a file; a batch has a server and a worker, which
+have to be running, and are warm. Only ratios of one run mean anything on a noisy machine.
 """
 
 import argparse
-import asyncio
-import json
+import contextlib
 import os
-import statistics
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
+from bench.command import Report, add_parts, at_least, make_parser, run_bench
+from bench.figures import median_row
+from bench.inspect_calls import Workload
 from bench.inspect_ours import PerdureSide
-from bench.inspect_theirs import InspectSide
-from tests.exports.validators_environment import MISSING, VALIDATORS
+from bench.inspect_theirs import InspectSide, missing_checkpoints
+from tests.exports.validators_environment import VALIDATORS
 
-SIDES = ("inspect", "perdure")
+PARTS = ("answer", "agent")
+
+Side: TypeAlias = InspectSide | PerdureSide
+Row: TypeAlias = dict[str, float]
 
 
-async def measure(rounds: int, kills: int, samples: int, at_a_time: int) -> dict[str, Any]:
+async def measure(options: argparse.Namespace) -> Report:
+    report: Report = {
+        name: getattr(options, name) for name in ("samples", "at_a_time", "rounds", "kills")
+    }
+    async with all_sides(options.at_a_time) as sides:
+        for part in options.parts:
+            work = Workload(options.samples, options.tool_calls if part == "agent" else 0)
+            report[part] = await measure_part(sides, work, options)
+    return report
+
+
+@contextlib.asynccontextmanager
+async def all_sides(at_a_time: int) -> AsyncIterator[dict[str, Side]]:
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
+        theirs = Path(name) / "theirs"
         async with PerdureSide.started(Path(name) / "ours", at_a_time) as ours:
-            theirs = InspectSide(Path(name) / "theirs", at_a_time)
-            sides: dict[str, InspectSide | PerdureSide] = {"inspect": theirs, "perdure": ours}
-            await ours.measured(at_a_time)  # what is loaded once is no call's cost
-            calm = await _in_turn(rounds, lambda side: sides[side].measured(samples))
-            killed = await _in_turn(kills, lambda side: sides[side].killed(samples))
+            yield {
+                "inspect": InspectSide(theirs, at_a_time),
+                "checkpoints": InspectSide(theirs, at_a_time, checkpoints=True),
+                "perdure": ours,
+            }
+
+
+async def measure_part(
+    sides: dict[str, Side], work: Workload, options: argparse.Namespace
+) -> Report:
+    """Measure the samples of one kind; only an agent has checkpoints."""
+    missing = missing_checkpoints() if work.tool_calls else ""
+    sides = {name: side for name, side in sides.items() if name != "checkpoints" or missing is None}
+    await sides["perdure"].measured(  # what is loaded once is no call's cost
+        Workload(options.at_a_time, work.tool_calls)
+    )
+    calm = await in_turn(options.rounds, sides, lambda side: side.measured(work))
+    killed = await in_turn(options.kills, sides, lambda side: side.killed(work))
     return {
-        "samples": samples,
-        "at_a_time": at_a_time,
-        "rounds": rounds,
-        "kills": kills,
+        "calls_a_sample": work.tool_calls + 1,
         "load": os.getloadavg()[1],
-        "undisturbed": _medians(calm),
-        "killed": _medians(killed),
+        "not_checked": missing or None,
+        "undisturbed": {side: median_row(rows) for side, rows in calm.items() if rows},
+        "killed": {side: median_row(rows) for side, rows in killed.items() if rows},
+        "rounds": {"undisturbed": calm, "killed": killed},
     }
 
 
-async def _in_turn(rounds: int, run: Any) -> dict[str, list[dict[str, float]]]:
-    rows: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+async def in_turn(
+    rounds: int, sides: dict[str, Side], run: Callable[[Side], Awaitable[Row]]
+) -> dict[str, list[Row]]:
+    """Run each side once a round, in the opposite order in every other round."""
+    rows: dict[str, list[Row]] = {name: [] for name in sides}
     for nth in range(rounds):
-        for side in SIDES if nth % 2 == 0 else SIDES[::-1]:
-            rows[side].append(await run(side))
+        for name in list(sides)[:: 1 if nth % 2 == 0 else -1]:
+            rows[name].append(await run(sides[name]))
     return rows
 
 
-def _medians(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
-    return {
-        side: {name: statistics.median(row[name] for row in each) for name in each[0]}
-        for side, each in rows.items()
-        if each
-    }
-
-
-def show(report: dict[str, Any]) -> None:
+def show(report: Report) -> None:
     print(
         f"{report['samples']} samples, {report['at_a_time']} at a time; medians of "
-        f"{report['rounds']} rounds and {report['kills']} kills, at a load of {report['load']:.1f}"
+        f"{report['rounds']} rounds and {report['kills']} kills"
     )
-    for title in ("undisturbed", "killed"):
-        sides = report[title]
-        names = list(next(iter(sides.values()), ()))
-        print(f"{title:28}" + "".join(f"{side:>12}" for side in sides))
-        for name in names:
-            print(f"  {name:26}" + "".join(f"{sides[side][name]:12.2f}" for side in sides))
+    for part in (report[name] for name in PARTS if name in report):
+        calls = part["calls_a_sample"]
+        print(f"\n{calls} {'calls' if calls > 1 else 'call'} of the model a sample, ", end="")
+        print(f"at a load of {part['load']:.1f}")
+        if part["not_checked"]:
+            print(f"NOT CHECKED: Inspect with checkpoints. {part['not_checked']}")
+        for title in ("undisturbed", "killed"):
+            show_table(title, part[title])
+
+
+def show_table(title: str, sides: dict[str, Row]) -> None:
+    print(f"{title:28}" + "".join(f"{side:>14}" for side in sides))
+    for name in next(iter(sides.values()), ()):
+        print(f"  {name:26}" + "".join(f"{row[name]:14.2f}" for row in sides.values()))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.inspect_side", description=__doc__)
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=500)
-    parser.add_argument("--at-a-time", type=int, default=16)
-    options = parser.parse_args()
+    parser = make_parser("bench.inspect_side", __doc__, rounds=3)
+    add_parts(parser, PARTS, PARTS)
+    parser.add_argument("--kills", type=at_least(0), default=3)
+    parser.add_argument("--samples", type=at_least(1), default=500)
+    parser.add_argument("--tool-calls", type=at_least(1), default=3, help="of an agent's sample")
+    parser.add_argument("--at-a-time", type=at_least(1), default=16)
     if not VALIDATORS.ready():
-        sys.exit(MISSING)
-    report = asyncio.run(measure(options.rounds, options.kills, options.samples, options.at_a_time))
-    if options.output == "json":
-        json.dump(report, sys.stdout, indent=2)
-    else:
-        show(report)
+        sys.exit("NOT CHECKED: there is no inspect_ai here. See what `make validators` says.")
+    run_bench(parser, measure, show)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,13 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.processes import ROOT
 from perdure.testing.script import read_scripts
 from perdure.testing.server import serve_scripts
-
-LENGTHS = (10, 50, 100, 500, 1000)
-"""For how many steps there is a script, `steps-N` by name."""
 
 
 def add(nth: int) -> dict[str, Any]:
@@ -20,22 +18,27 @@ def add(nth: int) -> dict[str, Any]:
     return {"tool_calls": [{"name": "add", "arguments": {"a": nth, "b": 2}}]}
 
 
-def write_scripts(folder: Path, *lengths: int) -> Path:
-    scripts: dict[str, Any] = {
-        f"steps-{steps}": {"answers": [*map(add, range(steps)), {"content": "done"}]}
-        for steps in {*LENGTHS, *lengths}
-    }
-    path = folder / "script.json"
-    path.write_text(json.dumps(scripts))
-    return path
+def steps_script(steps: int, delay: float = 0.0) -> dict[str, Any]:
+    """Return a script of so many steps and a last word; each answer takes `delay` seconds."""
+    answers = [add(nth) | {"delay": delay} for nth in range(steps)]
+    return {"answers": [*answers, {"content": "done"}]}
+
+
+def steps_scripts(*lengths: int) -> dict[str, Any]:
+    """Return a script for each number of steps, `steps-N` by name."""
+    return {f"steps-{steps}": steps_script(steps) for steps in lengths}
+
+
+def write_scripts(file: Path, scripts: Mapping[str, Any]) -> Path:
+    file.write_text(json.dumps(scripts))
+    return file
 
 
 @contextlib.asynccontextmanager
-async def model_server(folder: Path, *lengths: int) -> AsyncIterator[str]:
+async def model_server(file: Path) -> AsyncIterator[str]:
     """The scripts over HTTP, in a process of their own so that its CPU is not counted as ours."""
-    path = write_scripts(folder, *lengths)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bench.model", str(path), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "bench.model", str(file)), stdout=asyncio.subprocess.PIPE, cwd=ROOT
     )
     assert process.stdout is not None
     try:

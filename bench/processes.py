@@ -1,28 +1,30 @@
-"""The processes of a benchmark: their start, and their figures from /proc."""
+"""The processes of a benchmark: their start, and their figures from the kernel."""
 
 import asyncio
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+QUIET_SHARE = 0.05
+"""The share of a core below which a process has nothing to do."""
+
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that a process has used; source: proc(5), `stat` fields 14 and 15."""
-    fields = _stat_fields(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU time that a process has used, to the nanosecond.
+
+    The number of a process's CPU clock is that of clock_getcpuclockid(3), which Python lacks.
+    """
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def memory_bytes(pid: int) -> int:
     """Return the resident memory of a process; source: proc(5), `stat` field 24."""
-    return int(_stat_fields(pid)[21]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _stat_fields(pid: int) -> list[str]:
-    """Return the fields behind the process's name, from the third on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def written_bytes(pid: int) -> int:
@@ -39,27 +41,42 @@ async def wait_until_polling(process: subprocess.Popen[bytes], log: Path) -> Non
             await asyncio.sleep(0.05)
 
 
+async def wait_until_quiet(pids: Sequence[int], interval: float = 0.5) -> None:
+    """Wait until processes have no more work left from before, such as a library to import."""
+    async with asyncio.timeout(120):
+        used = sum(map(cpu_seconds, pids))
+        while True:
+            await asyncio.sleep(interval)
+            before, used = used, sum(map(cpu_seconds, pids))
+            if used - before < QUIET_SHARE * interval * len(pids):
+                return
+
+
+def measured_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a process that is measured, with variables of its own.
+
+    Byte code is kept, as in an installation, whatever the shell says: a workflow loads its modules
+    anew, and half of that would be compiling.
+    """
+    fixed = {"PYTHONDONTWRITEBYTECODE": "", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    return {**os.environ, **fixed, **own}
+
+
 def start_process(
-    command: Sequence[str],
-    folder: Path,
-    address: str,
-    log: Path,
-    more: Mapping[str, str] | None = None,
+    command: Sequence[str], log: Path, own: Mapping[str, str], folder: Path = ROOT
 ) -> subprocess.Popen[bytes]:
-    """Start one of our programs with its store in `folder` and the server at `address`."""
-    environment = {
+    """Start a program whose output goes to `log`, with variables of its own."""
+    environment = measured_environment(own)
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+
+
+def local_stack(folder: Path, address: str) -> dict[str, str]:
+    """Return the variables for a store of files in `folder` and Temporal at `address`."""
+    return {
         "TEMPORAL_ADDRESS": address,
         "PERDURE_STORE": f"file://{folder / 'store'}",
         "PERDURE_DATA": str(folder),
-        # Byte code is cached, as in an installation: every workflow loads our code again.
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
     }
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **environment, **(more or {})},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )

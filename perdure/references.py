@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from perdure.errors import PerdureError
-from perdure.user_modules import USER_MODULES, is_of_user
+from perdure.user_modules import OURS, USER_MODULES, is_of_user
 
 MAX_LISTED_NAMES = 20
 """Names of a module that are listed in the error that another does not exist."""
@@ -28,7 +28,8 @@ def import_reference(reference: str) -> Any:
     name, _, attribute = reference.partition(":")
     if not name or not attribute:
         raise BadReference("it is not written as module:attribute")
-    add_user_folder(Path.cwd())
+    if not name.startswith(OURS):
+        add_user_folder(Path.cwd())
     value: Any = _import_module(name)
     for part in attribute.split("."):
         if not hasattr(value, part):

@@ -17,6 +17,8 @@ from time import time_ns
 from types import ModuleType
 from typing import TypeAlias
 
+OURS = f"{__package__}."
+
 INSTALLED = ("site-packages", "dist-packages")
 
 Stamp: TypeAlias = tuple[int, int]
@@ -84,7 +86,9 @@ class UserModules:
             sys.meta_path.append(_CLIENT_FINDER)
 
     def load(self, name: str) -> ModuleType:
-        """Import the module of a reference, from a user's folder if one has it."""
+        """Import the module of a reference: ours, or from a user's folder if one has it."""
+        if name.startswith(OURS):
+            return importlib.import_module(name)
         with self._lock:
             self.install()
             self._forget_other_clients()

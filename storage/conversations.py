@@ -1,6 +1,7 @@
 """Listing a user's conversations."""
 
 import asyncio
+import json
 from datetime import UTC, datetime
 from itertools import takewhile
 from uuid import UUID
@@ -10,6 +11,10 @@ from perdure.storage.store import Store, list_folders
 
 BEYOND_HEX = "~"
 """Sorts after every character of an id."""
+
+PARALLEL_READS = 32
+
+UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 async def list_conversations(store: Store, user_id: str, limit: int) -> list[str]:
@@ -30,13 +35,22 @@ async def list_conversations(store: Store, user_id: str, limit: int) -> list[str
 async def list_candidates(store: Store, user_id: str) -> list[str]:
     """List the ids of the user's conversations, newest first; a purged one may be among them.
 
-    Ids are UUIDv7, which sort by creation time. Conversations begun by another one or by a batch
-    have ids made from names and are not listed: their creator names them. A store lists its oldest
-    names first, so this needs one request for every 1,000 conversations.
+    Conversations begun by another one or by a batch have ids made from names and are not listed:
+    their creator names them. Our ids hold the time of creation, so that this needs one request for
+    every 1,000 conversations; it needs one more for each id that somebody else made.
     """
     names = await list_folders(store, keys.conversations_prefix(user_id))
     ids = [name for name in names if keys.is_conversation_id(name) and not keys.is_derived(name)]
-    return ids[::-1]
+    turns = asyncio.Semaphore(PARALLEL_READS)
+
+    async def read_age(name: str) -> tuple[datetime, str]:
+        if begun := creation_time(name):
+            return begun, name
+        async with turns:
+            return await read_creation_time(store, user_id, name) or UNKNOWN_TIME, name
+
+    ages = await asyncio.gather(*map(read_age, ids))
+    return [name for _, name in sorted(ages, reverse=True)]
 
 
 async def list_by_prefix(store: Store, user_id: str, start: str, limit: int) -> list[str]:
@@ -56,6 +70,18 @@ def creation_time(conversation_id: str) -> datetime | None:
     """Return the time in the id; None in one that has none."""
     value = UUID(conversation_id)
     return datetime.fromtimestamp((value.int >> 80) / 1000, UTC) if value.version == 7 else None
+
+
+async def read_creation_time(store: Store, user_id: str, conversation_id: str) -> datetime | None:
+    """Return the time in the id, else that of the first event; None without either."""
+    if begun := creation_time(conversation_id):
+        return begun
+    first = keys.event_key(conversation_id, 0)
+    body = await store.read(keys.conversation_prefix(user_id, conversation_id) + first)
+    try:
+        return datetime.fromisoformat(json.loads(body or b"{}")["timestamp"]).replace(tzinfo=UTC)
+    except (ValueError, TypeError, LookupError):  # none yet, a fork's, or a damaged one
+        return None
 
 
 async def conversation_exists(store: Store, user_id: str, conversation_id: str) -> bool:

@@ -24,6 +24,10 @@ LINK_ATTEMPTS = 9  # at naming a file while deletions nearby may remove its fold
 DRAFTS_FOLDER = ".aside"
 """Folder for files that have no name yet; a crash may leave one there, unseen."""
 
+DESCRIPTORS = Path("/proc/self/fd")
+NO_NAMELESS_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EXDEV}
+"""Errors of a file system where a file cannot begin without a name."""
+
 # Errors that a person or another program may mend while we retry.
 TRANSIENT_ERRNOS = {
     errno.EAGAIN,
@@ -45,14 +49,16 @@ NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 class FileStore:
     """A `Store` in the folder `root`, which is created with the first object.
 
-    A file is written aside, flushed to the disk, and only then linked to its final name, which the
-    file system does for one writer alone. The file system must support hard links.
+    A file is written without a name (or aside, where the system cannot do that), flushed to the
+    disk, and only then linked to its final name, which the file system does for one writer alone.
+    The file system must support hard links.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
         self._durable: set[Path] = set()
+        self._nameless = hasattr(os, "O_TMPFILE") and DESCRIPTORS.is_dir()
 
     async def create(self, key: str, body: bytes) -> bool:
         return await self._in_thread(partial(self._create, body), self._path(key))
@@ -109,6 +115,33 @@ class FileStore:
         return kind(f"The store in {self.root} failed with {fault}: {advice}.")
 
     def _create(self, body: bytes, path: Path) -> bool:
+        if self._nameless:
+            try:
+                return self._create_nameless(body, path)
+            except OSError as error:  # if nothing else works either, that error says why
+                self._nameless = error.errno not in NO_NAMELESS_FILES
+        return self._create_aside(body, path)
+
+    def _create_nameless(self, body: bytes, path: Path) -> bool:
+        """Write a file that gets its first name when it is on the disk: a crash leaves no draft."""
+        self._make_folder(path.parent)
+        with _open_folder(path.parent) as folder:
+            descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o666, dir_fd=folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(descriptor)
+                try:
+                    # Source: open(2), which has this way to link a file by its descriptor.
+                    os.link(f"{DESCRIPTORS}/{descriptor}", path.name, dst_dir_fd=folder)
+                except FileExistsError:
+                    return False
+                finally:
+                    # Also when the key is taken: its writer may have died before it came to this.
+                    os.fsync(folder)
+        return True
+
+    def _create_aside(self, body: bytes, path: Path) -> bool:
         with self._draft(body) as draft:
             try:
                 self._link_name(path, partial(os.link, draft, path))
@@ -193,12 +226,16 @@ def _remove_if_empty(folder: Path) -> bool:
 
 
 def _flush_folder(folder: Path) -> None:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:  # a deletion removed it when it was empty
-        return
-    try:
+    # A deletion may have removed it when it was empty.
+    with contextlib.suppress(FileNotFoundError), _open_folder(folder) as descriptor:
         os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _open_folder(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -3,7 +3,7 @@
 users/{user_id}/conversations/{conversation_id}/
     base_state.json                  spec and last known state: a cache
     events/000000_{event_id}.json    one object per event
-    responses/000007.json            a completion as received
+    responses/000007.json            a completion as received, of which several events follow
     blobs/{sha256}                   bytes too long for an event
     segments/000000-001000.jsonl     copies of the events in these slots, for cold reads
     segments/tail                    the hashes of the events behind the last segment
@@ -25,6 +25,7 @@ app/state/{name}.json                a value that all conversations share
 
 import hashlib
 import re
+from functools import lru_cache
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
@@ -129,7 +130,10 @@ def is_derived(conversation_id: str) -> bool:
 
 def event_id(conversation_id: str, seq: int) -> str:
     """Return the id of the one event that slot `seq` may hold, known before the event is."""
-    return str(uuid5(UUID(conversation_id), str(seq)))
+    return str(uuid5(_namespace(conversation_id), str(seq)))
+
+
+_namespace = lru_cache(maxsize=1000)(UUID)  # parsed for every slot that is listed or read
 
 
 def event_key(conversation_id: str, seq: int) -> str:

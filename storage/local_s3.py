@@ -1,7 +1,8 @@
 """Fast reads from an S3 server of this machine.
 
 boto3 takes 0.3 s of CPU to load and some 2 ms a request, which a command that lists a hundred
-conversations, or completes a word in a shell, cannot spare.
+conversations, or completes a word in a shell, cannot spare. obstore reads objects in a tenth of
+that; what it cannot do is list folders from one on.
 """
 
 import asyncio
@@ -18,13 +19,21 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
+from obstore.exceptions import BaseError
+from obstore.store import S3Store as ObjectStore
+
 from perdure.storage.store import KEYS_PER_PAGE, S3Access, check_key
 
 if TYPE_CHECKING:
+    from obstore.store import S3Credential
+
     from perdure.storage.s3 import S3Store
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost")
 TIMEOUT = 10.0
+FIRST_BYTES = 1024 * 1024
+"""A larger object is left to an `S3Store`, as is an empty one, which has no range."""
+
 THREADS = 4
 EMPTY_SHA256 = hashlib.sha256().hexdigest()
 
@@ -50,8 +59,25 @@ class LocalS3Store:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="s3")
 
     @cached_property
+    def _objects(self) -> ObjectStore:
+        return ObjectStore(
+            self.bucket,
+            # By this name, for the environment may have another endpoint.
+            aws_endpoint_url_s3=self.access.endpoint_url or "",
+            region=self.access.region or "",
+            virtual_hosted_style_request=False,
+            credential_provider=self._credentials,
+            client_options={"allow_http": True, "timeout": f"{TIMEOUT:.0f}s"},
+            retry_config={"max_retries": 0},
+        )
+
+    def _credentials(self) -> "S3Credential":
+        key, secret = self.access.access_key or "", self.access.secret_key or ""
+        return {"access_key_id": key, "secret_access_key": secret, "expires_at": None}
+
+    @cached_property
     def _fallback(self) -> "S3Store":
-        from perdure.storage.s3 import S3Store  # boto3 is slow to import
+        from perdure.storage.s3 import S3Store  # needs obstore
 
         return S3Store(self.bucket, self.prefix, self.access)
 
@@ -65,11 +91,18 @@ class LocalS3Store:
         await self._fallback.delete(key)
 
     async def read(self, key: str) -> bytes | None:
-        status, body = await self._get(self.prefix + check_key(key), {})
-        if status == 200:
-            return body
-        if status == 404 and b"<Code>NoSuchKey</Code>" in body:
-            return None
+        place = self.prefix + check_key(key)
+        try:
+            # A range needs one answer of obstore's threads, where a whole object needs two.
+            body = await self._objects.get_range_async(place, start=0, length=FIRST_BYTES)
+        except FileNotFoundError as error:
+            if "<Code>NoSuchKey</Code>" in str(error):
+                return None
+        except BaseError:
+            pass
+        else:
+            if len(body) < FIRST_BYTES:
+                return bytes(body)
         return await self._fallback.read(key)
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:

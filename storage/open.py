@@ -36,7 +36,7 @@ def open_store(url: str, access: S3Access | None = None) -> Store:
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme == "s3" and bucket:
-        from perdure.storage.s3 import S3Store  # boto3 is slow to import
+        from perdure.storage.s3 import S3Store  # needs obstore
 
         return S3Store(bucket, prefix, access)
     if scheme == "file" and bucket in ("", "localhost") and prefix:

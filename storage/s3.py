@@ -1,83 +1,48 @@
 """A store in a bucket of any S3 server that honours `If-None-Match` on writes."""
 
 import asyncio
+import contextlib
+import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from functools import cached_property, partial
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import boto3
-from botocore import exceptions
-from botocore.config import Config
-from botocore.parsers import ResponseParserError
-from urllib3.exceptions import HTTPError
-
-from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
+from perdure.storage import obstore_client
+from perdure.storage.errors import StoreError, StoreUnavailable
 from perdure.storage.store import S3Access, check_key
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
+    from perdure.storage.botocore_client import BotocoreClient
+
 T = TypeVar("T")
 Listing: TypeAlias = list[dict[str, Any]]
 
-THREADS = 4  # boto3 holds the interpreter's lock: more threads only wait for it
-CONNECT_TIMEOUT = 3.0
-READ_TIMEOUT = 10.0
+logger = logging.getLogger(__name__)
+
+THREADS = 4  # botocore holds the interpreter's lock: more threads only wait for it
+MAX_REQUESTS = 64  # at once, through obstore
 FIRST_BACKOFF = 0.05
 MAX_BACKOFF = 2.0
 
-# Codes with a 4xx status although the same request may succeed a moment later.
-TRANSIENT_CODES = {
-    "BadDigest",
-    "ConditionalRequestConflict",
-    "IncompleteBody",
-    "OperationAborted",
-    "RequestTimeout",
-    "RequestTimeoutException",
-    "SlowDown",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequests",
-    "XAmzContentChecksumMismatch",
-}
+MAX_FAILURES = 16
+"""Failures of obstore in a row, where botocore succeeds at once, after which it is left alone."""
 
-UNANSWERED = (
-    exceptions.ConnectionError,
-    exceptions.HTTPClientError,
-    exceptions.IncompleteReadError,
-    ResponseParserError,
-    exceptions.FlexibleChecksumError,
-    exceptions.CredentialRetrievalError,
-    HTTPError,
-)
-
-SET_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-
-ADVICE = {
-    "AccessDenied": "allow the access key s3:GetObject, s3:PutObject and s3:ListBucket on it, and "
-    "s3:DeleteObject if it is to purge conversations",
-    "AuthorizationHeaderMalformed": "set AWS_REGION to the bucket's region",
-    "ExpiredToken": "renew the session's credentials",
-    "InvalidAccessKeyId": f"{SET_KEYS} to a key that it knows",
-    "InvalidBucketName": "correct the name of the bucket",
-    "InvalidToken": "renew the session's credentials or unset AWS_SESSION_TOKEN",
-    "NoSuchBucket": "create the bucket, or correct its name or the endpoint",
-    "NotImplemented": "use a store that honours If-None-Match on PUT",
-    "PermanentRedirect": "set AWS_REGION to the bucket's region",
-    "RequestTimeTooSkewed": "set this machine's clock",
-    "SignatureDoesNotMatch": f"{SET_KEYS} to a pair that belongs together",
-}
+REST_SECONDS = 60.0
+"""Time for which it is; a proxy, a certificate or a region that it lacks takes longer to mend."""
 
 
 class S3Store:
     """A `Store` in one bucket, its keys under `prefix`.
 
-    A request whose outcome is unknown (no answer, 409, 429, 5xx) is repeated, the same key and the
-    same bytes, for about `retry_seconds`; then StoreUnavailable is raised.
+    A request goes through obstore. If its answer is not plain, botocore repeats it, the same key
+    and the same bytes, and that answer counts. A request whose outcome is unknown (no answer, 409,
+    429, 5xx) is repeated for about `retry_seconds`; then StoreUnavailable is raised.
     """
 
     def __init__(
@@ -92,30 +57,51 @@ class S3Store:
         self.access = access or S3Access()
         self.retry_seconds = retry_seconds
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="s3")
+        self._permits: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._connecting = Lock()
-        self._connection: S3Client | None = None
+        self._client: obstore_client.Client | None = None
+        self._failures = 0
+        self._rest_until = 0.0
 
     async def create(self, key: str, body: bytes) -> bool:
-        request = {**self._object(key), "Body": body, "IfNoneMatch": "*"}
-        return await self._retry(lambda s3: s3.put_object(**request), refusal=412) is not None
+        place = self._place(key)
+
+        def put(s3: "S3Client") -> object:
+            return s3.put_object(Bucket=self.bucket, Key=place, Body=body, IfNoneMatch="*")
+
+        async def repeat() -> bool:
+            return await self._retry(put, refusal=412) is not None
+
+        fast = partial(obstore_client.create, key=place, body=body)
+        return await self._settle(fast, repeat, len(body))
 
     async def read(self, key: str) -> bytes | None:
-        request = self._object(key)
+        place = self._place(key)
 
         def get(s3: "S3Client") -> bytes:
             # Not `with body`, which yields the stream without the checksum's check.
-            with closing(s3.get_object(**request)["Body"]) as body:
+            with contextlib.closing(s3.get_object(Bucket=self.bucket, Key=place)["Body"]) as body:
                 return body.read()
 
-        return await self._retry(get, refusal=404)
+        fast = partial(obstore_client.read, key=place)
+        return await self._settle(fast, partial(self._retry, get, refusal=404))
 
     async def replace(self, key: str, body: bytes) -> None:
-        request = {**self._object(key), "Body": body}
-        await self._retry(lambda s3: s3.put_object(**request))
+        place = self._place(key)
+
+        async def repeat() -> None:
+            await self._retry(lambda s3: s3.put_object(Bucket=self.bucket, Key=place, Body=body))
+
+        fast = partial(obstore_client.replace, key=place, body=body)
+        await self._settle(fast, repeat, len(body))
 
     async def delete(self, key: str) -> None:
-        request = self._object(key)
-        await self._retry(lambda s3: s3.delete_object(**request))
+        place = self._place(key)
+
+        async def repeat() -> None:
+            await self._retry(lambda s3: s3.delete_object(Bucket=self.bucket, Key=place))
+
+        await self._settle(partial(obstore_client.delete, key=place), repeat)
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         # Some servers repeat the folder that a listing starts after: ask for one too many.
@@ -127,8 +113,8 @@ class S3Store:
 
     async def close(self) -> None:
         await asyncio.to_thread(self._threads.shutdown)
-        if self._connection is not None:
-            self._connection.close()
+        if "_botocore" in vars(self):
+            self._botocore.close()
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         entries = await self._listing(self._query(prefix, after), "Contents", limit)
@@ -139,6 +125,7 @@ class S3Store:
         return query | ({"StartAfter": self.prefix + after} if after else {})
 
     async def _listing(self, query: dict[str, Any], part: str, limit: int) -> Listing:
+        # By botocore: obstore takes no prefix that ends within a name, and no limit.
         query["MaxKeys"] = min(limit, 1000)
         entries: Listing = []
         while len(entries) < limit:
@@ -149,13 +136,79 @@ class S3Store:
             query["ContinuationToken"] = page["NextContinuationToken"]
         return entries
 
-    def _object(self, key: str) -> dict[str, Any]:
-        return {"Bucket": self.bucket, "Key": self.prefix + check_key(key)}
+    def _place(self, key: str) -> str:
+        return self.prefix + check_key(key)
+
+    async def _settle(
+        self,
+        request: Callable[[obstore_client.Client], Awaitable[T]],
+        repeat: Callable[[], Awaitable[T]],
+        size: int = 0,
+    ) -> T:
+        """Return the outcome of `request`, or of `repeat` where obstore knows none."""
+        client = None if size > obstore_client.MAX_BODY_BYTES else await self._obstore()
+        if client is None:
+            return await repeat()
+        try:
+            async with self._permit():
+                outcome = await request(client)
+        except Exception as error:  # a panic in Rust is one as well
+            self._note_failure(error)
+        else:
+            self._failures = 0
+            return outcome
+        await asyncio.sleep(random.uniform(0, FIRST_BACKOFF))
+        return await repeat()
+
+    def _note_failure(self, error: Exception) -> None:
+        self._failures += 1
+        if self._failures < MAX_FAILURES:
+            return
+        self._failures, self._rest_until = 0, monotonic() + REST_SECONDS
+        sentence = str(error).partition("\n")[0]
+        logger.warning(
+            "For %g s the bucket %s is reached by botocore alone, which takes more CPU: obstore "
+            "failed %d times where botocore did not. It says: %s",
+            *(REST_SECONDS, self.bucket, MAX_FAILURES, sentence),
+        )
+
+    def _permit(self) -> asyncio.Semaphore:
+        """Return the bound on requests at once, of this event loop."""
+        loop = asyncio.get_running_loop()
+        if self._permits is None or self._permits[0] is not loop:
+            self._permits = (loop, asyncio.Semaphore(MAX_REQUESTS))
+        return self._permits[1]
+
+    async def _obstore(self) -> obstore_client.Client | None:
+        """Return obstore's client, made at its first use; None where only botocore is of use."""
+        if monotonic() < self._rest_until or not obstore_client.is_usable():
+            return None
+        if self._client is None:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._threads, self._connect)
+        return self._client
+
+    def _connect(self) -> None:
+        with self._connecting:
+            if self._client is not None or monotonic() < self._rest_until:
+                return
+            with contextlib.suppress(Exception):  # botocore meets the same, and has words for it
+                self._client = obstore_client.connect(
+                    self.bucket, self.access, load_botocore=lambda: self._botocore
+                )
+            if self._client is None:
+                self._rest_until = monotonic() + REST_SECONDS
+
+    @cached_property
+    def _botocore(self) -> "BotocoreClient":
+        from perdure.storage.botocore_client import BotocoreClient  # botocore is slow to import
+
+        return BotocoreClient(self.bucket, self.access, THREADS)
 
     async def _retry(
         self, request: Callable[["S3Client"], T], refusal: int | None = None
     ) -> T | None:
-        """Send `request` until its outcome is known, with exponential backoff.
+        """Send `request` by botocore until its outcome is known, with exponential backoff.
 
         Returns None where the answer is the status `refusal`.
         """
@@ -174,77 +227,7 @@ class S3Store:
 
     def _send(self, request: Callable[["S3Client"], T], refusal: int | None) -> T | None:
         try:
-            return request(self._client())
-        except exceptions.ClientError as error:
-            if _status(error) == refusal and _code(error) != "NoSuchBucket":
-                return None
-            raise _client_error(error, self._name()) from error
-        # urllib3 raises its own error for a body that breaks off.
-        except (exceptions.BotoCoreError, ResponseParserError, HTTPError) as error:
-            raise _connection_error(error, self._name()) from error
-
-    def _client(self) -> "S3Client":
-        with self._connecting:
-            self._connection = self._connection or _connect(self.access)
-            return self._connection
-
-    def _name(self) -> str:
-        endpoint = self._connection and self._connection.meta.endpoint_url
-        return f"The bucket {self.bucket} at {endpoint or self.access.endpoint_url or 'AWS'}"
-
-
-def _connect(access: S3Access, style: Literal["auto", "path"] = "auto") -> "S3Client":
-    """Create a client of its own session: boto3's default one may not be shared by threads.
-
-    Only AWS serves a bucket under a host name of its own. The client alone knows whether the
-    endpoint is another's, for it may come from the environment or from a file.
-    """
-    config = Config(
-        connect_timeout=CONNECT_TIMEOUT,
-        read_timeout=READ_TIMEOUT,
-        retries={"total_max_attempts": 1},  # the retries are ours
-        max_pool_connections=THREADS,
-        s3={"addressing_style": style},
-    )
-    try:
-        client = boto3.session.Session().client(
-            "s3",
-            endpoint_url=access.endpoint_url,
-            aws_access_key_id=access.access_key,
-            aws_secret_access_key=access.secret_key,
-            region_name=access.region,
-            config=config,
-        )
-    except ValueError as error:
-        raise StoreRefused(f"{error}: set the endpoint to a URL like https://host:port.") from error
-    if style == "path" or ".amazonaws.com" in client.meta.endpoint_url:
-        return client
-    client.close()
-    return _connect(access, "path")
-
-
-def _connection_error(error: Exception, name: str) -> StoreError:
-    if isinstance(error, exceptions.NoCredentialsError | exceptions.PartialCredentialsError):
-        return StoreRefused(f"{name} needs an access key: {SET_KEYS}, or AWS_PROFILE.")
-    if isinstance(error, UNANSWERED):
-        return StoreUnavailable(f"{name} does not answer as it should: {error}")
-    return StoreRefused(f"{name} cannot be asked; correct its settings: {error}")
-
-
-def _client_error(error: exceptions.ClientError, name: str) -> StoreError:
-    status, code = _status(error), _code(error)
-    message = f"{name} answered {status} {code}"
-    if code != "NotImplemented" and (
-        status in (408, 409, 429) or status >= 500 or code in TRANSIENT_CODES
-    ):
-        return StoreUnavailable(f"{message}: {error}")
-    advice = ADVICE.get(code) or (ADVICE["AccessDenied"] if status == 403 else None)
-    return StoreRefused(f"{message}: {advice or f'correct the settings; it says: {error}'}.")
-
-
-def _status(error: exceptions.ClientError) -> int:
-    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-
-
-def _code(error: exceptions.ClientError) -> str:
-    return error.response.get("Error", {}).get("Code", "")
+            return self._botocore.send(request, refusal)
+        except StoreError:
+            self._failures = 0  # obstore is not to blame
+            raise

@@ -67,6 +67,10 @@ class S3Access:
     secret_key: str | None = field(default=None, repr=False)
     region: str | None = None
 
+    def is_whole(self) -> bool:
+        """Tell whether nothing is left to look up."""
+        return all((self.endpoint_url, self.access_key, self.secret_key, self.region))
+
 
 KEYS_PER_PAGE = 1000
 

@@ -8,11 +8,12 @@ their models are slow to import.
 import asyncio
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.storage import keys
-from perdure.storage.conversations import creation_time
+from perdure.storage.conversations import read_creation_time
 from perdure.storage.keys import FORK_RUN
 from perdure.storage.log.cached_state import parse_cached_state
 from perdure.storage.store import Store, list_keys
@@ -68,7 +69,12 @@ class _Log:
         return await self.read(keys.event_key(self.id, seq))
 
     async def end(self, hint: int) -> int:
-        """Return the number of slots as `LogReader.end` does, without asking for a lineage."""
+        """Return the number of slots as `LogReader.end` does, without asking for a lineage.
+
+        Slots fill in order: where the first that the state does not cover is free, none follows.
+        """
+        if hint and await self.store.read(self.prefix + keys.event_key(self.id, hint)) is None:
+            return hint
         after = self.prefix + keys.start_after(max(0, hint - 1))
         async for key in list_keys(self.store, self.prefix + keys.EVENTS, after):
             digits = key.rpartition("/")[2][:6]
@@ -90,8 +96,10 @@ async def summarize(
     if end != state.next_seq:
         last = await log.event(end - 1)
     early = [] if state.title and not with_message else await _read_early_events(log, state, end)
-    trouble = await log.read(keys.TROUBLE)
-    return _build(log, state, end, last, early, trouble)
+    trouble, begun = await asyncio.gather(
+        log.read(keys.TROUBLE), read_creation_time(store, user_id, conversation_id)
+    )
+    return _build(log, state, end, last, early, trouble, begun)
 
 
 def _build(
@@ -101,9 +109,9 @@ def _build(
     last: dict[str, Any],
     early: list[dict[str, Any]],
     trouble: dict[str, Any],
+    begun: datetime | None,
 ) -> Summary:
     at_rest = end == state.next_seq
-    begun = creation_time(log.id)
     message = next(filter(None, map(_message_text, early)), None)
     waiting = actions_to_confirm(state) if at_rest else ()
     is_new_fork = last.get("origin", {}).get("run") == FORK_RUN

@@ -1,20 +1,24 @@
 """Real servers for every test that crosses a boundary: one of each in each test process."""
 
+import contextlib
 import os
 
 # Before anything imports litellm, which would else fetch its prices from the network.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, TypeVar
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
+from perdure.embedded.errors import ProcessFailed
 from perdure.embedded.seaweed import Seaweed
 from perdure.embedded.temporal import TemporalServer
 from perdure.workflows.sandbox import WorkflowSandbox
+
+T = TypeVar("T")
 
 # A noisy machine says nothing about a property: examples may take as long as they take.
 settings.register_profile(
@@ -23,12 +27,22 @@ settings.register_profile(
 settings.load_profile("perdure")
 
 
+async def start_on_free_ports(start: Callable[[], Awaitable[T]]) -> T:
+    """Start a server, again if another test process took a port after it was chosen."""
+    for _ in range(3):
+        with contextlib.suppress(ProcessFailed):
+            return await start()
+    return await start()
+
+
 @pytest_asyncio.fixture(scope="session")
 async def temporal_server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[TemporalServer]:
     """Temporal's dev server, without its page."""
-    server = await TemporalServer.start(tmp_path_factory.mktemp("temporal"), ui=False)
+    server = await start_on_free_ports(
+        lambda: TemporalServer.start(tmp_path_factory.mktemp("temporal"), ui=False)
+    )
     yield server
     await server.stop()
 
@@ -36,7 +50,7 @@ async def temporal_server(
 @pytest_asyncio.fixture(scope="session")
 async def seaweed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Seaweed]:
     """An S3 store."""
-    store = await Seaweed.start(tmp_path_factory.mktemp("seaweed"))
+    store = await start_on_free_ports(lambda: Seaweed.start(tmp_path_factory.mktemp("seaweed")))
     yield store
     await store.stop()
 

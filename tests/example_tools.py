@@ -1,12 +1,13 @@
 """Tools for tests, whose effects can be counted outside."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from perdure.tools.function import tool, tool_from
-from perdure.tools.tool import Context
+from perdure.tools.tool import Context, Tool
 
 
 @tool(read_only=True, idempotent=True)
@@ -75,3 +76,44 @@ def account_of(action: Any) -> tuple[str, ...]:
 DEPOSIT = replace(tool_from(deposit), resources=account_of)
 
 TOOLS = (add, charge, look, fail, stumble, meet, DEPOSIT)
+
+
+@tool(read_only=True)
+async def dawdle(seconds: float, context: Context) -> str:
+    """Look for so long, whoever wants it to stop."""
+    _note(context.workspace / "dawdled", 1)
+    looking = asyncio.create_task(asyncio.sleep(seconds))
+    try:
+        await asyncio.shield(looking)
+    except asyncio.CancelledError:
+        await looking
+    return f"looked {len((context.workspace / 'dawdled').read_text().splitlines())} times"
+
+
+PAUSES: list[Callable[[str], Awaitable[None]]] = []
+"""Pauses of a test, which take the id of the conversation."""
+
+
+@tool(idempotent=True)
+async def pause_itself(context: Context) -> str:
+    """Pause the conversation that makes the call."""
+    await PAUSES[-1](context.conversation_id)
+    return "paused"
+
+
+def _brief(function: Any) -> Tool:
+    tool = tool_from(function)
+    return replace(tool, definition=tool.definition.model_copy(update={"brief": True}))
+
+
+BRIEF_TOOLS = (
+    _brief(add),
+    charge,
+    _brief(look),
+    fail,
+    stumble,
+    _brief(meet),
+    _brief(dawdle),
+    _brief(pause_itself),
+)
+"""The same tools; those that may be called again say that they are brief, even if they are not."""

@@ -239,6 +239,33 @@ async def continued_as_new(harness: ConversationHarness) -> Conversation:
     return talk
 
 
+async def local_calls(harness: ConversationHarness) -> Conversation:
+    """Brief calls, one of them slow and one over the limit, calls in a row, and a pause."""
+    spec = harness.spec(
+        add(1),
+        tool_call_answer(
+            ("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"})
+        ),
+        tool_call_answer(("look", {"seconds": 0}), ("add", {"a": 1, "b": 2})),
+        tool_call_answer(("dawdle", {"seconds": 1.3})),
+        tool_call_answer(("look", {"seconds": 0.6})),
+        add(2),
+        text_answer("done"),
+        tools=("tests.example_tools:BRIEF_TOOLS",),
+        local_activities=True,
+    )
+    talk = await harness.client.start("go", spec)
+    await wait_until(lambda: len(notes(harness, talk, "looked")) == 2)
+    await talk.pause()
+    await wait_for_status(talk, "paused")
+    await talk.resume()
+    await talk.wait_for_turn()
+    await wait_for_status(talk, "finished")
+    await talk.close()
+    await talk.handle.result()
+    return talk
+
+
 async def a_call_that_was_lost(harness: ConversationHarness) -> Conversation:
     """Needs workers of its own: one of them dies."""
     environment = {
@@ -317,6 +344,7 @@ SHAPES: dict[str, Shape] = {
         cancelled,
         reopened,
         continued_as_new,
+        local_calls,
         a_call_that_was_lost,
         a_batch,
         a_trial,

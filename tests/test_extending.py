@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.activities.condense import CONDENSER_GROUP
+from perdure.activities.support.extensions import CONDENSER_GROUP
 from perdure.agent.calls.answer import parse_response
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import AmortizedCondenser, CustomCondenser, ModelSpec

@@ -19,11 +19,11 @@ from perdure.agent.loop.steps import (
     Think,
 )
 from perdure.agent.spec import Agent
-from perdure.temporal.timeouts import SETUP_TIMEOUT, UNLIMITED_RETRIES
+from perdure.temporal.timeouts import FIRST_RETRY, SETUP_TIMEOUT, UNLIMITED_RETRIES
 
 NO_RETRY = RetryPolicy(maximum_attempts=1)
 LIMITED_RETRIES = RetryPolicy(
-    initial_interval=timedelta(milliseconds=500),
+    initial_interval=FIRST_RETRY,
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=10,
 )
@@ -35,8 +35,8 @@ LOG_STEP_TIMEOUT = timedelta(seconds=60)
 MODEL_OUTAGE_TIMEOUT = timedelta(hours=1)
 """Longest unavailability of a model before the turn ends."""
 
-MISSED_HEARTBEATS = 3
-"""Heartbeat timeouts after which a step that nobody took leaves its home queue."""
+HOME_TIMEOUT = timedelta(seconds=15)
+"""Time for a worker to come back before a step that needs its files goes to another."""
 
 TIMEOUT_MARGIN = timedelta(seconds=30)
 """Time added to limits that the worker enforces itself."""
@@ -99,5 +99,5 @@ def home_queue_options(queue: str, spec: Agent) -> ActivityConfig:
     """Return the options by which a step waits for a worker that has its files."""
     heartbeat_timeout = timedelta(seconds=spec.heartbeat_timeout)
     return ActivityConfig(
-        task_queue=queue, schedule_to_start_timeout=MISSED_HEARTBEATS * heartbeat_timeout
+        task_queue=queue, schedule_to_start_timeout=max(HOME_TIMEOUT, 3 * heartbeat_timeout)
     )

@@ -9,6 +9,7 @@ from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedErro
 
 from perdure.agent.loop.start import ConversationStatus, Start
 from perdure.temporal.names import conversation_workflow_id
+from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.step_failures import reason_of
 
 STOPPED_BEFORE_START = "it was stopped before its conversation began"
@@ -36,6 +37,7 @@ async def run_child(
             id=conversation_workflow_id(start.conversation_id),
             result_type=ConversationStatus,
             cancellation_type=workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+            task_timeout=TASK_TIMEOUT,
             static_summary=f"delegated by {start.parent.conversation_id}" if start.parent else None,
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
         )

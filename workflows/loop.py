@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
@@ -20,7 +19,7 @@ from perdure.agent.loop.inbox import (
     json_size,
 )
 from perdure.agent.loop.sample_steps import needed_allowance, next_sample_step
-from perdure.agent.loop.start import ConversationStatus, Start, build_status
+from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start, build_status
 from perdure.agent.loop.state import (
     State,
     find_lost_call,
@@ -55,9 +54,6 @@ from perdure.workflows.step_runner import PLACEHOLDER_SPEC, StepRunner
 
 MAX_HANDOVER_BYTES = 120 * 1024
 """Size limit of the next run's input; a larger inbox is recorded first."""
-
-MAX_RUN_EVENTS = 1500
-"""History events after which a run continues as new."""
 
 
 class ConversationLoop:
@@ -211,7 +207,9 @@ class ConversationLoop:
         timeout = seconds_until_end(self.spec, self.state)
         try:
             await workflow.wait_condition(
-                lambda: bool(self.inbox), timeout=timedelta(seconds=timeout)
+                lambda: bool(self.inbox),
+                timeout=timedelta(seconds=timeout),
+                timeout_summary="the workflow ends unless a message comes",
             )
         except TimeoutError:
             return bool(self.inbox)
@@ -219,8 +217,8 @@ class ConversationLoop:
 
     async def run_steps(self, *steps: Step | Open | None) -> None:
         """Run the steps concurrently; a deadline that passes meanwhile stops them."""
-        works = [partial(self.run_and_apply, step) for step in steps if step]
-        await self.runner.run_all(works, self.seconds_left())
+        present = [step for step in steps if step]
+        await self.runner.run_all(present, self.run_and_apply, self.seconds_left())
         self.publish_status()
 
     async def run_and_apply(self, step: Step | Open) -> None:
@@ -272,7 +270,7 @@ class ConversationLoop:
         """Tell whether to continue as new, which must not happen while an update is handled."""
         info = workflow.info()
         long = (
-            info.get_current_history_length() > MAX_RUN_EVENTS
+            info.get_current_history_length() > self.start.max_run_events
             or info.is_continue_as_new_suggested()
         )
         old = info.is_target_worker_deployment_version_changed()
@@ -287,6 +285,7 @@ class ConversationLoop:
             "notes": self.notes,
             "inbox": tuple(self.inbox),
             "model_queues": self.runner.model_queues.as_input(),
+            "max_run_events": MAX_RUN_EVENTS,
         }
         return self.start.model_copy(update={"spec": None, **changes})
 

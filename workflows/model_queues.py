@@ -44,7 +44,12 @@ class KnownModelQueues:
 
         Raises ActivityError.
         """
-        model = first_model(step, spec)
+        return await self.route_model(first_model(step, spec), spec, options, execute)
+
+    async def route_model(
+        self, model: str | None, spec: Agent, options: ActivityConfig, execute: Execute
+    ) -> Any:
+        """Run an activity on the queue of a model, or of the one that its worker names."""
         while True:
             try:
                 return await execute({**options, **self.queue_options(model, spec)})

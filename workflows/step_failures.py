@@ -12,6 +12,7 @@ from temporalio.exceptions import (
 )
 
 from perdure.agent.loop.inbox import TurnFailure
+from perdure.agent.loop.model_queues import GRADED, WRONG_QUEUE
 from perdure.agent.loop.steps import (
     Close,
     FinishAttempt,
@@ -63,6 +64,16 @@ def was_never_started(error: ActivityError) -> bool:
     """Tell whether no worker took the step, so that it had no effect."""
     cause = error.cause
     return isinstance(cause, TimeoutError) and cause.type is TimeoutType.SCHEDULE_TO_START
+
+
+def is_on_wrong_queue(error: ActivityError) -> bool:
+    """Tell whether the step belongs on the queue of a rate-limited model."""
+    return isinstance(error.cause, ApplicationError) and error.cause.type == WRONG_QUEUE
+
+
+def is_graded(error: ActivityError) -> bool:
+    """Tell whether an attempt has its grades, and has to be scored where its workspace is."""
+    return isinstance(error.cause, ApplicationError) and error.cause.type == GRADED
 
 
 def failure_item(step: Step, error: ActivityError) -> TurnFailure:

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, FailureError
 from temporalio.workflow import ActivityConfig
 
 from perdure.agent.loop.start import Delegation, Start
@@ -29,8 +30,14 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.summary import EventSummary
 from perdure.workflows.activity_options import activity_options, home_queue_options
 from perdure.workflows.children import STOPPED_BEFORE_START, run_child
-from perdure.workflows.model_queues import KnownModelQueues
-from perdure.workflows.step_failures import was_never_started, workflow_failure
+from perdure.workflows.local_steps import LocalSteps
+from perdure.workflows.model_queues import Execute, KnownModelQueues
+from perdure.workflows.step_failures import (
+    is_graded,
+    is_on_wrong_queue,
+    was_never_started,
+    workflow_failure,
+)
 
 INTERRUPTIBLE_STEPS = (Think, Condense, GenerateTitle, Act, Delegate)
 """Steps that an interrupt stops."""
@@ -49,20 +56,25 @@ class StepRunner:
         self.start = start
         self.read_state = read_state
         self.model_queues = KnownModelQueues(start.model_queues)
+        self.local_steps = LocalSteps()
         self.interruptible: list[asyncio.Task[Any]] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.is_stopping = False
 
     async def run_all(
-        self, works: Sequence[Callable[[], Coroutine[Any, Any, None]]], seconds_left: float | None
+        self,
+        steps: Sequence[Step | Open],
+        run: Callable[[Step | Open], Coroutine[Any, Any, None]],
+        seconds_left: float | None,
     ) -> None:
-        """Run coroutines concurrently; stop their steps after `seconds_left`.
+        """Run the steps concurrently, each by `run`; stop them after `seconds_left`.
 
         After a cancellation this is called again, and first awaits those that still run.
         """
         if not self.tasks:
             self.is_stopping = False
-            self.tasks = [asyncio.create_task(work()) for work in works]
+            self.local_steps.begin_round(steps, self.read_state())
+            self.tasks = [asyncio.create_task(run(step)) for step in steps]
         if seconds_left is not None and seconds_left > 0:
             try:
                 await workflow.wait_condition(self.is_idle, timeout=timedelta(seconds=seconds_left))
@@ -72,6 +84,7 @@ class StepRunner:
         done, self.tasks = self.tasks, []
         for task in done:
             task.result()
+        await self.local_steps.end_round()
 
     def is_idle(self) -> bool:
         return all(task.done() for task in self.tasks)
@@ -117,32 +130,44 @@ class StepRunner:
         Raises ActivityError, or ApplicationError if this run must end.
         """
         state = self.read_state()
+        if isinstance(step, Think) and self.local_steps.is_blind:
+            seen = workflow.info().get_current_history_length()
+            step = step.model_copy(update={"seen_events": seen})
         task = Task[Any](
             conversation_id=self.start.conversation_id,
             user_id=self.start.user_id,
             base=state.next_seq,
             step=step,
         )
+        options = activity_options(step, state, state.spec or PLACEHOLDER_SPEC)
+        if self.local_steps.round and not self.is_stopping:
+            try:
+                return await self.local_steps.run(step, task, result_type, options["summary"])
+            except FailureError:  # in a replay, that of the marker alone: see `give_up`
+                options["activity_id"] = self.local_steps.give_up(step, state, task.base)
+        run = partial(self.run_activity, step, task, result_type)
+        while True:
+            try:
+                return await self.run_on_queues(step, state, options, run)
+            except ActivityError as error:
+                if is_graded(error):  # what is left needs the workspace
+                    continue
+                if (fatal := workflow_failure(step, error)) is not None:
+                    raise fatal from error
+                raise
+
+    async def run_on_queues(
+        self, step: Step | Open, state: State, options: ActivityConfig, run: Execute
+    ) -> Any:
+        """Run a step where its files are, or on the queue of its model. Raises ActivityError."""
         spec = state.spec or PLACEHOLDER_SPEC
-        options = activity_options(step, state, spec)
-        try:
-            if (queue := self.home_queue_of(step, state)) is not None:
-                at_home: ActivityConfig = {**options, **home_queue_options(queue, spec)}
-                try:
-                    return await self.run_activity(step, task, result_type, at_home)
-                except ActivityError as error:
-                    if not was_never_started(error):
-                        raise
-            return await self.model_queues.route(
-                step,
-                spec,
-                options,
-                lambda queued: self.run_activity(step, task, result_type, queued),
-            )
-        except ActivityError as error:
-            if (fatal := workflow_failure(step, error)) is not None:
-                raise fatal from error
-            raise
+        if (queue := self.home_queue_of(step, state)) is not None:
+            try:
+                return await run({**options, **home_queue_options(queue, spec)})
+            except ActivityError as error:
+                if not (was_never_started(error) or is_on_wrong_queue(error)):
+                    raise
+        return await self.model_queues.route(step, spec, options, run)
 
     def home_queue_of(self, step: Step | Open, state: State) -> str | None:
         """Return the queue of the workers that have the files which the step needs."""

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from perdure.activities.condense import CONDENSER_GROUP
-from perdure.agent.spec import CustomCondenser
+from perdure.activities.support.extensions import list_loaders
 from perdure.evaluation.scorers.custom import CustomScorer
-from perdure.references import BadReference, import_reference, load_named
+from perdure.references import BadReference, import_reference
 from perdure.storage.batches import BatchRecord
 from perdure.tools.catalog import CatalogError, load_tools
 from perdure.tools.threads import run_in_thread
@@ -23,7 +22,7 @@ FILE_OPTION = "file"
 
 
 async def find_code_problem(record: BatchRecord) -> str | None:
-    """Load a batch's scorers, tools and condenser; return what is wrong, in sentences, or None.
+    """Load a batch's scorers, and its agent's code; return what is wrong, in sentences, or None.
 
     Nothing is called but the modules' own code.
     """
@@ -53,9 +52,7 @@ def _loaders(record: BatchRecord) -> Iterator[tuple[str, Callable[[], Any]]]:
         if isinstance(scorer, CustomScorer):
             yield f"the scorer {scorer.function!r}", partial(_load_function, scorer.function)
     yield "the agent's tools", partial(load_tools, spec.agent.tools)
-    if isinstance(condenser := spec.agent.condenser, CustomCondenser):
-        load = partial(load_named, CONDENSER_GROUP, condenser.function)
-        yield f"the condenser {condenser.function!r}", load
+    yield from list_loaders(spec.agent)
 
 
 def _load_function(reference: str) -> None:

@@ -37,12 +37,11 @@ async def read_outcome(log: LogReader, state: State) -> tuple[Outcome, AttemptRe
     event that cannot be read, and StoreError.
     """
     reader = _OutcomeReader(first=(await log.lineage())[0].first, end=state.next_seq)
-    if state.next_seq <= MAX_EVENTS_AT_ONCE:  # a read beyond the end would cost a request
+    if state.next_seq <= MAX_EVENTS_AT_ONCE:
         await asyncio.to_thread(reader.take, await log.read(0, state.next_seq))
     else:
-        for error in await read_in_thread(log, reader.take):
-            if error.seq < reader.end:
-                raise error
+        for error in await read_in_thread(log, reader.take, state.next_seq):
+            raise error
     if reader.next_seq < state.next_seq:
         await log.get(reader.next_seq)
     outcome = Outcome(

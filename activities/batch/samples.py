@@ -12,11 +12,12 @@ from perdure.activities.batch.set_up import SetUpFailed, set_up
 from perdure.activities.support.inbox_events import error_event, state_update
 from perdure.activities.support.resources import Activities, load_batch, load_spec
 from perdure.activities.support.save_state import save_closed
-from perdure.activities.support.step import heartbeating, is_retry, now, origin
+from perdure.activities.support.step import final_failure, heartbeating, is_retry, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.file_changes import record_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files, restore_files
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
+from perdure.agent.loop.model_queues import GRADED
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import FinishAttempt, Say, SetUp, Task
 from perdure.agent.spec import Agent
@@ -80,7 +81,7 @@ class SampleActivities(Activities):
         async with self.begin(task) as (log, _):
             folder = self.resources.batch(task.user_id, attempt.batch)
             await record_changes(self.resources, log, state.spec)
-            await save_closed(self.resources, log, state)
+            await save_closed(self.resources, log, state, origin().run)
             # Nothing may change while it is scored.
             self.resources.mcp.close_conversation(task.conversation_id)
             await SESSIONS.close_session(task.conversation_id)
@@ -127,13 +128,18 @@ class SampleActivities(Activities):
         if result.failure is not None:
             return result
         batch = await load_batch(folder)
-        if attempt.scores_workspace:
-            path = await self._find_workspace(log, state.spec or batch.agent, state.files_seq)
-            outcome = outcome.model_copy(update={"workspace": path})
-        return await score_attempt(self.resources, folder, batch, sample, outcome, result)
+        spec = state.spec or batch.agent
+        find = partial(self._find_workspace, log, spec, state.files_seq)
+        parts = (self.resources, folder, batch, sample, outcome, result)
+        return await score_attempt(*parts, find if attempt.scores_workspace else None)
 
     async def _find_workspace(self, log: EventLog, spec: Agent, slot: int | None) -> str | None:
-        """Return the agent's workspace, None if it is gone and was not kept."""
+        """Return the agent's workspace, None if it is gone and was not kept.
+
+        Raises ApplicationError on the queue of a model, whose workers may have other workspaces.
+        """
+        if self.resources.model_queues.is_model_queue():
+            raise final_failure(GRADED, "The workspace is scored on its own queue.")
         folder = self.resources.workspaces / log.conversation_id
         await restore_files(self.resources, log, spec, slot)
         never_changed = slot is None and keeps_files(self.resources, spec)

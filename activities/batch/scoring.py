@@ -3,11 +3,11 @@
 import hashlib
 import inspect
 from asyncio import timeout as time_limit
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -47,6 +47,9 @@ class GradingFailed(Exception):
         self.code = code
 
 
+FindWorkspace: TypeAlias = Callable[[], Awaitable[str | None]]
+
+
 async def score_attempt(
     resources: Resources,
     folder: BatchFolder,
@@ -54,19 +57,31 @@ async def score_attempt(
     sample: Sample,
     outcome: Outcome,
     result: AttemptResult,
+    find_workspace: FindWorkspace | None = None,
 ) -> AttemptResult:
     """Add the scores of all scorers of the batch to a result, or the failure of one.
 
-    Raises ModelUnavailable, OSError, and StoreError.
+    The grading models come first: they need no workspace, and may have queues of their own.
+    Raises ApplicationError on another queue than that of a grading model or of the workspace,
+    ModelUnavailable, OSError, and StoreError.
     """
     scoring = _Scoring(resources, folder, batch, sample, outcome, result)
-    changes: dict[str, Any] = {"scores": {}}
-    for scorer in batch.scorers:
+    scores: dict[str, Score] = {}
+    changes: dict[str, Any] = {}
+    for scorer in sorted(batch.scorers, key=lambda scorer: not isinstance(scorer, ModelGraded)):
         try:
-            changes["scores"][scorer.score_name] = await scoring.score(scorer)
+            if find_workspace is not None and not isinstance(scorer, ModelGraded):
+                path = await find_workspace()
+                scoring.outcome = outcome.model_copy(update={"workspace": path})
+                find_workspace = None
+            scores[scorer.score_name] = await scoring.score(scorer)
         except (ScoringError, GradingFailed) as error:
             changes = {"status": "failed", "failure": _failure(scorer, error)}
             break
+    else:
+        changes["scores"] = {
+            scorer.score_name: scores[scorer.score_name] for scorer in batch.scorers
+        }
     # Results are not in the log, which masks what it records.
     masked = mask_value(changes, resources.secrets.mask)
     return result.model_copy(update={**masked, "grading": scoring.usage})
@@ -171,6 +186,7 @@ class _Scoring:
             number=number,
             key=f"{self.result.conversation_id}/{name}",
         )
+        self.resources.model_queues.admit_model(request.model.name)
         try:
             return await self.resources.model.complete(request, lambda _: None)
         except (ModelRefused, ContextOverflow) as error:

@@ -33,7 +33,12 @@ class RateLimitedQueues:
         Call it before the model is called.
         """
         model = first_model(step, spec)
-        if model is None or model not in self.rates:
+        if model is not None:
+            self.admit_model(model)
+
+    def admit_model(self, model: str) -> None:
+        """Raise ApplicationError if this activity runs on another queue than that of the model."""
+        if model not in self.rates:
             return
         queue = model_queue_name(self.task_queue, model)
         if activity.info().task_queue != queue:
@@ -45,3 +50,7 @@ class RateLimitedQueues:
                 non_retryable=True,
                 category=ApplicationErrorCategory.BENIGN,
             )
+
+    def is_model_queue(self) -> bool:
+        """Tell whether this activity runs on the queue of a model."""
+        return bool(self.rates) and activity.info().task_queue in self.queues.values()

@@ -16,13 +16,19 @@ async def load_prompt_images(log: EventLog, messages: Iterable[ChatMessage]) -> 
 
     Raises ModelRefused if an image is lost.
     """
-    return [await _load_message_images(log, message) for message in messages]
+    return [
+        await _load_message_images(log, message) if _has_stored_image(message) else message
+        for message in messages
+    ]
+
+
+def _has_stored_image(message: ChatMessage) -> bool:
+    content = message.get("content")
+    return isinstance(content, list) and any(map(_refers_to_image, content))
 
 
 async def _load_message_images(log: EventLog, message: ChatMessage) -> ChatMessage:
-    content = message.get("content")
-    if not isinstance(content, list) or not any(map(_refers_to_image, content)):
-        return message
+    content = message["content"]
     parts = [await _load_part(log, part) if _refers_to_image(part) else part for part in content]
     return {**message, "content": parts}
 

@@ -24,6 +24,7 @@ from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masking import MaskedLog
 from perdure.secrets.registry import Secrets
 from perdure.storage.batches import BatchFolder, BatchRecord
+from perdure.storage.cache import Cache
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.snapshots.manifest import SnapshotCache
@@ -46,6 +47,11 @@ MAX_CODE_VERSIONS = 10_000
 
 MAX_CACHED_BATCHES = 16
 """Batches whose samples are in memory."""
+
+
+MAX_CACHED_SPECS = 256
+_SPECS: Cache[str, Agent] = Cache(MAX_CACHED_SPECS)
+"""The specs used last, by the hash of the entry that holds them."""
 
 
 @dataclass
@@ -202,8 +208,11 @@ async def load_spec(log: EventLog, seq: int) -> Agent:
 
     References of this step to the user's modules lead to the folder of the spec first.
     """
-    event = await load_event(log, seq, ConversationStateUpdateEvent)
-    spec = Agent.model_validate(event.value)
+    entry = await log.get(seq)
+    if (spec := _SPECS.get(entry.sha)) is None:
+        assert isinstance(entry.event, ConversationStateUpdateEvent), f"slot {seq} holds no spec"
+        spec = Agent.model_validate(entry.event.value)
+        _SPECS.put(entry.sha, spec)
     USER_MODULES.use_client_folder(spec.code)
     return spec
 

@@ -21,15 +21,18 @@ SAVE_TIMEOUT = 20.0
 """Seconds after which a conversation closes without it, well below the step's timeout."""
 
 
-async def save_state(log: EventLog, state: State, closing: bool = False) -> None:
-    """Write `base_state.json`; seal the full segments, or all segments when `closing`."""
+async def save_state(log: EventLog, state: State, run: str = "", closing: bool = False) -> None:
+    """Write `base_state.json`; seal the full segments, or all segments when `closing`.
+
+    `run` is that of `EventLog.seal`.
+    """
     await log.save_state(state.model_dump_json().encode())
-    await log.seal(state.next_seq, closing)
+    await log.seal(state.next_seq, closing, run)
 
 
-async def save_closed(resources: Resources, log: EventLog, state: State) -> None:
+async def save_closed(resources: Resources, log: EventLog, state: State, run: str = "") -> None:
     """Save everything about a conversation that has ended."""
-    await save_state(log, state, closing=True)
+    await save_state(log, state, run, closing=True)
     if resources.save_llm_messages:
         await save_messages(log, state)
 
@@ -42,7 +45,7 @@ async def save_messages(log: EventLog, state: State) -> None:
     try:
         async with asyncio.timeout(SAVE_TIMEOUT):
             if state.first_user_seq is not None and not await _is_delegate(log):
-                await _write(log)
+                await _write(log, state.next_seq)
     except Exception as error:
         name = type(error).__name__
         logger.warning(
@@ -51,7 +54,7 @@ async def save_messages(log: EventLog, state: State) -> None:
         )
 
 
-async def _write(log: EventLog) -> None:
+async def _write(log: EventLog, end: int) -> None:
     body = bytearray()
 
     def take(part: Part) -> None:
@@ -59,7 +62,7 @@ async def _write(log: EventLog) -> None:
         if len(body) > MAX_EXPORT_BYTES:
             raise ValueError(f"it has more than {MAX_EXPORT_BYTES:,} bytes")
 
-    await export(log, RESULTS, ExportMetadata(log.conversation_id), take)
+    await export(log, RESULTS, ExportMetadata(log.conversation_id), take, end)
     key = conversation_prefix(log.user_id, log.conversation_id) + LLM_MESSAGES
     await log.store.replace(key, bytes(body))
 

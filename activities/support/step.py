@@ -23,6 +23,11 @@ from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 MAX_HEARTBEAT_CHARS = 2000
 """Length limit of the text in a heartbeat; its end is kept."""
 
+FIRST_MODEL_DELAY = 0.5
+"""Seconds until a model that is unavailable is asked again, doubled with each attempt."""
+
+MAX_DELAY_DOUBLINGS = 6
+
 T = TypeVar("T")
 
 
@@ -66,7 +71,8 @@ class StepProgress:
 async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
-    beating = asyncio.create_task(_beat(progress))
+    # A local activity has no heartbeat: it is over before one would be due.
+    heartbeats = None if is_local() else _Heartbeats(progress)
     try:
         yield progress
     except (Damaged, Missing) as error:
@@ -76,12 +82,27 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     except ModelUnavailable as error:
         raise _retry_later(error) from error
     finally:
-        beating.cancel()
+        if heartbeats is not None:
+            heartbeats.stop()
 
 
-async def _beat(progress: StepProgress) -> None:
-    while True:
-        await asyncio.sleep(HEARTBEAT_INTERVAL.total_seconds())
+class _Heartbeats:
+    """A timer that heartbeats; most steps end before it first does."""
+
+    def __init__(self, progress: StepProgress) -> None:
+        self._progress = progress
+        self._loop = asyncio.get_running_loop()
+        self._schedule()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _schedule(self) -> None:
+        self._timer = self._loop.call_later(HEARTBEAT_INTERVAL.total_seconds(), self._beat)
+
+    def _beat(self) -> None:
+        self._schedule()
+        progress = self._progress
         progress.beat()
         details = {
             "started": progress.started_at,
@@ -135,8 +156,13 @@ def _read_only_failure(error: Damaged | Missing) -> ApplicationError:
 
 def _retry_later(error: ModelUnavailable) -> ApplicationError:
     """Build a failure that Temporal retries, after the provider's delay if it names one."""
-    delay = timedelta(seconds=error.retry_after) if error.retry_after is not None else None
-    return ApplicationError(str(error), error.code, type="ModelUnavailable", next_retry_delay=delay)
+    delay = error.retry_after
+    if delay is None:
+        doublings = min(activity.info().attempt - 1, MAX_DELAY_DOUBLINGS)
+        delay = FIRST_MODEL_DELAY * 2**doublings
+    return ApplicationError(
+        str(error), error.code, type="ModelUnavailable", next_retry_delay=timedelta(seconds=delay)
+    )
 
 
 def origin(part: str = "") -> Origin:
@@ -161,6 +187,11 @@ def is_retry() -> bool:
     """Tell whether an earlier attempt may have done this step, or a part of it."""
     info = activity.info()
     return info.attempt > 1 or info.activity_id.endswith(REROUTED_SUFFIX)
+
+
+def is_local() -> bool:
+    """Tell whether this attempt runs inside a workflow task, which must not wait for anything."""
+    return activity.in_activity() and activity.info().is_local
 
 
 def now() -> str:

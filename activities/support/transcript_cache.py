@@ -25,6 +25,7 @@ class TranscriptCache:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._cached: OrderedDict[str, _CachedTranscript] = OrderedDict()
+        self._size = 0
 
     async def load(
         self,
@@ -38,7 +39,7 @@ class TranscriptCache:
         `condenser` may mask a part of it. The next call may extend it in place. Raises Missing or
         Damaged for the first slot that cannot be read.
         """
-        cached = self._cached.pop(log.conversation_id, None)
+        cached = self.evict(log.conversation_id)
         if cached is None or cached.read > upto or cached.forgotten != forgotten:
             cached = _CachedTranscript(forgotten)
         entries = await read_unforgotten(log, cached.read, upto, forgotten)
@@ -47,14 +48,16 @@ class TranscriptCache:
         cached.read = upto
         cached.size += sum(map(memory_size, entries))
         self._cached[log.conversation_id] = cached
-        size = sum(each.size for each in self._cached.values())
-        while size > self.limit and len(self._cached) > 1:
-            size -= self._cached.popitem(last=False)[1].size
+        self._size += cached.size
+        while self._size > self.limit and len(self._cached) > 1:
+            self.evict(next(iter(self._cached)))
         return cached.transcript
 
-    def evict(self, conversation_id: str) -> None:
-        """Evict a conversation whose next step is far off."""
-        self._cached.pop(conversation_id, None)
+    def evict(self, conversation_id: str) -> _CachedTranscript | None:
+        """Evict a conversation whose next step is far off, and return what was cached of it."""
+        cached = self._cached.pop(conversation_id, None)
+        self._size -= cached.size if cached else 0
+        return cached
 
 
 async def read_unforgotten(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from perdure.activities.support.step import is_retry, origin, summarize_all
 from perdure.agent.calls.completion import Completion
 from perdure.events.entry import Entry
-from perdure.events.event import Event
+from perdure.events.event import Event, answered_action_id
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, Superseded
@@ -23,15 +23,26 @@ async def append_exclusive(
     If a late step of this run came first, return its events instead: the workflow folds them, and
     decides again. Raises Fenced if another run has written there.
     """
-    mine = origin(part)
+    return summarize_all(await append_or_adopt(log, events, base, usage, part))
+
+
+async def append_or_adopt(
+    log: EventLog, events: Sequence[Event], base: int, usage: Usage | None = None, part: str = ""
+) -> list[Entry]:
+    """Append like `append_exclusive`; return the entries."""
     try:
-        entries = await log.append(events, base=base, origin=mine, usage=usage)
+        return await log.append(events, base=base, origin=origin(part), usage=usage)
     except Superseded:
-        entries = await log.read(base, MAX_ADOPTED_ENTRIES)
-        for entry in entries:
-            if entry.origin.run != mine.run:
-                raise Fenced(f"slot {entry.seq}", entry.origin.run) from None
-    return summarize_all(entries)
+        return ensure_own_run(await log.read(base, MAX_ADOPTED_ENTRIES))
+
+
+def ensure_own_run(entries: list[Entry]) -> list[Entry]:
+    """Return the entries. Raises Fenced if another run has written one of them."""
+    run = origin().run
+    for entry in entries:
+        if entry.origin.run != run:
+            raise Fenced(f"slot {entry.seq}", entry.origin.run) from None
+    return entries
 
 
 async def request_once(
@@ -55,6 +66,13 @@ class Writer:
         self._entries: list[Entry] = []
 
     async def write(self, part: str, event: Event) -> None:
+        """Write an event, unless it answers an action that an entry on the way has answered.
+
+        Local calls of a workflow task that was lost have answered actions which still seem open.
+        """
+        answered = {answered_action_id(entry.event) for entry in self._entries}
+        if answered_action_id(event) in answered - {None}:
+            return
         base = self._entries[-1].seq + 1 if self._entries else self.base
         written = await self.log.append([event], base=base, origin=origin(part), shared=True)
         self._entries += written

@@ -39,6 +39,14 @@ def parse_objects(objects: Objects) -> list[StoredEvent]:
     return sorted(events, key=lambda event: (event.seq, event.key))
 
 
+def recorded_response_ids(objects: Objects) -> set[str]:
+    """Return the ids of the model's responses that are on record, as events or before them."""
+    ids = {event.fields.get("llm_response_id") for event in parse_objects(objects)}
+    records = (_fields(body) for key, body in objects.items() if "/responses/" in key)
+    ids |= {record.get("completion", {}).get("id") for record in records}
+    return {str(name) for name in ids if name is not None}
+
+
 def _fields(body: bytes) -> Mapping[str, Any]:
     try:
         fields = json.loads(body)

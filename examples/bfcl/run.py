@@ -1,4 +1,4 @@
-"""The samples as conversations: on Temporal and S3, with a scripted model behind litellm."""
+"""The samples as conversations: on Temporal and S3, with a scripted model over HTTP."""
 
 import asyncio
 import time

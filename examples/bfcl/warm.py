@@ -1,10 +1,12 @@
 """Imports what a worker will need, for a process that workers are forked from."""
 
 import importlib
-import os
 
-from perdure.models.litellm.client import LITELLM_ENVIRONMENT
+MODULES = (
+    "perdure.models.openai_compatible.connections",
+    "perdure.worker",
+    "examples.bfcl.backends",
+)
 
-os.environ.update(LITELLM_ENVIRONMENT)
-for module in ("litellm", "perdure.worker", "examples.bfcl.backends"):
+for module in MODULES:
     importlib.import_module(module)

@@ -1,10 +1,6 @@
 """Imports what a worker will need, for a process that workers are forked from."""
 
 import importlib
-import os
 
-from perdure.models.litellm.client import LITELLM_ENVIRONMENT
-
-os.environ.update(LITELLM_ENVIRONMENT)
-for module in ("litellm", "perdure.worker"):
+for module in ("perdure.models.openai_compatible.connections", "perdure.worker"):
     importlib.import_module(module)

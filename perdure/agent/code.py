@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 
-from perdure.agent.spec import Agent, CustomCondenser, PipelineCondenser
+from perdure.agent.spec import Agent
+from perdure.agent.view.condense.thresholds import custom_condensers
 from perdure.references import is_reference
 
 MODEL_PREFIX = "python:"
+
+BUILT_IN_ANALYZERS = ("model", "rules")
 
 
 def with_code(agent: Agent, folder: str | None) -> Agent:
@@ -19,6 +22,9 @@ def _references(agent: Agent) -> Iterator[str]:
     yield from filter(is_reference, (*agent.tools, *agent.analyzers))
     models = (agent.model, *agent.fallbacks)
     yield from (model.name for model in models if model.name.startswith(MODEL_PREFIX))
-    condenser = agent.condenser
-    parts = condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
-    yield from (part.function for part in parts if isinstance(part, CustomCondenser))
+    yield from (condenser.function for condenser in custom_condensers(agent.condenser))
+
+
+def custom_analyzers(agent: Agent) -> Iterator[str]:
+    """Name the agent's own analyzers."""
+    yield from (name for name in agent.analyzers if name not in BUILT_IN_ANALYZERS)

@@ -188,6 +188,7 @@ class AgentFields(TypedDict, total=False):
     heartbeat_timeout: float
     idle_timeout: float
     finished_timeout: float
+    local_activities: bool
 
 
 class Agent(Tolerant):
@@ -243,7 +244,7 @@ class Agent(Tolerant):
     """Names of the worker's secrets; a command that names one gets its value."""
     tool_timeout: Seconds = 3600.0
     """The time after which a tool call is stopped."""
-    heartbeat_timeout: float = Field(default=5.0, ge=1, le=3600)
+    heartbeat_timeout: float = Field(default=2.0, ge=1, le=3600)
     """Seconds without a heartbeat after which another worker takes over a step."""
     idle_timeout: Seconds = 3600.0
     """Seconds for which a paused or waiting conversation keeps its workflow."""
@@ -251,6 +252,10 @@ class Agent(Tolerant):
     """Seconds for which a conversation keeps its workflow after a turn, `idle_timeout` at most.
 
     The next message starts a workflow again from the log."""
+    local_activities: bool = False
+    """Whether calls of `brief` tools, and saving, are local activities of Temporal.
+
+    They cost less, and a signal that arrives meanwhile is seen after that."""
 
     def __init__(self, model: ModelSpec | str = "", **fields: Unpack[AgentFields]) -> None:
         if model == "":

@@ -1,6 +1,7 @@
 """The agent that the options of a command describe, with an agent file and the settings."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from perdure.agent.code import BUILT_IN_ANALYZERS, custom_analyzers
 from perdure.agent.fields import Fields, complete_condenser, merge_fields
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
+from perdure.agent.view.condense.thresholds import custom_condensers
 from perdure.cli.agent_file import check_fields, read_agent_file, resolve_paths
 from perdure.cli.arguments import parse_assignments
 from perdure.cli.mcp_file import read_servers
@@ -67,13 +70,30 @@ def _validate(fields: Fields) -> Agent:
         agent = Agent.model_validate(complete_condenser(fields))
     except ValidationError as error:
         raise Invalid(f"The agent is invalid: {describe_errors(error)}.") from error
+    check_code_names(agent)
+    return agent
+
+
+def check_code_names(agent: Agent) -> None:
+    """Check the names of tools, condensers and analyzers; the worker loads them. Raises Invalid."""
     for name in agent.tools:
         if not is_known_tool(name):
-            raise Invalid(
-                f"There is no tool {name!r}: there are {', '.join(BUILT_IN_TOOLS)}.",
-                "Name one of your own as module:attribute.",
-            )
-    return agent
+            raise _unknown("tool", name, BUILT_IN_TOOLS)
+    for condenser in custom_condensers(agent.condenser):
+        _check_condenser(condenser.function)
+    for name in custom_analyzers(agent):
+        if not is_reference(name):
+            raise _unknown("analyzer", name, BUILT_IN_ANALYZERS)
+
+
+def _check_condenser(name: str) -> None:
+    if not (is_reference(name) or name in find_entry_points("perdure.condensers")):
+        raise _unknown("condenser", name, CONDENSER_KINDS)
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> Invalid:
+    message = f"There is no {kind} {name!r}: there are {', '.join(known)}."
+    return Invalid(message, "Name one of your own as module:attribute.")
 
 
 def _option_layers(
@@ -150,9 +170,8 @@ def _parse_condenser(text: str) -> dict[str, str]:
     """Raises Invalid."""
     if text in CONDENSER_KINDS:
         return {"kind": text}
-    if is_reference(text) or text in find_entry_points("perdure.condensers"):
-        return {"kind": "custom", "function": text}
-    raise Invalid(f"There is no condenser {text!r}: use {', '.join(CONDENSER_KINDS)}.")
+    _check_condenser(text)
+    return {"kind": "custom", "function": text}
 
 
 def parse_confirmation(text: str) -> Confirmation:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from perdure.cli.imports import quick_imports
 from perdure.cli.output import note
 from perdure.client.client import Client
 from perdure.client.discovery import NoServers
@@ -97,14 +98,16 @@ async def _find(settings: Settings) -> Environment | None:
 
 @asynccontextmanager
 async def start_stack(
-    settings: Settings, ports: Mapping[str, int] | None = None
+    settings: Settings, ports: Mapping[str, int] | None = None, processes: int = 1
 ) -> AsyncIterator[Stack]:
     """Run a stack in the data folder; its web page can decrypt payloads."""
-    from perdure.embedded.stack import Stack
+    with quick_imports():
+        from perdure.embedded.stack import Stack, worker_command
 
     async with AsyncExitStack() as exit_stack:
         stack = await Stack.start(
             settings.data,
+            worker=worker_command(processes),
             report=lambda line: note(line, "yellow"),
             codec=_make_codec(settings, exit_stack),
             ports=ports,

@@ -10,13 +10,14 @@ from typing import Any
 from perdure.agent.loop.start import PendingCall, build_status
 from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.agent.loop.status import TRUNCATED_REASON
+from perdure.cli.consoles import stdout
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, note, show, show_json, stdout
+from perdure.cli.output import escape_controls, note, show, show_json
 from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten, wrap_lines
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.cli.rendering.log_pages import load_contents
-from perdure.cli.rendering.status_lines import name_commands
+from perdure.cli.rendering.status_lines import name_commands, status_fields
 from perdure.cli.workspaces import describe_workspace
 from perdure.client.conversation import Conversation
 from perdure.errors import TimedOut
@@ -131,13 +132,16 @@ async def print_result(
     if view.shows_events or state.status != "finished" or state.reason:
         note(f"\n{_describe_end(state)}" if not view.answer_only else _describe_end(state))
         note_pending_calls(conversation.id, state)
+    if state.status == "error" and not state.response_count:
+        name = conversation.id
+        note(f"It is kept: `perdure resume {name}` begins again, `perdure rm {name}` deletes it.")
     return exit_code_of(state)
 
 
 def result_fields(conversation_id: str, state: State, answer: str) -> dict[str, Any]:
     """Collect what programs want to know of a turn; a cost that is not known is None."""
     return {
-        **build_status(conversation_id, state).model_dump(mode="json"),
+        **status_fields(build_status(conversation_id, state)),
         "answer": answer,
         "truncated": state.reason == TRUNCATED_REASON,
         "cost": state.usage.known_cost,

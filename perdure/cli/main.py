@@ -4,13 +4,14 @@ import json
 import re
 import sys
 import traceback
+from copy import copy
 from difflib import get_close_matches
 from typing import Annotated, NoReturn
 
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import batches, conversations, operations
+from perdure.cli.declarations import batches, control, conversations, operations
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
@@ -23,7 +24,7 @@ app = new_group(
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
     "store unreachable, 130 interrupted.",
 )
-for group in (conversations, operations):
+for group in (conversations, control, operations):
     app.add_typer(group.app)
 app.add_typer(batches.app, name="batch")
 
@@ -57,13 +58,33 @@ def main() -> NoReturn:
 def run_command_line(arguments: list[str]) -> int:
     """Run the command line, and return the exit code."""
     try:
-        return get_command(app).main(arguments, prog_name="perdure", standalone_mode=False) or 0
+        command = get_command(select_commands(arguments))
+        return command.main(arguments, prog_name="perdure", standalone_mode=False) or 0
     except typer.TyperException as error:
         return report_usage_error(error, arguments)
     except SystemExit as error:  # stdout or stderr is a closed pipe
         return error.code if isinstance(error.code, int) else INTERNAL_ERROR
     except Exception as error:
         return report_internal_error(error, arguments)
+
+
+def select_commands(arguments: list[str]) -> typer.Typer:
+    """Return the app with nothing but the called command or group; all of it for another word.
+
+    Typer is slow to make the parser of a command, and makes those of all that an app has.
+    """
+    called = next((word for word in arguments if not word.startswith("-")), None)
+    selection = copy(app)
+    for group in app.registered_groups:
+        commands = group.typer_instance.registered_commands if group.typer_instance else []
+        named = [each for each in commands if each.name == called]
+        if group.name == called:
+            selection.registered_groups = [group]
+            return selection
+        if named and not isinstance(group.name, str):
+            selection.registered_commands, selection.registered_groups = named, []
+            return selection
+    return app
 
 
 def report_usage_error(error: typer.TyperException, arguments: list[str]) -> int:

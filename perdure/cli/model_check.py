@@ -9,7 +9,8 @@ from perdure.cli.output import note
 from perdure.embedded.discovery import find_stack
 from perdure.embedded.record import StackInfo
 from perdure.errors import Invalid
-from perdure.models.check import check_name, has_price
+from perdure.models.budget import check_budget, list_models
+from perdure.models.check import check_name
 from perdure.models.keys import find_missing_key
 from perdure.settings.settings import Settings
 from perdure.testing.scripted_model import SCRIPTED_PREFIX, load_script
@@ -19,42 +20,6 @@ async def check_agent_models(agent: Agent, settings: Settings) -> None:
     """Check all models of an agent, and its budget. Raises Invalid, and ScriptError."""
     await check_models(list_models(agent), settings)
     check_budget(agent)
-
-
-def list_models(agent: Agent) -> list[ModelSpec]:
-    """List the models that an agent may ask."""
-    condenser_model = getattr(agent.condenser, "model", None)
-    others = (*agent.fallbacks, agent.title_model, condenser_model)
-    return [agent.model, *(model for model in others if model is not None)]
-
-
-def check_budget(agent: Agent, hint: str | None = None) -> None:
-    """Raises Invalid for a budget in dollars that a model without a known price cannot keep."""
-    if agent.limits.max_budget is not None:
-        check_prices(list_models(agent), agent.model, hint)
-
-
-def check_prices(
-    models: Iterable[ModelSpec], main: ModelSpec | None = None, hint: str | None = None
-) -> None:
-    """Check that all costs will be known. Raises Invalid.
-
-    The prices of the `main` model are options, and those of others stand where they are named.
-    """
-    for model in models:
-        if not has_price(model):
-            raise Invalid(
-                f"A budget in dollars cannot be kept: the price of {model.name} is not known.",
-                hint or _price_hint(model, model == main),
-            )
-
-
-def _price_hint(model: ModelSpec, is_main: bool) -> str:
-    table = f'{{name = "{model.name}", input_price = …, output_price = …}}'
-    main = "model.input_price=… and model.output_price=…, with -c or `perdure configure`"
-    place = main if is_main else f"where it is named, such as {table} in an agent file"
-    instead = "Or limit tokens in place of dollars: limits.max_tokens=N."
-    return f"Say what a million tokens cost in US dollars, 0 if nothing: {place}. {instead}"
 
 
 async def check_models(models: Iterable[ModelSpec], settings: Settings) -> None:

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
 
 import typer
 
@@ -127,6 +127,9 @@ def as_ids(declared: Any, kind: Literal["conversation", "conversation or batch",
 class Options:
     """The options and arguments of a command, parsed; every subclass is a dataclass of them."""
 
+    runs_user_code: ClassVar[bool] = True
+    """Whether the command, or a process that it starts, may run tools or scorers of the user."""
+
     def __init_subclass__(cls) -> None:
         # Every help makes all of these classes: what a dataclass can do besides costs time.
         dataclass(kw_only=True, eq=False, repr=False)(cls)
@@ -151,7 +154,9 @@ class OutputOptions(Options):
 
 
 class ConversationOptions(OutputOptions):
-    """The options of a command about one conversation."""
+    """The options of a command about one conversation, whose tools are run by workers alone."""
+
+    runs_user_code = False
 
     conversation_id: str = id_argument("ID")
     last: bool = flag("Use the newest conversation; there is no ID then.", LAST)

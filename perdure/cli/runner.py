@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from perdure.cli.imports import avoid_plugin_search, quick_imports
 from perdure.cli.options import LAST, NEWEST, ConversationOptions, Options
 
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -102,19 +103,21 @@ def _parameters(options: type[Options]) -> list[Parameter]:
 
 def run_command(work: str, options: Options) -> None:
     """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence."""
-    import asyncio
+    module, _, name = work.partition(":")
+    if not options.runs_user_code:
+        avoid_plugin_search()
+    with quick_imports():
+        import asyncio
 
-    from perdure.cli.ids import resolve_ids
-    from perdure.cli.output import report_failure
-    from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
+        from perdure.cli.ids import resolve_ids
+        from perdure.cli.output import report_failure
+        from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
 
-    module, _, function = work.partition(":")
+        function = getattr(import_module(f"perdure.cli.{module}"), name)
 
     async def execute() -> int | None:
         await resolve_ids(options)
-        result: int | None = await getattr(import_module(f"perdure.cli.{module}"), function)(
-            options
-        )
+        result: int | None = await function(options)
         return result
 
     try:

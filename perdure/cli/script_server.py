@@ -7,10 +7,11 @@ from pathlib import Path
 from perdure.agent.spec import Agent
 from perdure.cli.agent_options import build_agent
 from perdure.cli.environment import Environment, open_environment
-from perdure.cli.model_check import check_agent_models, check_budget
+from perdure.cli.model_check import check_agent_models
 from perdure.cli.options import AgentOptions
 from perdure.cli.output import note
 from perdure.errors import Invalid
+from perdure.models.budget import check_budget
 from perdure.settings.settings import load_settings
 from perdure.testing.script import Script, read_scripts
 from perdure.testing.scripted_model import SCRIPTED_PREFIX

@@ -17,6 +17,12 @@ def find_own_folder(settings: Settings, conversation_id: str) -> Path | None:
     return folders / conversation_id if (folders / ".home").exists() else None
 
 
+def find_workspace(settings: Settings, conversation_id: str, directory: str | None) -> str | None:
+    """Return the folder in which a conversation works; None if its own is on another machine."""
+    folder = directory or find_own_folder(settings, conversation_id)
+    return None if folder is None else str(folder)
+
+
 def describe_workspace(settings: Settings, conversation_id: str, directory: str | None) -> str:
     """Describe where the files are; `directory` is a user's, None the conversation's own."""
     if directory is not None:

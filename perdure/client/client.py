@@ -86,7 +86,8 @@ class Client:
     ) -> Conversation:
         """Start a conversation with its first message.
 
-        `images` are http addresses, files, bytes, or `data:image/…` with the image itself.
+        `images` are http addresses, files, bytes, or `data:image/…` with the image itself. Raises
+        Invalid, also for a budget where a model's price is neither its own nor listed by litellm.
         """
         conversation = self.conversation(conversation_id or self._connection.new_conversation_id())
         await conversation.start(text, spec, message_id, images)

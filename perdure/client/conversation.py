@@ -16,6 +16,7 @@ from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, dia
 from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
 from perdure.client.images import Image, make_message, store_images
 from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
+from perdure.client.logged_status import read_logged_status
 from perdure.client.outage import Outage
 from perdure.client.turn import Turn, TurnFailed, TurnResult, read_newest_state
 from perdure.client.workflow import ConversationWorkflow, is_running
@@ -23,9 +24,7 @@ from perdure.errors import Conflict, NotFound, Unreachable
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.storage.errors import Damaged, Missing, explain_read_only
-from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.fork import is_new_fork
-from perdure.storage.log.state import read_answer, read_state, read_state_until_damage
+from perdure.storage.log.state import read_answer, read_state
 from perdure.storage.noted_values import load_session_state
 
 T = TypeVar("T")
@@ -63,8 +62,13 @@ class Conversation:
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
-        Raises Invalid, Unreachable.
+        Raises Unreachable, and Invalid, also for a budget in dollars where a model has no price:
+        neither its own nor one that litellm lists here, where the program runs.
         """
+        if spec.limits.max_budget is not None:
+            from perdure.models.budget import PROGRAM_HINT, check_budget  # slow
+
+            await asyncio.to_thread(check_budget, spec, PROGRAM_HINT)
         message, blobs = make_message(text, message_id, images)
         await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, -1
@@ -285,19 +289,3 @@ class Conversation:
     async def _update(self, name: str, value: Any, result: type[T]) -> T:
         title = (await self.require_open()).title
         return await self.workflow.update_with_start(name, value, result, UPDATE_TIMEOUT, title)
-
-
-FORKED_REASON = "forked in the middle of a turn: resume it, or send a message"
-"""The reason of a fork that nobody has begun."""
-
-
-async def read_logged_status(log: EventLog) -> ConversationStatus | None:
-    """Read the status from the log, even a damaged one; return None if the log is empty."""
-    state, damage = await read_state_until_damage(log)
-    status = build_status(log.conversation_id, state)
-    if damage is not None:
-        reason = explain_read_only(log.conversation_id, damage)
-        return status.model_copy(update={"status": "error", "reason": reason})
-    if state.status == "running" and await is_new_fork(log, state.next_seq):
-        return status.model_copy(update={"status": "idle", "reason": FORKED_REASON})
-    return status if state.next_seq else None

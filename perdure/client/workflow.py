@@ -23,7 +23,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.code import with_code
-from perdure.agent.loop.start import ConversationStatus, Start
+from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start
 from perdure.agent.spec import Agent
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
 from perdure.storage.keys import conversation_prefix
@@ -201,6 +201,7 @@ class ConversationWorkflow:
             spec=with_code(spec, self.code_folder) if spec else None,
             searchable=await self.has_search_attributes(),
             model_queues=dict(self.model_queues) if self.model_queues else None,
+            max_run_events=MAX_RUN_EVENTS,
         )
         return {
             "args": [start],

@@ -60,7 +60,7 @@ class ChildProcess:
         with log.open("ab") as output:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *_die_with_parent(command),
+                    *die_with_parent(command),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -205,7 +205,8 @@ def find_program(name: str) -> str:
     return str(path)
 
 
-def _die_with_parent(command: list[str]) -> list[str]:
+def die_with_parent(command: list[str]) -> list[str]:
+    """Return the command of a child that gets SIGTERM when this process dies; only on Linux."""
     # The kernel watches the thread that started the child; only the main thread lives as long as
     # the process.
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():

@@ -14,6 +14,7 @@ POLL_INTERVAL = 0.1
 
 LINE = re.compile(rb"\S+ \S+ (?P<level>[A-Z]+) (?P<message>.*)\n")
 READY = re.compile(r"worker \d+ polls ")
+SANDBOX = re.compile(r"commands run in the sandbox (.+)")
 LOADING = "loading the model libraries"
 """The beginning of the line that a worker writes when it imports litellm."""
 
@@ -46,6 +47,8 @@ class WorkerLog:
     report: Callable[[str], None]
     progress: Callable[[str], None]
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    sandbox: str | None = None
+    """The sandbox that the worker chose."""
     _position: int = 0
 
     async def follow(self) -> NoReturn:
@@ -66,6 +69,8 @@ class WorkerLog:
     def _handle(self, level: str, message: str) -> None:
         if READY.match(message):
             self.ready.set()
+        elif sandbox := SANDBOX.match(message):
+            self.sandbox = sandbox[1]
         elif message.startswith(LOADING):
             self.progress(f"The worker is {message}")
         elif level != "INFO" and not self.ready.is_set():

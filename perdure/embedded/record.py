@@ -34,6 +34,8 @@ class StackInfo(BaseModel):
     """The variables that a worker or a client needs to use this stack, keys included."""
     worker_variables: tuple[str, ...] | None = None
     """The names, without values, of what is set for models' providers where the worker runs."""
+    sandbox: str | None = None
+    """The sandbox that the worker chose, with its gaps; None until it has."""
     worker_ready: bool = True
     """The worker has started, and takes work."""
 

@@ -39,6 +39,14 @@ WORKER_LOG = "worker.log"
 # Without -P, a module in the current folder would shadow an installed one.
 WORKER_COMMAND = (sys.executable, "-P", "-m", "perdure.worker")
 
+
+def worker_command(processes: int) -> tuple[str, ...]:
+    """Return the command of a worker with that many processes; 0 is one for each core."""
+    if processes == 1:
+        return WORKER_COMMAND
+    return (*WORKER_COMMAND[:-1], "perdure.operations.worker_processes", str(processes))
+
+
 logger = logging.getLogger("perdure.stack")
 
 
@@ -167,6 +175,7 @@ class Stack:
             },
             environment=self._environment,
             worker_variables=self._provider_variables(),
+            sandbox=self._worker_log.sandbox,
             worker_ready=self._worker_log.ready.is_set(),
         )
 

@@ -26,6 +26,7 @@ FAILURE_KINDS: dict[str, FailureKind] = {
     "model_not_found": "configuration",
     "bad_request": "configuration",
     "tool_not_found": "configuration",
+    "extension_not_found": "configuration",
     "script_exhausted": "configuration",
     "recording_exhausted": "configuration",
     "content": "agent",

@@ -88,6 +88,8 @@ class ToolDefinition(Frozen):
     annotations: ToolAnnotations = ToolAnnotations()
     waits: bool | None = None
     """Whether an agent repeats the call, with the same result, in order to wait."""
+    brief: bool | None = None
+    """Whether a call takes a few milliseconds, so that it may run inside the workflow task."""
 
 
 def join_text(content: Iterable[TextContent | ImageContent]) -> str:

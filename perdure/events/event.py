@@ -87,6 +87,13 @@ def answered_action_id(event: AnyEvent) -> str | None:
     return None
 
 
+def response_of(event: AnyEvent) -> tuple[str, str] | None:
+    """Return the id and the time of the model's response that the event was made of."""
+    fields = event.raw if isinstance(event, UnknownEvent) else {}
+    response_id = fields.get("llm_response_id", getattr(event, "llm_response_id", None))
+    return None if response_id is None else (str(response_id), event.timestamp)
+
+
 def agent_text(event: AnyEvent) -> str:
     """Return the text of an agent's message or `finish` report; "" for every other event.
 

@@ -22,6 +22,7 @@ class SystemPromptEvent(EventBase):
             "repeatable": tuple(tool.name for tool in tools if tool.annotations.repeatable),
             "read_only": read_only or None,
             "polling": tuple(tool.name for tool in tools if tool.waits) or None,
+            "brief": tuple(tool.name for tool in tools if tool.brief) or None,
         }
 
 

@@ -35,7 +35,8 @@ def _shrink_usage(usage: Usage | None) -> Usage | None:
     if usage is None:
         return None
     model = shorten_name(usage.model.rpartition("/")[2])
-    return usage.model_copy(update={"model": model, "latency": round(usage.latency, 3)})
+    shorter = {"model": model, "served_model": "", "latency": round(usage.latency, 3)}
+    return usage.model_copy(update=shorter)
 
 
 def compute_fingerprint(event: AnyEvent) -> str:

@@ -46,6 +46,7 @@ class EventSummary(BaseModel):
     read_only: tuple[str, ...] | None = None
     polling: tuple[str, ...] | None = None
     """For a system prompt: the tools that an agent calls repeatedly in order to wait."""
+    brief: tuple[str, ...] | None = None
     key: str | None = None
     value: Any = None
     """The new value of a state update, or the detail of an error."""

@@ -24,6 +24,8 @@ class Usage(Tolerant):
     unpriced_tokens: int = 0
     latency: float = 0.0
     model: str = ""
+    served_model: str = ""
+    """The model's name in its response, where it is another one, such as a dated version."""
     purpose: Literal["", "condense", "title", "ask", "delegate", "grade"] = ""
     """The purpose of the request; empty means the conversation itself."""
 
@@ -50,4 +52,5 @@ def describe_cost(usage: Usage) -> str:
     return f"${usage.cost:.4f} and {unknown}" if usage.cost else f"cost unknown ({unknown})"
 
 
-AMOUNTS = tuple(name for name in Usage.model_fields if name not in ("model", "purpose"))
+NAMES = ("model", "served_model", "purpose")
+AMOUNTS = tuple(name for name in Usage.model_fields if name not in NAMES)

@@ -50,7 +50,7 @@ FAILURE_KINDS = {
     "auth": ("settings", "auth"),
     "quota": ("settings", "quota max_iterations max_budget max_tokens max_events deadline"),
     "rate_limit": ("retry", "rate_limit"),
-    "config": ("settings", "model_not_found bad_request tool_not_found"),
+    "config": ("settings", "model_not_found bad_request tool_not_found extension_not_found"),
     "transient": ("retry", "overloaded timeout connection malformed"),
     "agent_action": ("retry", "unknown_tool bad_arguments interrupted context_overflow"),
     "internal": ("none", "internal tool_raised"),

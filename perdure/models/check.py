@@ -8,6 +8,7 @@ from perdure.errors import Invalid
 from perdure.models import price_table
 from perdure.models.keys import has_own_server
 from perdure.models.litellm.client import has_listed_price
+from perdure.models.own_server import is_address
 from perdure.models.router import LOADERS, MODEL_GROUP
 from perdure.references import find_entry_points
 
@@ -31,10 +32,9 @@ def check_name(model: ModelSpec, variables: Collection[str] = ()) -> str:
     name, providers = model.name, price_table.load_providers()
     if not providers or _has_loader(name):
         return ""
-    if model.api_base is not None and not model.api_base.startswith(("http://", "https://")):
-        raise Invalid(
-            f"The api_base {model.api_base!r} of {name} is no address.", "Begin it with http://."
-        )
+    if model.api_base is not None and not is_address(model.api_base):
+        hint = "Write it like http://127.0.0.1:8000/v1."
+        raise Invalid(f"The api_base {model.api_base!r} of {name} is no address.", hint)
     if name.partition(":")[2].startswith("//"):
         raise Invalid(f"{name} is no model.", f"Write --model openai/NAME --api-base {name}.")
     provider, slash, _ = name.partition("/")

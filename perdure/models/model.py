@@ -40,7 +40,10 @@ KEY_HEADER = "Idempotency-Key"
 
 @dataclass(frozen=True)
 class Request:
-    """A request to a model; `messages` and `tools` are in the OpenAI chat-completions format."""
+    """A request to a model; `messages` and `tools` are in the OpenAI chat-completions format.
+
+    A message must not be changed after it was passed: its JSON may be kept for the next request.
+    """
 
     model: ModelSpec
     messages: Sequence[Mapping[str, Any]]

@@ -16,6 +16,9 @@ PROVIDERS = Path("types", "utils.py")
 PROVIDER_MEMBER = re.compile(r'^    [A-Z0-9_]+ = "([a-z0-9_-]+)"', re.MULTILINE)
 """A member of litellm's enumeration of providers."""
 
+DATE_SUFFIX = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+"""The date of a version at the end of a model's name."""
+
 CHAT_MODES = ("chat", "responses", "completion")
 
 MIN_SIMILARITY = 0.8
@@ -46,6 +49,36 @@ def is_listed(name: str) -> bool:
     provider, slash, model = name.partition("/")
     entry = load_prices().get(model if slash else name)
     return name in load_prices() or (entry or {}).get("litellm_provider") == provider
+
+
+def find_entry(provider: str, model: str) -> Mapping[str, Any]:
+    """Find the entry that litellm takes for a provider's model; empty if there is none."""
+    keys = map(_keys_in_lower_case().get, _candidates(provider, model))
+    entries = (load_prices()[key] for key in keys if key is not None)
+    matches = (each for each in entries if each.get("litellm_provider", provider) == provider)
+    return next(matches, {})
+
+
+def has_general_rule(provider: str, model: str) -> bool:
+    """Tell whether litellm has a rule for such names, in place of an entry of its own."""
+    rules = load_prices().get("fallback_generalizations", {}).get("rules", ())
+    return any(
+        re.search(rule["pattern"], name, re.IGNORECASE)
+        for rule in rules
+        for name in _candidates(provider, model)
+    )
+
+
+def _candidates(provider: str, model: str) -> tuple[str, ...]:
+    """Return the names under which litellm looks for a model; a dated one may be listed undated."""
+    undated = DATE_SUFFIX.sub("", model)
+    names = (f"{provider}/{model}", model, f"{provider}/{undated}", undated)
+    return tuple(name.lower() for name in names)
+
+
+@cache
+def _keys_in_lower_case() -> Mapping[str, str]:
+    return {name.lower(): name for name in load_prices()}
 
 
 def list_chat_models(provider: str | None = None) -> list[str]:

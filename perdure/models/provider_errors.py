@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from perdure.models.model import (
     ContextOverflow,
@@ -22,7 +23,8 @@ RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 OVERFLOW_TEXT = re.compile(
     r"context[ _]length|context window|context limit|context size|prompt is too long"
     r"|maximum (context|input|number of tokens)|too many (input )?tokens|reduce the length"
-    r"|exceeds the (maximum|limit).*tokens|input tokens exceed|request too large",
+    r"|exceeds the (maximum|limit).*tokens|input tokens exceed|request too large"
+    r"|current length is .* while limit is|max_new_tokens. must be",
     re.IGNORECASE,
 )
 CONTENT_FILTER_TEXT = re.compile(
@@ -37,6 +39,15 @@ MISSING_KEY_TEXT = re.compile(
 INVALID_KEY_TEXT = re.compile(
     r"incorrect api key|invalid api key|api key not valid|invalid x-api-key", re.IGNORECASE
 )
+STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+"""The status of an error inside a stream, whose own status was 200, by the error's type."""
+
 SECRET_TEXT = re.compile(
     r"\b(sk|pk|rk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9*_-]{8,}"
     r"|(?<=Bearer )\S+|(?<=key=)[^\s&'\"]+"
@@ -104,6 +115,19 @@ def to_model_error(error: ProviderError) -> ModelError:
         return ModelUnavailable("rate_limit", _explain(error, "rate_limit"), wait)
     code: UnavailableCode = "timeout" if status in (408, 504) else "overloaded"
     return ModelUnavailable(code, _explain(error, "overloaded"), wait)
+
+
+def convert_error_object(error: Any, model: str, key_variable: str) -> ModelError:
+    """Convert an error object in the middle of a stream, or in a body of status 200."""
+    body = error if isinstance(error, Mapping) else {"message": str(error)}
+    code = error_code(body)
+    status = int(code) if code.isdecimal() else STATUS_OF_TYPE.get(str(body.get("type")), 500)
+    text = str(body.get("message") or code or "no reason given")
+    return to_model_error(ProviderError(model, text, status, code, key_variable=key_variable))
+
+
+def error_code(body: Mapping[str, Any]) -> str:
+    return str(body.get("code") or body.get("type") or "")
 
 
 def missing_key_error(model: str, variable: str) -> ModelRefused:

@@ -1,5 +1,6 @@
 """The router, which selects a model by its name, and its fallbacks when it cannot answer."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -7,6 +8,7 @@ from functools import lru_cache
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
 from perdure.models.litellm.client import LiteLLM
+from perdure.models.litellm.route import find_key_variables
 from perdure.models.model import (
     Complete,
     ContextOverflow,
@@ -17,6 +19,8 @@ from perdure.models.model import (
     OnText,
     Request,
 )
+from perdure.models.openai_compatible.client import OpenAICompatible
+from perdure.models.openai_compatible.errors import KEY_VARIABLE
 from perdure.references import BadReference, find_entry_points, import_reference
 from perdure.user_modules import USER_MODULES
 
@@ -32,9 +36,13 @@ MODEL_GROUP = "perdure.models"
 
 
 class ModelRouter:
-    """The model behind every name: a loader's for its prefix, litellm's for any other name."""
+    """The model behind every name: a loader's for its prefix, or a provider's.
 
-    def __init__(self) -> None:
+    OpenAI-compatible servers are called directly, if `direct` allows it; litellm calls all others.
+    """
+
+    def __init__(self, *, direct: bool = True) -> None:
+        self._direct = OpenAICompatible() if direct else None
         self._litellm = LiteLLM()
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
@@ -43,23 +51,42 @@ class ModelRouter:
         labels = {"model": answer.model, "purpose": request.purpose}
         return answer.model_copy(update={"usage": answer.usage.model_copy(update=labels)})
 
-    async def preload(self) -> None:
-        """Load litellm where a model's key is set."""
-        await self._litellm.preload()
+    async def preload(self, model: str | None = None) -> None:
+        """Load litellm where it will be needed: its first request would wait for it.
 
-    def context_window(self, spec: ModelSpec) -> int | None:
-        """Return the maximum prompt tokens: the spec's, or litellm's once litellm is loaded."""
-        return spec.max_input_tokens or self._litellm.context_window(spec.name)
+        `model` is the one of agents for which none is named. A key of another provider than OpenAI
+        tells as much; whether a model of OpenAI's needs litellm is known when it is called.
+        """
+        keys = set(find_key_variables(os.environ))
+        if self._direct is not None:
+            keys.discard(KEY_VARIABLE)
+        if keys or (model and not await self._needs_no_litellm(model)):
+            await self._litellm.load()
+
+    async def _needs_no_litellm(self, name: str) -> bool:
+        if _find_loader(name) is not None:
+            return True
+        request = Request(ModelSpec(name=name), ())
+        return await self._find_provider(request) is not self._litellm
 
     async def _complete_one(self, request: Request, on_text: OnText) -> Completion:
-        return await self._find_model(request.model.name).complete(request, on_text)
+        model = _load_model(request.model.name) or await self._find_provider(request)
+        return await model.complete(request, on_text)
 
-    def _find_model(self, name: str) -> Model:
-        prefix, colon, _ = name.partition(":")
-        if not colon:
-            return self._litellm
-        reference = LOADERS.get(prefix) or find_entry_points(MODEL_GROUP).get(prefix)
-        return _import_loader(reference, name)(name) if reference else self._litellm
+    async def _find_provider(self, request: Request) -> Model:
+        if self._direct is not None and await self._direct.serves(request):
+            return self._direct
+        return self._litellm
+
+
+def _load_model(name: str) -> Model | None:
+    reference = _find_loader(name)
+    return _import_loader(reference, name)(name) if reference else None
+
+
+def _find_loader(name: str) -> str | None:
+    prefix, colon, _ = name.partition(":")
+    return (LOADERS.get(prefix) or find_entry_points(MODEL_GROUP).get(prefix)) if colon else None
 
 
 def load_reference(name: str) -> Model:

@@ -7,6 +7,7 @@ worker's interceptor; lines of the worker's own log by its filter.
 import logging
 import traceback
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel
@@ -38,6 +39,9 @@ UNMASKED_SPEC_FIELDS = ("workspace", "tools", "analyzers", "skills")
 OWN_IMAGES = ("data:", "blobs/")
 """The beginnings of addresses that hold an image, or the hash of one."""
 
+MAX_TYPES = 256
+"""Types of values whose fields are remembered; users' types are made anew with their modules."""
+
 FAILURE_OPTIONS = ("type", "non_retryable", "next_retry_delay")
 
 T = TypeVar("T")
@@ -60,9 +64,7 @@ def mask_value(value: T, mask: Mask) -> T:
             after = _reuse_if_equal(spec, mask_value(spec, mask) | unmasked)
             masked = _copy_changed(value, {"value": after})
         case BaseModel():
-            # A Literal holds only certain words of ours.
-            fields = type(value).model_fields.items()
-            names = [name for name, field in fields if get_origin(field.annotation) is not Literal]
+            names = _list_open_fields(type(value))
             parts = {name: mask_value(getattr(value, name), mask) for name in names}
             masked = _copy_changed(value, parts | _unchanged_thoughts(value, parts))
         case dict():
@@ -71,6 +73,13 @@ def mask_value(value: T, mask: Mask) -> T:
         case list() | tuple():
             masked = _reuse_if_equal(value, type(value)(mask_value(part, mask) for part in value))
     return masked  # type: ignore[no-any-return]
+
+
+@lru_cache(MAX_TYPES)
+def _list_open_fields(model: type[BaseModel]) -> list[str]:
+    """List the fields of a model that may hold any text: a Literal holds certain words of ours."""
+    fields = model.model_fields.items()
+    return [name for name, field in fields if get_origin(field.annotation) is not Literal]
 
 
 def _copy_changed(value: BaseModel, parts: dict[str, Any]) -> BaseModel:
@@ -108,13 +117,15 @@ class MaskedLog(EventLog):
 
     @override
     def _with_id(self, event: AnyEvent, seq: int) -> AnyEvent:
-        clean = event if isinstance(event, UnknownEvent) else mask_value(event, self._secrets.mask)
-        return super()._with_id(clean, seq)
+        if self._secrets.has_values() and not isinstance(event, UnknownEvent):
+            event = mask_value(event, self._secrets.mask)
+        return super()._with_id(event, seq)
 
     @override
     async def record_response(self, seq: int, completion: Completion, origin: Origin) -> Completion:
-        masked = mask_value(completion, self._secrets.mask)
-        return await super().record_response(seq, masked, origin)
+        if self._secrets.has_values():
+            completion = mask_value(completion, self._secrets.mask)
+        return await super().record_response(seq, completion, origin)
 
     @override
     async def store_blob(self, body: bytes) -> str:

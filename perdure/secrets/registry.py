@@ -64,6 +64,8 @@ class Secrets:
 
     def mask(self, text: str) -> str:
         """Replace each value in the text by `<secret:NAME>`."""
+        if not self.has_values():
+            return text
         raw = text.encode(errors="surrogatepass")
         masked_text = self.mask_bytes(raw)
         return text if masked_text is raw else masked_text.decode(errors="surrogatepass")
@@ -75,6 +77,11 @@ class Secrets:
 
     def mask_bytes(self, data: bytes) -> bytes:
         return mask_bytes(data, self.patterns())
+
+    def has_values(self) -> bool:
+        """Tell whether there is any value to mask by now."""
+        self.patterns()
+        return bool(self._names)
 
     def names_in(self, data: bytes) -> set[str]:
         """Return the names of the secrets whose values are in the data, in any form."""

@@ -87,6 +87,8 @@ class Settings(BaseSettings):
     """The sandbox for commands; `auto` is the strongest that works on the worker's machine."""
     sandbox_reads: tuple[Path, ...] = ()
     """Paths that commands can read besides the system's own files."""
+    direct_models: bool = True
+    """Call OpenAI-compatible servers directly; False calls every model through litellm."""
     model_rates: dict[ModelName, CallsPerMinute] = Field(default_factory=dict)
     """The rate limit of each model, over all workers of the task queue."""
 

@@ -13,6 +13,7 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.service import RPCError
 
 from perdure.errors import Invalid, Unreachable
+from perdure.storage.exit_pause import pause_at_exit
 from perdure.temporal.codec import build_encryption
 from perdure.temporal.converter import build_converter
 
@@ -37,6 +38,7 @@ def _load_runtime(*, quiet: bool) -> Runtime:
     else:
         runtime = Runtime.default()
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(runtime))
+    pause_at_exit()
     return runtime
 
 

@@ -79,15 +79,27 @@ class MissingKeyConverter(EncodingPayloadConverter):
         )
 
 
+MAX_TYPE_ADAPTERS = 64
+"""Types of payloads whose adapters are kept; a type that a sandbox loaded holds its modules."""
+
+_CONVERTERS = {
+    converter.encoding.encode(): converter
+    for converter in (
+        *(
+            CappedJSON(max_cached_type_adapters=MAX_TYPE_ADAPTERS)
+            if isinstance(default, JSONPlainPayloadConverter)
+            else default
+            for default in DefaultPayloadConverter.default_encoding_payload_converters
+        ),
+        MissingKeyConverter(),
+    )
+}
+"""The converters by encoding, which the SDK would make anew several times a step."""
+
+
 class PayloadConverter(CompositePayloadConverter):
     def __init__(self) -> None:
-        super().__init__(
-            *(
-                CappedJSON() if isinstance(converter, JSONPlainPayloadConverter) else converter
-                for converter in DefaultPayloadConverter.default_encoding_payload_converters
-            ),
-            MissingKeyConverter(),
-        )
+        self.converters = _CONVERTERS
 
 
 class HidingFailureConverter(DefaultFailureConverter):

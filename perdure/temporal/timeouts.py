@@ -7,15 +7,21 @@ from temporalio.common import RetryPolicy
 HEARTBEAT_INTERVAL = timedelta(seconds=0.25)
 """Time between two heartbeats, which bounds how long an interrupt takes to reach an activity."""
 
-HEARTBEAT_TIMEOUT = timedelta(seconds=5)
-"""Longest silence of a worker before another one takes over a batch's activity."""
+HEARTBEAT_TIMEOUT = timedelta(seconds=2)
+"""Longest silence of a worker before another one takes over its activity."""
 
-TASK_TIMEOUT = timedelta(seconds=5)
-"""Time after which a workflow task of a lost worker goes to another."""
+TASK_TIMEOUT = timedelta(seconds=2)
+"""Time after which a conversation's workflow task of a lost worker goes to another."""
+
+BATCH_TASK_TIMEOUT = timedelta(seconds=5)
+"""The same for a batch, whose history is longer, and for which nobody waits that closely."""
 
 SETUP_TIMEOUT = timedelta(seconds=600)
 """Time limit of a sample's setup command."""
 
+FIRST_RETRY = timedelta(milliseconds=100)
+"""Time before a step of a lost worker begins again; what waits for others sets its own delay."""
+
 UNLIMITED_RETRIES = RetryPolicy(
-    initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=30)
+    initial_interval=FIRST_RETRY, maximum_interval=timedelta(seconds=30)
 )

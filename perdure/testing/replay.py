@@ -127,6 +127,8 @@ def read_recording(path: Path) -> Recording:
 def _read_events(path: Path) -> list[Json]:
     try:
         values = _read_folder(path) if path.is_dir() else _read_file(path)
+    except ScriptError:
+        raise
     except OSError as error:
         reason = error.strerror or str(error)
         raise ScriptError(f"The recording {path} cannot be read ({reason}).") from error
@@ -140,14 +142,23 @@ def _read_events(path: Path) -> list[Json]:
 
 
 def _read_folder(path: Path) -> list[Any]:
-    """Read one event per file, in the order of the first number in the files' names."""
-    inner = [folder for folder in path.iterdir() if folder.is_dir()]
-    if len(inner) == 1 and inner[0].name != "events" and not any(path.glob("*.json")):
-        return _read_folder(inner[0])  # an export of OpenHands, with one conversation in it
-    folder = path / "events" if (path / "events").is_dir() else path
+    """Read one event per file, in the order of the first number in the files' names.
+
+    The events may be those of the only export within the folder.
+    """
+    files = _list_numbered(path / "events") or _list_numbered(path)
+    inner = [] if files else sorted([*path.glob("*/events"), *path.glob("*/*/events")])
+    if len(inner) > 1:
+        raise ScriptError(
+            f"{path} holds {len(inner)} conversations: name one of them, such as {inner[0].parent}."
+        )
+    files = _list_numbered(inner[0]) if inner else files
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def _list_numbered(folder: Path) -> list[Path]:
     numbered = ((re.search(r"\d+", file.name), file) for file in folder.glob("*.json"))
-    files = sorted((int(number[0]), file) for number, file in numbered if number)
-    return [json.loads(file.read_text(encoding="utf-8")) for _, file in files]
+    return [file for _, file in sorted((int(found[0]), file) for found, file in numbered if found)]
 
 
 def _read_file(path: Path) -> list[Any]:

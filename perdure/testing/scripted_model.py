@@ -8,10 +8,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from perdure.agent.calls.completion import Completion
-from perdure.models.litellm.stream_accumulator import StreamAccumulator
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
 from perdure.models.prompt_tools import complete_with_prompt_tools
 from perdure.models.provider_errors import ProviderError, to_model_error
+from perdure.models.stream_accumulator import StreamAccumulator
 from perdure.testing.errors import ScriptError
 from perdure.testing.openai_format import chunks, failure_message
 from perdure.testing.script import (

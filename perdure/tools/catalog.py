@@ -34,6 +34,8 @@ BUILT_IN_TOOLS: dict[str, Tool] = {
 class CatalogError(ValueError):
     """An agent cannot have these tools; the text says why, and what to use instead."""
 
+    code = "tool_not_found"
+
 
 class ToolNotFound(CatalogError):
     """A reference leads to no tool."""

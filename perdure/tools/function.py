@@ -55,6 +55,7 @@ def tool(
     idempotent: bool = False,
     destructive: bool = True,
     open_world: bool = True,
+    brief: bool = False,
 ) -> Callable[[Decorated], Decorated]: ...
 
 
@@ -67,12 +68,19 @@ def tool(
     idempotent: bool = False,
     destructive: bool = True,
     open_world: bool = True,
+    brief: bool = False,
 ) -> Any:
     """Declare a function's side effects, or the tool's name: `@tool` or `@tool(read_only=True)`.
 
     The function itself stays unchanged. A tool that is neither `read_only` nor `idempotent` is
-    never retried automatically. Raises Invalid for what is no function.
+    never retried automatically, and cannot be `brief`: a call that takes a few milliseconds, and
+    costs less in an agent with `local_activities`. Raises Invalid for what is no function.
     """
+    if brief and not (read_only or idempotent):
+        raise Invalid(
+            "A `brief` tool may be called twice: it must be `read_only` or `idempotent` as well.",
+            "Declare which one, or leave `brief` out.",
+        )
     annotations = ToolAnnotations(
         readOnlyHint=read_only,
         idempotentHint=idempotent,
@@ -83,7 +91,7 @@ def tool(
     def attach(function: Any) -> Any:
         if not inspect.isroutine(function):
             raise Invalid(f"{function!r} is no function.", "Decorate a `def` with type hints.")
-        setattr(function, _OPTIONS_ATTRIBUTE, (name, annotations))
+        setattr(function, _OPTIONS_ATTRIBUTE, (name, annotations, brief or None))
         return function
 
     return attach if function is None else attach(function)
@@ -100,7 +108,8 @@ def tool_from(function: Function) -> Tool:
     A cancelled sync function is abandoned, but its thread runs on: long functions should be async.
     Raises TypeError with a sentence where the signature lacks what a model needs.
     """
-    given_name, annotations = getattr(function, _OPTIONS_ATTRIBUTE, (None, ToolAnnotations()))
+    options = getattr(function, _OPTIONS_ATTRIBUTE, (None, ToolAnnotations(), None))
+    given_name, annotations, brief = options
     name = _check_name(function, given_name)
     signature, hints = _read_signature(function, name)
     model, parameters = _create_model(name, signature, hints)
@@ -109,6 +118,7 @@ def tool_from(function: Function) -> Tool:
         description=inspect.getdoc(function) or "",
         parameters=parameters,
         annotations=annotations,
+        brief=brief,
     )
 
     def parse(arguments: dict[str, Any]) -> MCPToolAction:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from examples.bfcl.objects import Objects, StoredEvent, fetch_objects, parse_objects
+from examples.bfcl.objects import StoredEvent, fetch_objects, parse_objects, recorded_response_ids
 from perdure.evaluation.result import AttemptResult, SampleResult
 from perdure.evaluation.score import Score
 from perdure.events.usage import Usage
@@ -101,7 +101,7 @@ async def audit_conversation(
     objects = await fetch_objects(store, conversation_prefix(USER, name))
     events = parse_objects(objects)
     result.events += len(events)
-    result.answers += response_ids(objects)
+    result.answers += recorded_response_ids(objects)
     result.unknown_outcomes[name] = sum(
         event.fields.get("classification") in OUTCOME_UNKNOWN_TEXT for event in events
     )
@@ -137,11 +137,6 @@ def check_starts(events: Sequence[StoredEvent], sample: PlannedSample) -> Iterat
     set_up = sum(event.fields.get("key") == "set_up" for event in events)
     if set_up != (sample.kind == "filed"):
         yield f"it was set up {set_up} times"
-
-
-def response_ids(objects: Objects) -> list[str]:
-    responses = (body for key, body in objects.items() if "/responses/" in key)
-    return [str(json.loads(body)["completion"]["id"]) for body in responses]
 
 
 async def grading_ids(store: Store, batch: str) -> list[str]:

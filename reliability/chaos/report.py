@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from examples.bfcl.objects import Objects, StoredEvent
+from examples.bfcl.objects import Objects, StoredEvent, recorded_response_ids
 from reliability.chaos import proxy
 from reliability.chaos.audit import OUTCOME_UNKNOWN_TEXT, Violation, ViolationKind
 from reliability.chaos.load import HEARTBEAT_TIMEOUT, LoadConversation
@@ -64,7 +64,7 @@ class Report:
         # Nothing in this load is too long for an event, so that every blob is a late result.
         self.late_results += sum("/blobs/" in key for key in objects)
         self.moves += count_moves(events)
-        self.responses_recorded += sum("/responses/" in key for key in objects)
+        self.responses_recorded += len(recorded_response_ids(objects))
 
     def count_violations(self, wrong: ViolationKind) -> int:
         return sum(violation.kind is wrong for _, violation in self.violations)

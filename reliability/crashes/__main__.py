@@ -1,7 +1,8 @@
 """Kill a worker at every point: `python -m reliability.crashes [--every N] [--only TEXT]`.
 
 A conversation is held undisturbed first: what its worker passes are the points. Then each point and
-harm has a conversation of its own, whose log must tell the same.
+harm has a conversation of its own, whose log must tell the same. Another conversation, whose brief
+steps are local activities, follows in the same way.
 """
 
 import argparse
@@ -34,6 +35,8 @@ HEARTBEAT_TIMEOUT = 2.0
 """Seconds of silence after which a worker is taken for lost: on a busy machine some are silent."""
 
 BUCKET = "crashes"
+
+SHAPES = ("ordinary", "local")
 
 MIN_REACHED_SHARE = 0.9
 """Where fewer cases come to their point, the points are not what a conversation passes."""
@@ -69,6 +72,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, help="play only each Nth case (1)")
     parser.add_argument("--only", default="", help="play only cases with this text in their name")
     parser.add_argument("--parallel", type=int, default=32, help="cases at a time (32)")
+    shapes = parser.add_mutually_exclusive_group()
+    for shape in SHAPES:
+        shapes.add_argument(f"--{shape}", action="store_true", help=f"only {shape} activities")
     parser.add_argument("--s3", action="store_true", help="store in SeaweedFS, not in files")
     return parser.parse_args()
 
@@ -78,13 +84,17 @@ async def run(options: argparse.Namespace, folder: Path) -> Report:
         server = await TemporalServer.start(folder / "temporal", ui=False)
         ending.push_async_callback(server.stop)
         bucket = await _bucket(folder, ending) if options.s3 else None
-        place = make_environment(await connect(server.address), folder, HEARTBEAT_TIMEOUT, bucket)
-        ending.push_async_callback(place.store.close)
-        undisturbed = await read_conversation(place.store, await run_case(place))
-        chosen = [
-            case for case in list_cases(undisturbed.played.points) if options.only in str(case)
-        ]
-        return await play_all(place, undisturbed, chosen[:: options.every], options.parallel)
+        client, report = await connect(server.address), Report()
+        for shape in [name for name in SHAPES if getattr(options, name)] or SHAPES:
+            place = make_environment(
+                client, folder / shape, HEARTBEAT_TIMEOUT, bucket, local=shape == "local"
+            )
+            ending.push_async_callback(place.store.close)
+            undisturbed = await read_conversation(place.store, await run_case(place))
+            cases = list_cases(undisturbed.played.points)
+            chosen = [case for case in cases if options.only in str(case)][:: options.every]
+            await play_all(place, undisturbed, chosen, options.parallel, report)
+        return report
 
 
 async def _bucket(folder: Path, ending: AsyncExitStack) -> tuple[str, S3Access]:
@@ -96,9 +106,13 @@ async def _bucket(folder: Path, ending: AsyncExitStack) -> tuple[str, S3Access]:
 
 
 async def play_all(
-    place: Environment, undisturbed: FinishedConversation, chosen: Sequence[Case], parallel: int
-) -> Report:
-    report = Report(points=len({str(case.point) for case in chosen}))
+    place: Environment,
+    undisturbed: FinishedConversation,
+    chosen: Sequence[Case],
+    parallel: int,
+    report: Report,
+) -> None:
+    report.points += len({str(case.point) for case in chosen})
     left = iter(chosen)
 
     async def some() -> None:
@@ -108,7 +122,6 @@ async def play_all(
     async with asyncio.TaskGroup() as group:
         for _ in range(parallel):
             group.create_task(some())
-    return report
 
 
 async def judge_case(
@@ -118,13 +131,14 @@ async def judge_case(
         seen = await read_conversation(place.store, await run_case(place, case))
         wrong = await find_violations(place.store, undisturbed, seen)
     except (AssertionError, TimeoutError) as error:
-        report.violations[str(case)] = [f"{type(error).__name__}: {error}"]
+        name = f"{case} of {place.folder}"
+        report.violations[name] = [f"{type(error).__name__}: {error}"]
         return
     _count(report, seen.played, case)
     report.lost += len(seen.lost_calls)
     report.repaid_responses += len(seen.played.bills) - len(undisturbed.played.bills)
     if wrong:
-        report.violations[str(case)] = [str(seen.played.folder), *wrong]
+        report.violations[f"{case} of {place.folder}"] = [str(seen.played.folder), *wrong]
         print(f"{case}:", *wrong, sep="\n    ", flush=True)
 
 

@@ -86,12 +86,17 @@ def make_environment(
     folder: Path,
     heartbeat: float,
     bucket: tuple[str, S3Access] | None = None,
+    *,
+    local: bool = False,
 ) -> Environment:
-    """Make an environment in `folder`, with a store there or in a `bucket`."""
+    """Make an environment in `folder`, with a store there or in a `bucket`.
+
+    Brief steps are `local` activities, or activities like all others.
+    """
     url, access = bucket or (f"file://{folder}/store", None)
     place = folder / "conversations"
     place.mkdir(parents=True)
-    spec = make_agent(place, heartbeat)
+    spec = make_agent(place, heartbeat, local)
     return Environment(temporal, url, access, open_store(url, access), place, spec)
 
 

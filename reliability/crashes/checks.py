@@ -20,7 +20,7 @@ from reliability.crashes.case import Case, CaseResult
 from reliability.crashes.normalized_log import find_differences, normalize
 from reliability.crashes.scenario import EXPECTED_EFFECTS
 
-REPEATABLE = ("look", "think")
+REPEATABLE = ("look", "peek", "ponder", "think")
 EFFECT_FILES = {"pay": ("paid", "amount"), "jot": ("jotted", "line")}
 """The file in which a tool leaves a line, and the argument that is the line."""
 

@@ -28,24 +28,35 @@ ANSWERS = (
     tool_call_answer(("pay", {"amount": 7})),
     tool_call_answer(("finish", {"message": "All is done."})),
 )
+LOCAL_ANSWERS = (
+    ANSWERS[0],
+    tool_call_answer(("peek", {"at": "the sea"}), ("peek", {"at": "the sky"})),
+    tool_call_answer(("ponder", {})),
+    tool_call_answer(("jot", {"line": "one"})),
+    tool_call_answer(("peek", {"at": "the sun"})),
+    tool_call_answer(("finish", {"message": "All is done."})),
+)
+"""Those of an agent whose brief steps are local activities; the one that ponders is not brief."""
 SUMMARIES = ("There was much ado.",)
 
 EXPECTED_EFFECTS = {"paid": ("5", "7"), "jotted": ("one", "two")}
 """What is done outside when all goes well."""
 
 
-def make_agent(folder: Path, heartbeat: float) -> Agent:
+def make_agent(folder: Path, heartbeat: float, local: bool) -> Agent:
     """The agent; its model reads its lines from a file in `folder`.
 
     A worker that has been silent for `heartbeat` seconds is taken for lost.
     """
     script = folder / "script.json"
-    script.write_text(json.dumps({"answers": ANSWERS, "summaries": SUMMARIES}))
+    answers = LOCAL_ANSWERS if local else ANSWERS
+    script.write_text(json.dumps({"answers": answers, "summaries": SUMMARIES}))
     return Agent(
         model=ModelSpec(name=f"scripted:{script}"),
         tools=("reliability.crashes.tools:TOOLS", "file_editor", "finish"),
         condenser=SummaryCondenser(max_size=10, keep_first=2),
         heartbeat_timeout=heartbeat,
+        local_activities=local,
     )
 
 

@@ -13,6 +13,8 @@ EFFECTS_FOLDER = "CRASHES_OUTSIDE"
 
 POLL_INTERVAL = 0.02
 
+PONDER_SECONDS = 1.2
+
 
 def effects_folder(context: Context) -> Path:
     folder = Path(os.environ[EFFECTS_FOLDER], context.conversation_id)
@@ -50,8 +52,23 @@ def _line(path: Path, text: str) -> None:
         file.write(f"{text}\n")
 
 
+@tool(read_only=True, brief=True)
+async def peek(at: str) -> str:
+    """Look at something for a moment."""
+    return f"saw {at}"
+
+
+@tool(idempotent=True, brief=True)
+async def ponder() -> str:
+    """Think for longer than a local activity may take."""
+    await asyncio.sleep(PONDER_SECONDS)
+    return "pondered"
+
+
 TOOLS = (
     replace(tool_from(look), resources=lambda _: ("place",)),
     replace(tool_from(pay), resources=lambda _: ("account",)),
     jot,
+    peek,
+    ponder,
 )

@@ -15,10 +15,11 @@ from perdure.events.content import Message
 from perdure.events.entry import make_entry, parse_entry
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
-from perdure.models.litellm.errors import convert_error_object, convert_exception
-from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_events, parse_usage
+from perdure.models.litellm.errors import convert_exception
 from perdure.models.model import ModelError
 from perdure.models.prompt_tool_parser import format_call, parse_call, text_before_call
+from perdure.models.provider_errors import convert_error_object
+from perdure.models.stream_accumulator import StreamAccumulator, parse_events, parse_usage
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.file_editor import FILE_EDITOR
 from perdure.tools.speech import FINISH
@@ -82,7 +83,7 @@ async def assemble(data: bytes) -> StreamAccumulator:
     answer = StreamAccumulator()
     async for chunk in parse_events(split_randomly(data)):
         if isinstance(chunk, dict) and chunk.get("error"):
-            raise convert_error_object(chunk["error"], SPEC, "OPENAI_API_KEY")
+            raise convert_error_object(chunk["error"], SPEC.name, "OPENAI_API_KEY")
         answer.add(chunk)
     return answer
 

@@ -100,7 +100,7 @@ async def _read_store(place: str, body: bytes) -> None:
     for reading in (
         log.lineage,
         log.end,
-        log.find_gap,
+        log.end_and_gap,
         lambda: log.read(0, 10),
         lambda: log.read_response(1),
         lambda: read_state(log),

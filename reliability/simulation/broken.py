@@ -100,6 +100,14 @@ class SkipsRecordLookup(EventLog):
         return None
 
 
+class MixesResponses(EventLog):
+    """An attempt goes on behind the first event of another attempt's answer."""
+
+    async def _claim(self, mine: Entry, before: Entry | None) -> Entry:
+        held = await super()._claim(mine, before)
+        return held.model_copy(update={"event": mine.event}) if held.origin == mine.origin else held
+
+
 class WritesSecondObservation(EventLog):
     """An answer is written though the action has one."""
 
@@ -120,5 +128,6 @@ BROKEN: tuple[type[EventLog], ...] = (
     OverwritesResponse,
     IgnoresRecordedResponse,
     SkipsRecordLookup,
+    MixesResponses,
     WritesSecondObservation,
 )

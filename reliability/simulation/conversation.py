@@ -1,6 +1,7 @@
 """Workflow runs of one conversation, as `workflows/conversation.py` has them, and readers."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from perdure.agent.loop.steps import Act, Close, Open, Record, SaveState, Step, 
 from perdure.events.summary import EventSummary
 from perdure.workflows.step_failures import FATAL_ERROR_TYPES, REQUIRED_STEPS
 from reliability.simulation.scheduler import SimulatedLoop
-from reliability.simulation.temporal import StepFailed, Temporal
+from reliability.simulation.temporal import StepFailed, TaskLost, Temporal
 from reliability.simulation.world import SPEC
 
 USER = "somebody"
@@ -71,14 +72,10 @@ class WorkflowRun:
         try:
             await self._open()
             while await self._has_work():
-                steps = decide(self.state, self.inbox, notes=self.notes)
-                taken = [self.loop.create_task(self._run_step(step)) for step in steps]
-                for ended in await asyncio.gather(*taken, return_exceptions=True):
-                    if isinstance(ended, BaseException):
-                        raise ended
+                await self._run_round(decide(self.state, self.inbox, notes=self.notes))
                 if self.loop.chance(0.05):
                     self._hand_over()
-            await self._do(Close(state=self.state))
+            await self._save(Close(state=self.state))
         except StepFailed as error:
             self.temporal.happened[f"run ended: {error.kind}"] += 1
             self.loop.record(f"{self.name} ends: {error}")
@@ -101,7 +98,7 @@ class WorkflowRun:
             self.inbox.append(self._interruption())
         while not self.inbox and not decide(self.state, self.inbox, notes=self.notes):
             if self.loop.chance(0.3):
-                await self._do(SaveState(state=self.state))
+                await self._save(SaveState(state=self.state))
             if self.turns <= 0:
                 return False
             self.turns -= 1
@@ -120,9 +117,24 @@ class WorkflowRun:
             return StateNote(key="title", value=f"title by {self.name}")
         return (PauseRequest(), InterruptRequest(), ResumeRequest())[kind - 1]
 
-    async def _run_step(self, step: Step) -> None:
+    async def _run_round(self, steps: Sequence[Step]) -> None:
+        """Run the steps side by side; if their workflow task is lost, none of it has happened."""
+        before = (self.state, self.notes, list(self.inbox), self.steps)
+        local = all(isinstance(step, Act) and step.repeatable for step in steps)
+        taken = [self.loop.create_task(self._run_step(step, local)) for step in steps]
+        all_ended = await asyncio.gather(*taken, return_exceptions=True)
+        errors = [ended for ended in all_ended if isinstance(ended, BaseException)]
+        if errors and all(isinstance(error, TaskLost) for error in errors):
+            self.state, self.notes, self.inbox, self.steps = before
+            if self.loop.chance(0.3):  # what has come meanwhile changes what is decided
+                self.inbox.append(self._interruption())
+        for error in errors:
+            if not isinstance(error, TaskLost):
+                raise error
+
+    async def _run_step(self, step: Step, local: bool) -> None:
         try:
-            digests: list[EventSummary] = await self._do(step)
+            digests: list[EventSummary] = await self._do(step, local)
         except StepFailed as error:
             self._fail(step, error)
             return
@@ -151,15 +163,24 @@ class WorkflowRun:
         self.steps = 0
         self.temporal.happened["handed over"] += 1
 
-    async def _do(self, step: Step | Open) -> Any:
-        self.steps += 1
+    async def _save(self, step: SaveState | Close) -> None:
+        """Save, again if its workflow task is lost."""
+        while True:
+            with contextlib.suppress(TaskLost):
+                await self._do(step, local=True)
+                return
+
+    async def _do(self, step: Step | Open, local: bool = False) -> Any:
         task = Task[Any](
             conversation_id=self.conversation_id,
             user_id=USER,
             base=self.state.next_seq,
             step=step,
         )
-        return await self.temporal.execute(self.name, self.steps, task)
+        if local and self.temporal.local:
+            return await self.temporal.execute_locally(self.name, task)
+        self.steps += 1
+        return await self.temporal.execute(self.name, str(self.steps), task)
 
     def _acknowledge(self, items: Sequence[InboxItem]) -> None:
         self.known.message_ids += [

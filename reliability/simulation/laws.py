@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from perdure.agent.calls.answer import holds_response
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry, parse_entry
-from perdure.events.event import answered_action_id
+from perdure.events.event import answered_action_id, response_of
 from perdure.events.messages import MessageEvent
 from perdure.events.projection import summarize
 from perdure.storage.keys import conversation_prefix, event_id
@@ -193,6 +194,10 @@ def check_responses(log: Log) -> None:
         stored = written.get((record.origin.run, record.origin.activity), [])
         if not stored:
             continue
+        if not holds_response(stored[0].event, record.completion):
+            # Another attempt's answer came first: it was one event, which needs no record.
+            require(len(stored) == 1, f"the answer recorded at {seq} follows another one")
+            continue
         contents = [event_content(entry.event) for entry in stored]
         meant = [event_content(event) for event in events_of(record.completion)]
         step = record.origin.run, record.origin.activity
@@ -203,6 +208,18 @@ def check_responses(log: Log) -> None:
         )
         require(stored[0].usage is not None, f"the answer recorded at {seq} is not billed")
         require(all(e.usage is None for e in stored[1:]), f"the answer at {seq} is billed twice")
+
+
+def check_bills(log: Log) -> None:
+    """Check that the events of one step are of one answer, and that the first has the bill."""
+    steps: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in log.own:
+        if response_of(entry.event) is not None:
+            steps[entry.origin.run, entry.origin.activity].append(entry)
+    for step, stored in steps.items():
+        answers = {response_of(entry.event) for entry in stored}
+        require(len(answers) == 1, f"step {step} stored events of the answers {answers}")
+        require(stored[0].usage is not None, f"the answer of step {step} is not billed")
 
 
 def ended_behind(log: Log, last: Entry) -> bool:
@@ -251,6 +268,7 @@ LAWS: tuple[Law, ...] = (
     check_saved_state,
     check_caches,
     check_responses,
+    check_bills,
     check_readers,
     check_fork,
 )

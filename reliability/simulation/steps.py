@@ -13,7 +13,14 @@ from temporalio.exceptions import ApplicationError
 from perdure.activities.log import MAX_OPEN_TRIES
 from perdure.activities.support.inbox_events import rejection, state_update, to_event
 from perdure.activities.support.resources import load_event
-from perdure.activities.support.step import ignore_cancellation, is_retry, non_retryable, origin
+from perdure.activities.support.responses import find_record, record_and_append, record_events
+from perdure.activities.support.step import (
+    ignore_cancellation,
+    is_local,
+    is_retry,
+    non_retryable,
+    origin,
+)
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.decide import refuse_pending
@@ -140,34 +147,30 @@ class Steps:
 
     async def chat(self, task: Task[Think]) -> list[EventSummary]:
         log = self.world.log(task)
+        known = is_retry() and self.world.on_record(log, task.base)
+        record = await find_record(log, task.base)
+        if isinstance(record, list):
+            return record
+        if known and record is None:
+            self.world.outside.needless.append(f"the answer of slot {task.base}")
         try:
-            answer = await self._answer(log, task)
+            answer = record or await self._request(log, task)
         except ModelRefused as error:
             failed = ConversationErrorEvent(timestamp=NOW, code=error.code, detail=str(error))
             return await append_exclusive(log, [failed], task.base, "failure")
-        written = append_exclusive(log, events_of(answer), task.base, usage=answer.usage)
-        return await ignore_cancellation(written)
+        write = record_events if record is None else record_and_append
+        return await ignore_cancellation(write(log, task.base, answer, parse))
 
-    async def _answer(self, log: EventLog, task: Task[Think]) -> Completion:
-        known = is_retry() and self.world.on_record(log, task.base)
-        recorded = await log.read_response(task.base) if is_retry() else None
-        if recorded is not None:
-            return recorded
+    async def _request(self, log: EventLog, task: Task[Think]) -> Completion:
         await log.read(max(0, task.base - 2), 2)
         request = Request(SPEC.model, [], number=task.step.response_index)
-        if known:
-            self.world.outside.needless.append(f"the answer of slot {task.base}")
-        answer = await self.world.model.complete(request, lambda text: None)  # noqa: ARG005
-        return await log.record_response(task.base, answer, origin())
+        return await self.world.model.complete(request, lambda text: None)  # noqa: ARG005
 
     async def call(self, task: Task[Act]) -> list[EventSummary]:
         log = self.world.log(task)
         action = await load_event(log, task.step.action_seq, ActionEvent)
         if not task.step.repeatable or is_retry():
-            held = await log.find(task.base)
-            if held is not None and held.origin.run != origin().run:
-                raise Fenced(f"slot {held.seq}", held.origin.run)
-            settled = await log.find_answer(action.id, task.base)
+            settled = await log.find_answer(action.id, task.base, origin().run)
             if settled is not None:
                 return [summarize(entry) for entry in settled]
             if not task.step.repeatable:
@@ -199,13 +202,18 @@ class Steps:
         await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
 
 
+async def parse(answer: Completion) -> list[Event]:
+    return events_of(answer)
+
+
 def events_of(answer: Completion) -> list[Event]:
     """The answer's calls, or its words; the same whenever it is asked."""
     calls = answer.message.tool_calls or ()
     if not calls:
         message = MessageEvent(timestamp=NOW, source="agent", llm_message=answer.message)
         return [message.model_copy(update={"llm_response_id": answer.id})]
-    return [_action(answer, call) for call in calls]
+    first = _action(answer, calls[0]).model_copy(update={"thought": answer.message.content})
+    return [first, *(_action(answer, call) for call in calls[1:])]
 
 
 def _action(answer: Completion, call: MessageToolCall) -> ActionEvent:
@@ -244,6 +252,8 @@ async def append_until_stored(
         try:
             return await append_result(log, base, answer)
         except (StoreUnavailable, StoreRefused):
+            if is_local():
+                raise
             await asyncio.sleep(1.0)
 
 

@@ -1,8 +1,9 @@
-"""A simulated bucket behind a faulty network, with the part of boto3 that `storage/s3.py` uses.
+"""A simulated bucket behind a faulty network, with the parts of obstore and botocore in use.
 
 The faults are below S3Store: its own code tells them apart, asks again and gives up.
 """
 
+import asyncio
 import base64
 import zlib
 from collections import Counter
@@ -11,6 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import (
+    BotoCoreError,
     ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -19,8 +21,11 @@ from botocore.exceptions import (
 )
 from botocore.httpchecksum import Crc32Checksum, StreamingChecksumBody
 from botocore.parsers import ResponseParserError
+from obstore.exceptions import AlreadyExistsError, GenericError
 
+from perdure.storage.botocore_client import BotocoreClient
 from perdure.storage.s3 import S3Store
+from perdure.storage.store import S3Access
 from reliability.simulation.scheduler import PROCESS, SimulatedLoop
 
 if TYPE_CHECKING:
@@ -55,7 +60,8 @@ RESPONSE_FAULTS: dict[str, Callable[[], Exception]] = {
 """Ways for an answer not to arrive, though it was done."""
 
 WRITES = (*REFUSALS, *REQUEST_FAULTS, *RESPONSE_FAULTS, "late commit")
-READS = ("slow down", "internal error", "too many", *REQUEST_FAULTS, "torn body", "wrong checksum")
+READS = ("slow down", "internal error", "too many", *REQUEST_FAULTS, "torn body")
+CHECKED_READS = (*READS, "wrong checksum")
 LISTS = ("slow down", "internal error", *REQUEST_FAULTS, "garbled answer")
 
 
@@ -99,7 +105,9 @@ class Bucket:
 
 
 class Client:
-    """The part of boto3's client that S3Store uses."""
+    """The part of botocore's client that S3Store uses."""
+
+    reads: tuple[str, ...] = CHECKED_READS
 
     def __init__(self, bucket: Bucket) -> None:
         self.bucket = bucket
@@ -122,7 +130,7 @@ class Client:
 
     def get_object(self, **params: Any) -> dict[str, Any]:
         key: str = params["Key"]
-        fault = self._before("GET", key, READS)
+        fault = self._before("GET", key, self.reads)
         body = self.bucket.objects.get(key)
         self._record("GET", key, fault or ("nothing" if body is None else "there"))
         if body is None:
@@ -170,16 +178,79 @@ class Client:
             self.loop.record(f"{verb:4} {key.partition('/conversations/')[2][24:] or key} {what}")
 
 
+class UncheckedClient(Client):
+    """A client that asks for no checksum of what it reads."""
+
+    reads = READS
+
+
+class Obstore:
+    """The part of obstore that S3Store uses, whose errors are sentences."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.client = UncheckedClient(bucket)
+
+    async def put_async(
+        self,
+        path: str,
+        file: bytes,
+        *,
+        mode: str | None = None,
+        use_multipart: bool | None = None,
+    ) -> None:
+        assert use_multipart is False, "an object is written by one request"
+        condition = {"IfNoneMatch": "*"} if mode == "create" else {}
+        await self._send(lambda: self.client.put_object(Key=path, Body=file, **condition))
+
+    async def get_async(self, path: str) -> "Answer":
+        answer = await self._send(lambda: self.client.get_object(Key=path))
+        return Answer(answer["Body"])
+
+    async def delete_async(self, paths: str) -> None:
+        raise NotImplementedError
+
+    async def _send(self, request: Callable[[], Any]) -> Any:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(None, request)
+        except ClientError as error:
+            raise make_obstore_error(error) from error
+        except (BotoCoreError, ResponseParserError) as error:
+            raise GenericError("HTTP error: error sending request") from error
+
+
+class Answer:
+    """An answer whose body is still to come."""
+
+    def __init__(self, body: StreamingChecksumBody) -> None:
+        self.body = body
+
+    async def bytes_async(self) -> bytes:
+        try:
+            return self.body.read()
+        except BotoCoreError as error:
+            raise GenericError("HTTP error: request or response body error") from error
+
+
+class Botocore(BotocoreClient):
+    """botocore, with the simulated client."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        super().__init__("simulated", S3Access(), 1)
+        self._client = Client(bucket)
+
+    def client(self) -> "S3Client":
+        return cast("S3Client", self._client)
+
+
 class Access(S3Store):
     """The access of one process to the bucket."""
 
     def __init__(self, bucket: Bucket, patience: float) -> None:
         super().__init__("simulated", retry_seconds=patience)
         self.bucket_of = bucket
-        self._client_of = Client(bucket)
-
-    def _client(self) -> "S3Client":
-        return cast("S3Client", self._client_of)
+        self._client = Obstore(bucket)
+        self._botocore = Botocore(bucket)
 
 
 def make_body(sent: bytes, length: int, checksum: bytes) -> StreamingChecksumBody:
@@ -191,3 +262,16 @@ def make_body(sent: bytes, length: int, checksum: bytes) -> StreamingChecksumBod
 def make_error(status: int, code: str) -> ClientError:
     details = {"Code": code, "Message": "simulated"}
     return ClientError({"Error": details, "ResponseMetadata": {"HTTPStatusCode": status}}, "asked")  # type: ignore[typeddict-item]
+
+
+def make_obstore_error(error: ClientError) -> Exception:
+    """The error that obstore raises for an answer, with the words of its version 0.12."""
+    status: int = error.response["ResponseMetadata"]["HTTPStatusCode"]
+    sentence = f"Server returned non-2xx status code: {status} Simulated: <Error><Code>"
+    sentence += f"{error.response['Error']['Code']}</Code></Error>"
+    kinds: dict[int, type[Exception]] = {
+        404: FileNotFoundError,
+        409: AlreadyExistsError,
+        412: AlreadyExistsError,
+    }
+    return kinds.get(status, GenericError)(sentence)

@@ -13,6 +13,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from perdure.agent.loop.local_steps import local_activity_id
+from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.agent.loop.steps import Act, Task
 from perdure.storage.log.event_log import EventLog
 from reliability.simulation.scheduler import PROCESS, Process, SimulatedLoop
@@ -20,11 +22,18 @@ from reliability.simulation.steps import make_activities
 from reliability.simulation.store import Bucket
 from reliability.simulation.world import Effects, make_resources
 
+LOCAL_TIMEOUT = 1.0
+"""Seconds after which a local activity is begun again as an ordinary one."""
+
 SILENCE_TIMEOUT = 4.0
 """Seconds after which a worker that says nothing is thought dead."""
 
 BASE = ActivityEnvironment.default_info()
 CANCELLED = ActivityCancellationDetails(cancel_requested=True)
+
+
+class TaskLost(Exception):
+    """The workflow task of a local activity is lost, and begun again: nothing of it is known."""
 
 
 class StepFailed(Exception):
@@ -60,7 +69,10 @@ class Temporal:
         bucket: Bucket,
         weather: FaultRates,
         kind: type[EventLog] = EventLog,
+        *,
+        local: bool = False,
     ) -> None:
+        self.local = local
         self.loop = loop
         self.bucket = bucket
         self.weather = weather
@@ -72,14 +84,30 @@ class Temporal:
         self.happened: Counter[str] = Counter()
         loop.crash = self._crashes
 
-    async def execute(self, run: str, number: int, task: Task[Any]) -> Any:
+    async def execute_locally(self, run: str, task: Task[Any]) -> Any:
+        """The result of the local activity, or of the ordinary one that follows it.
+
+        Raises StepFailed, and TaskLost: whoever decided on the step decides again.
+        """
+        name = local_activity_id(task.step, task.base)
+        info = replace(BASE, activity_id=name, workflow_run_id=run, attempt=1, is_local=True)
+        try:
+            return await self._attempt(info, task, LOCAL_TIMEOUT)
+        except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, TimeoutError) and self.loop.chance(0.5):
+                self.happened["task lost"] += 1
+                raise TaskLost from error
+        self.happened["begun again"] += 1
+        return await self.execute(run, f"{name}{REROUTED_SUFFIX}", task)
+
+    async def execute(self, run: str, name: str, task: Task[Any]) -> Any:
         """The result of the activity; tried again as its kind allows. Raises StepFailed."""
         step = task.step
         once = isinstance(step, Act) and not step.repeatable
         attempt = 0
         while True:
             attempt += 1
-            info = replace(BASE, activity_id=str(number), workflow_run_id=run, attempt=attempt)
+            info = replace(BASE, activity_id=name, workflow_run_id=run, attempt=attempt)
             try:
                 return await self._attempt(info, task)
             except ApplicationError as error:
@@ -93,7 +121,7 @@ class Temporal:
                 if once:
                     raise StepFailed("timeout") from error
 
-    async def _attempt(self, info: Any, task: Task[Any]) -> Any:
+    async def _attempt(self, info: Any, task: Task[Any], patience: float = SILENCE_TIMEOUT) -> Any:
         kind, worker = task.step.kind, self._worker()
         environment = ActivityEnvironment()
         environment.info = info
@@ -103,14 +131,12 @@ class Temporal:
         self.loop.record(f"{name} begins at slot {task.base} on {worker.name}")
         work = environment.run(worker.activities[kind], task)
         job = self.loop.create_task(work, context=context)
-        stoppable = kind in ("llm.chat", "tool.call")
+        stoppable = kind in ("llm.chat", "tool.call") and not info.is_local
         if stoppable and self._happens(self.weather.stops):
             self.loop.call_later(self.loop.delay(), environment.cancel, CANCELLED)
         quiet = self._happens(self.weather.silences)
         try:
-            ended, _ = await asyncio.wait(
-                [job], timeout=self.loop.delay() if quiet else SILENCE_TIMEOUT
-            )
+            ended, _ = await asyncio.wait([job], timeout=self.loop.delay() if quiet else patience)
             while not ended and worker.alive and self.loop.now > self.bucket.calm:
                 ended, _ = await asyncio.wait([job], timeout=SILENCE_TIMEOUT)
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ from perdure.agent.spec import Agent, ModelSpec, NoCondenser
 from perdure.events.content import Message, MessageToolCall, TextContent
 from perdure.events.usage import Usage
 from perdure.models.model import ModelRefused, ModelUnavailable, OnText, Request
-from perdure.storage.keys import conversation_prefix, response_key
+from perdure.storage.keys import conversation_prefix, event_key, response_key
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from reliability.simulation.scheduler import SimulatedLoop
@@ -72,7 +72,7 @@ class RandomModel:
         message = Message(
             role="assistant", content=(TextContent(text=name),), tool_calls=calls or None
         )
-        usage = Usage(prompt_tokens=10, completion_tokens=1, cost=1.0)
+        usage = Usage(prompt_tokens=10, completion_tokens=1, cost=1.0, model="simulated")
         return Completion(id=name, model="simulated", message=message, usage=usage, received=NOW)
 
 
@@ -93,7 +93,8 @@ class WorkerResources:
     def on_record(self, log: EventLog, seq: int) -> bool:
         """Tell whether the bucket holds the answer of this step, whoever can reach it."""
         prefix = conversation_prefix(log.user_id, log.conversation_id)
-        return prefix + response_key(seq) in self.store.bucket_of.objects
+        names = (response_key(seq), event_key(log.conversation_id, seq))
+        return any(prefix + name in self.store.bucket_of.objects for name in names)
 
 
 def make_resources(

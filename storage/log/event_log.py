@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from perdure.agent.calls.completion import Completion
 from perdure.events.entry import Entry, Files, Origin, add_checksum, make_entry
-from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id
+from perdure.events.event import AnyEvent, UnknownEvent, answered_action_id, response_of
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, StoreError, StoreUnavailable, Superseded
 from perdure.storage.keys import STATE, blob_key, event_id, event_key, response_key
 from perdure.storage.log import segments
-from perdure.storage.log.lineage import find_holder
+from perdure.storage.log.lineage import Holder, find_holder
 from perdure.storage.log.reader import LogReader, ResponseRecord
 
 Stored = TypeVar("Stored", Entry, ResponseRecord)
@@ -24,6 +24,17 @@ class EventLog(LogReader):
     A slot belongs to one event and its key is known before the event is, so that the store itself
     settles every race: the first writer wins, and every reader sees the same ever after.
     """
+
+    async def is_new(self, run: str) -> bool:
+        """Check that nothing is stored of the conversation, so that `run` need not look for more.
+
+        There is then no other conversation that it forks, and no segment.
+        """
+        if await self.store.list(self.prefix, limit=1):
+            return False
+        self._lineage = (Holder(self.user_id, self.conversation_id, 0),)
+        self._note_tail(run, segments.Tail(first=0))
+        return True
 
     async def append(
         self,
@@ -41,7 +52,8 @@ class EventLog(LogReader):
 
         * free: it is written there,
         * its own (same run, activity and position): what is stored is adopted, even where the
-          bytes differ, for an earlier attempt wrote it.
+          bytes differ, for an earlier attempt wrote it. Where that attempt had another response of
+          the model, the walk ends there: what follows does not belong to it.
 
         Any other slot is somebody else's:
 
@@ -69,6 +81,8 @@ class EventLog(LogReader):
                 stored = await self._claim(draft, previous)
                 walked.append(stored)
                 if stored.origin == own:
+                    if response_of(stored.event) != response_of(draft.event):
+                        return walked
                     continue
                 action_id = answered_action_id(event)
                 if action_id is not None and action_id == answered_action_id(stored.event):
@@ -79,18 +93,18 @@ class EventLog(LogReader):
         end = base + len(walked)
         if end >= segments.next_boundary(base):  # this walk has filled a segment
             with contextlib.suppress(StoreError):  # a later walk will seal it
-                await self.seal(segments.next_boundary(end) - segments.SEGMENT_SIZE)
+                await self.seal(segments.next_boundary(end) - segments.SEGMENT_SIZE, run=origin.run)
         return walked
 
-    async def find_answer(self, action_id: str, base: int) -> list[Entry] | None:
+    async def find_answer(self, action_id: str, base: int, run: str) -> list[Entry] | None:
         """Return the entries from `base` to the one that answers the action; None if none does.
 
-        Call it before doing what must not be done twice. Raises Fenced where another run begins in
-        between: the earlier run must not continue from its events.
+        Call it before doing what must not be done twice. Raises Fenced where another run than `run`
+        has a slot of these: the earlier run must not continue from its events.
         """
         walked: list[Entry] = []
         while (stored := await self.find(base + len(walked))) is not None:
-            if walked and stored.origin.run != walked[0].origin.run:
+            if stored.origin.run != run:
                 key = self.prefix + event_key(self.conversation_id, stored.seq)
                 raise Fenced(key, stored.origin.run)
             walked.append(stored)
@@ -120,15 +134,17 @@ class EventLog(LogReader):
         """Replace `base_state.json`, a cache of the folded events."""
         await self.store.replace(self.prefix + STATE, body)
 
-    async def seal(self, end: int, closing: bool = False) -> None:
+    async def seal(self, end: int, closing: bool = False, run: str = "") -> None:
         """Make sure that every own slot before `end` is in a segment or in the tail.
 
         1,000 slots are copied into a segment once they are full, and with `closing` all. A repeated
-        call reads the tail and only what is new. Nothing depends on segments; `verify` compares the
-        slots with them. Raises Missing and Damaged where a slot cannot be read, or was altered.
+        call reads the tail, unless this `run` left it in the cache, and only what is new. Nothing
+        depends on segments; `verify` compares the slots with them. Raises Missing and Damaged where
+        a slot cannot be read, or was altered.
         """
         holder = (await self.lineage())[0]
-        tail = await segments.load_tail(self.store, holder)
+        cached = self.cache and self.cache.tails.get((self.user_id, self.conversation_id, run))
+        tail = cached or await segments.load_tail(self.store, holder)
         while tail.first < end and (closing or segments.next_boundary(tail.first) <= end):
             segment_end = min(end, segments.next_boundary(tail.first))
             entries = await self.read(tail.first, segment_end - tail.first)
@@ -138,6 +154,11 @@ class EventLog(LogReader):
             shas = (*tail.shas, *(entry.sha for entry in new))
             tail = segments.Tail(first=tail.first, shas=shas)
             await segments.write_tail(self.store, holder, tail)
+        self._note_tail(run, tail)
+
+    def _note_tail(self, run: str, tail: segments.Tail) -> None:
+        if self.cache is not None and run:
+            self.cache.tails.put((self.user_id, self.conversation_id, run), tail)
 
     async def _claim(self, own: Entry, previous: Entry | None) -> Entry:
         """Try to write `own` into its slot, behind `previous`; return what the slot holds then.

@@ -14,7 +14,11 @@ from perdure.storage.log.reader import EntryOrError, LogReader
 
 
 async def export(
-    log: LogReader, made: Format, about: ExportMetadata, take: Callable[[Part], None]
+    log: LogReader,
+    made: Format,
+    about: ExportMetadata,
+    take: Callable[[Part], None],
+    end: int | None = None,
 ) -> list[BadSlot]:
     """Pass the parts of the export to `take` as `read_in_thread` does the entries to its work."""
 
@@ -22,20 +26,22 @@ async def export(
         for part in made.parts(about, entries):
             take(part)
 
-    return await read_in_thread(log, work)
+    return await read_in_thread(log, work, end)
 
 
-async def read_in_thread(log: LogReader, work: Callable[[Iterator[Entry]], None]) -> list[BadSlot]:
-    """Call `work` with the entries of the log, in a thread; return the errors of other slots.
+async def read_in_thread(
+    log: LogReader, work: Callable[[Iterator[Entry]], None], end: int | None = None
+) -> list[BadSlot]:
+    """Call `work` with the entries of the log up to slot `end`, or all of them, in a thread.
 
-    One page of the log is in memory at a time. Stored images are in the place of the references to
-    them, but not in the entries' bytes. Raises what `work` raises, and the errors of the
-    store.
+    Returns the errors of other slots. One page of the log is in memory at a time. Stored images
+    are in the place of the references to them, but not in the entries' bytes. Raises what `work`
+    raises, and the errors of the store.
     """
     unreadable: list[BadSlot] = []
     stopped = threading.Event()
     reading: Future[list[EntryOrError]] | None = None
-    loop, pages = asyncio.get_running_loop(), log.pages()
+    loop, pages = asyncio.get_running_loop(), log.pages(end)
 
     def entries() -> Iterator[Entry]:
         nonlocal reading

@@ -6,8 +6,8 @@ hash, and the segments and the tail, which hold copies and hashes.
 
 import asyncio
 import re
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Awaitable, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from perdure.storage.keys import TAIL, segment_key
 from perdure.storage.log import segments
 from perdure.storage.log.lineage import Holder, find_holder, parse_slot
 from perdure.storage.log.reader import LogReader
+from perdure.storage.parallel import map_parallel
 
 FindingKind: TypeAlias = Literal[
     "missing", "damaged", "altered", "blob", "response", "beside", "note"
@@ -27,7 +28,6 @@ Objects `beside` the events can be rebuilt from them. A `note` is no damage: it 
 verified.
 """
 
-PARALLEL_READS = 32
 PARALLEL_BLOB_READS = 4
 MAX_CACHED_PAGES = 8
 """Segments (of up to 1,000 slots) whose hashes are cached: a page in every generation."""
@@ -115,11 +115,12 @@ class Inspector:
             hashes, problems = await self._expected_hashes(start)
             expected |= hashes
             findings += problems
-        slots: list[InspectedSlot] = []
-        for start in range(first, end, PARALLEL_READS):
-            seqs = range(start, min(start + PARALLEL_READS, end))
-            reads = (self._inspect_slot(seq, stored, expected.get(seq)) for seq in seqs)
-            slots += await asyncio.gather(*reads)
+
+        def inspect(seq: int) -> Awaitable[InspectedSlot]:
+            return self._inspect_slot(seq, stored, expected.get(seq))
+
+        async with aclosing(map_parallel(inspect, range(first, end))) as inspecting:
+            slots = [slot async for slot in inspecting]
         page = Page(slots, expected, findings)
         findings += _find_altered(page)
         return page

@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
 from typing import TypeAlias
@@ -16,7 +17,8 @@ from perdure.storage import keys
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing, StoreUnavailable
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.lineage import Holder, Lineage, find_holder, parse_slot, read_lineage
-from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_from_segment
+from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_segments
+from perdure.storage.parallel import map_parallel
 from perdure.storage.store import Store, list_keys
 
 
@@ -33,7 +35,9 @@ class ResponseRecord(Frozen):
 EntryOrError: TypeAlias = Entry | BadSlot
 """The entry of a slot, or the error of reading it; each has a `seq`."""
 
-PARALLEL_READS = 32
+FIRST_READS = 4
+"""Slots that are read at once as long as it is not known whether they are taken."""
+
 MIN_SEGMENT_READ = 100
 """A range of fewer slots is read slot by slot, without looking for a segment."""
 
@@ -74,9 +78,15 @@ class LogReader:
         if (cached := await self._cached(seq)) is not None:
             return cached
         holder = find_holder(await self.lineage(), seq)
-        if (body := await self.store.read(holder.key(seq))) is None:
-            return None
-        return self._remember(holder, parse_slot(holder, seq, body))
+        try:
+            entry = await self._read_entry(holder, seq)
+        except Damaged:  # or altered on its way: S3's own checksums are not checked
+            entry = await self._read_entry(holder, seq)
+        return entry and self._remember(holder, entry)
+
+    async def _read_entry(self, holder: Holder, seq: int) -> Entry | None:
+        body = await self.store.read(holder.key(seq))
+        return None if body is None else parse_slot(holder, seq, body)
 
     async def get(self, seq: int) -> Entry:
         """Return the entry of slot `seq`, which must exist. Raises Missing and Damaged."""
@@ -94,8 +104,8 @@ class LogReader:
         entries: list[Entry] = []
         while len(entries) < limit:
             seq, count = first + len(entries), limit - len(entries)
-            if segment := await self._read_segment(seq, count):
-                entries += segment
+            if copies := await self._read_segments(seq, count):
+                entries += copies
                 continue
             count = min(count, next_boundary(seq) - seq)
             slots = await self.read_slots(seq, count)
@@ -111,22 +121,26 @@ class LogReader:
         """Read like `read`, with the error in place of each entry that is missing or damaged."""
         await self.lineage()  # before parallel reads each load it
         slots: list[EntryOrError] = []
-        while len(slots) < limit:
-            count = min(PARALLEL_READS, limit - len(slots))
-            page = await self._read_range(first + len(slots), count)
-            slots.extend(page)
-            if len(page) < count:
-                break
+        seqs = range(first, first + limit)
+        async with aclosing(map_parallel(self._read_slot, seqs, FIRST_READS)) as reading:
+            async for slot in reading:
+                if isinstance(slot, Missing):
+                    return slots + await self._read_known(slot.seq, limit - len(slots))
+                slots.append(slot)
         return slots
 
-    async def pages(self) -> AsyncGenerator[list[EntryOrError], None]:
-        """Yield the whole log as `read_slots` returns it, in pages of SEGMENT_SIZE slots."""
+    async def pages(self, end: int | None = None) -> AsyncGenerator[list[EntryOrError], None]:
+        """Yield the log as `read_slots` returns it, in pages of SEGMENT_SIZE slots.
+
+        Without the `end`, some slots behind it are looked for in vain.
+        """
         page: list[EntryOrError] = []
         for first in itertools.count(0, SEGMENT_SIZE):
+            count = SEGMENT_SIZE if end is None else min(SEGMENT_SIZE, end - first)
             try:
-                page = [*await self.read(first, SEGMENT_SIZE)]
+                page = [*await self.read(first, count)]
             except BadSlot:
-                page = await self.read_slots(first, SEGMENT_SIZE)
+                page = await self.read_slots(first, count)
             if page:
                 yield page
             if len(page) < SEGMENT_SIZE:
@@ -147,15 +161,16 @@ class LogReader:
         seqs = seqs or await self._list_seqs(0)
         return max([(await self.lineage())[0].first - 1, *seqs]) + 1
 
-    async def find_gap(self) -> int | None:
-        """Return the first of its own slots without an object, though a later slot has one."""
+    async def end_and_gap(self) -> tuple[int, int | None]:
+        """Return the number of slots, and the first own one that has no object before the end."""
         holder = (await self.lineage())[0]
         listed = set(await self._list_seqs(0))
-        for seq in range(holder.first, max(listed, default=holder.first)):
+        end = max(holder.first - 1, *listed, -1) + 1
+        for seq in range(holder.first, end):
             # A listing may miss a slot that is being written: it exists by now, or it is lost.
             if seq not in listed and await self.store.read(holder.key(seq)) is None:
-                return seq
-        return None
+                return end, seq
+        return end, None
 
     async def tail(
         self,
@@ -210,30 +225,33 @@ class LogReader:
         """Return the body last saved as the cached state, if it still exists."""
         return await self.store.read(self.prefix + keys.STATE)
 
-    async def _read_range(self, first: int, count: int) -> list[EntryOrError]:
-        slots = await asyncio.gather(*(self._read_slot(seq) for seq in range(first, first + count)))
-        if not any(isinstance(slot, Missing) for slot in slots):
-            return slots
-        end = await self.end(hint=first)
-        # Slots fill in order: one that was free before a later one was taken is taken by now.
-        return [
-            await self._read_slot(slot.seq) if isinstance(slot, Missing) else slot
-            for slot in slots
-            if slot.seq < end
-        ]
+    async def _read_known(self, first: int, limit: int) -> list[EntryOrError]:
+        """Read slots up to the end that the store lists.
 
-    async def _read_segment(self, first: int, limit: int) -> list[Entry]:
-        """Read a long range from a segment; return nothing if the first slot is cached."""
+        Slots fill in order: one that was free before a later one was taken is taken by now.
+        """
+        seqs = range(first, min(first + limit, await self.end(hint=first)))
+        async with aclosing(map_parallel(self._read_slot, seqs)) as reading:
+            return [slot async for slot in reading]
+
+    async def _read_segments(self, first: int, limit: int) -> list[Entry]:
+        """Read a long range from segments that follow one another, as far as they reach.
+
+        Returns nothing if the first slot is cached.
+        """
         if limit < MIN_SEGMENT_READ or await self._cached(first) is not None:
             return []
-        holder = find_holder(await self.lineage(), first)
-        bodies = await read_from_segment(self.store, holder, first)
         lineage = await self.lineage()
-        return [
-            self._remember(holder, parse_slot(holder, seq, body))
-            for seq, body in enumerate(bodies[:limit], first)
-            if find_holder(lineage, seq) == holder
-        ]
+        holder = find_holder(lineage, first)
+        later = (other.first for other in lineage if other.first > first)
+        until = min([first + limit, *later])
+        entries: list[Entry] = []
+        async with aclosing(read_segments(self.store, holder, first, until)) as reading:
+            async for bodies in reading:
+                for seq, body in enumerate(bodies, first + len(entries)):
+                    if seq < until:
+                        entries.append(self._remember(holder, parse_slot(holder, seq, body)))
+        return entries
 
     async def _list_seqs(self, first: int) -> list[int]:
         """List the slots from `first` on that have an object which a log may have written."""

@@ -8,8 +8,8 @@ conversation was closed. It is a pure function of its slots: everybody writes th
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from itertools import accumulate, pairwise
 
 from perdure.events.base import Frozen
@@ -17,10 +17,14 @@ from perdure.events.entry import Entry
 from perdure.storage.errors import Damaged
 from perdure.storage.keys import SEGMENTS, TAIL, segment_key
 from perdure.storage.log.lineage import Holder
+from perdure.storage.parallel import map_parallel
 from perdure.storage.store import Store, list_keys
 
 SEGMENT_SIZE = 1000
 """Slots of a segment; one that begins or ends in between has fewer."""
+
+PARALLEL_SEGMENTS = 4
+"""Segments that are read at once: each is about 1 MB."""
 
 _RANGE = re.compile(r"segments/([0-9]{6})-([0-9]{6,7})\.jsonl")
 
@@ -91,12 +95,29 @@ async def read_segment(store: Store, holder: Holder, first: int, end: int) -> li
     return []
 
 
-async def read_from_segment(store: Store, holder: Holder, seq: int) -> list[bytes]:
-    """Read the bodies from slot `seq` on in a whole segment; none if none has that slot."""
+async def read_segments(
+    store: Store, holder: Holder, seq: int, until: int
+) -> AsyncGenerator[list[bytes], None]:
+    """Yield the bodies of slot `seq` and those behind it, segment by segment.
+
+    Ends at the first slot that no whole segment has, or with the segment that has slot `until`.
+    """
+    chain: list[tuple[int, int, int]] = []
+    reached = seq
     for first, end in await list_ranges(store, holder):
-        if first <= seq < end and (bodies := await read_segment(store, holder, first, end)):
-            return bodies[seq - first :]
-    return []
+        if first <= reached < min(end, until):
+            chain.append((first, end, reached))
+            reached = end
+
+    async def read(part: tuple[int, int, int]) -> list[bytes]:
+        first, end, start = part
+        return (await read_segment(store, holder, first, end))[start - first :]
+
+    async with aclosing(map_parallel(read, chain, most=PARALLEL_SEGMENTS)) as reading:
+        async for bodies in reading:
+            if not bodies:
+                return
+            yield bodies
 
 
 async def copy_segment(store: Store, holder: Holder, tail: Tail, entries: Sequence[Entry]) -> Tail:

@@ -12,14 +12,14 @@ from perdure.storage.log.cached_state import parse_cached_state
 from perdure.storage.log.reader import LogReader
 
 
-async def read_state(log: LogReader, before_run: str | None = None) -> State:
+async def read_state(log: LogReader, before_run: str | None = None, hint: int = 0) -> State:
     """Fold the log, starting from the cached state if there is one.
 
     With `before_run`, fold from the first event on, up to the first event written by that workflow
-    run: the cached state may include it.
+    run: the cached state may include it. `hint` is that of `LogReader.end`.
     """
     state = await load_cached_state(log) if before_run is None else State()
-    end = await log.end(hint=state.next_seq)
+    end = await log.end(hint=max(hint, state.next_seq))
     if end < state.next_seq:  # the cached state counts lost events: do not trust it
         state = State()
     entries = await log.read(state.next_seq, end - state.next_seq)

@@ -52,16 +52,17 @@ async def verify(
         yield finding
 
 
-async def check_integrity(log: LogReader) -> None:
+async def check_integrity(log: LogReader) -> int:
     """Raise Missing or Damaged if the conversation cannot go on because a slot was lost or altered.
 
-    All slots must be listed. The newest are read, and older ones as long as that is quick.
+    All slots must be listed. The newest are read, and older ones as long as that is quick. Returns
+    the number of slots.
     """
     fresh = LogReader(log.store, log.user_id, log.conversation_id)
     lineage = await fresh.lineage()
     expected_end, _ = await _inspect_caches(fresh)
-    stored = await fresh.end()  # read last: the caches speak of earlier writes
-    if (gap := await fresh.find_gap()) is not None or expected_end > stored:
+    stored, gap = await fresh.end_and_gap()  # read last: the caches speak of earlier writes
+    if gap is not None or expected_end > stored:
         seq = stored if gap is None else gap
         raise Missing(seq, lineage[0].key(seq))
     inspector, deadline = Inspector(fresh), monotonic() + QUICK_CHECK_SECONDS
@@ -71,7 +72,8 @@ async def check_integrity(log: LogReader) -> None:
             if finding.is_slot:
                 raise finding.error()
         if stored - first >= MIN_CHECKED_SLOTS and monotonic() > deadline:
-            return
+            break
+    return stored
 
 
 async def _inspect_caches(log: LogReader) -> tuple[int, list[Finding]]:

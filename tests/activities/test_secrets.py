@@ -21,6 +21,7 @@ from perdure.evaluation.sample import build_sample
 from perdure.events.entry import Origin
 from perdure.events.event import AnyEvent
 from perdure.models.model import OnText, Request
+from perdure.secrets.masking import MaskedLog
 from perdure.secrets.registry import Secrets
 from perdure.storage.batches import BatchFolder
 from perdure.storage.files import FileStore
@@ -33,8 +34,10 @@ from tests.builders import (
     opened_event,
     prompt,
     spec_event,
+    user,
 )
 from tests.secret_leaks import CANARIES, COPY, VALUES, find_leaks
+from tests.storage.memory import MemoryStore
 
 ENVIRONMENT = {f"PERDURE_SECRET_{name}": value for name, value in CANARIES.items()}
 
@@ -153,3 +156,21 @@ async def test_the_failure_of_a_lost_attempt_is_masked(scene: Scene) -> None:
     summary = await ActivityEnvironment().run(work, lost)
     assert summary.detail == "It ended: <secret:CANARY_01>"
     assert b"It ended: <secret:CANARY_01>" in scene.stored()
+
+
+async def test_a_secret_that_becomes_known_later_is_masked_from_then_on(tmp_path: Path) -> None:
+    """A worker without any secret has nothing to search for, until there is one."""
+    secrets = Secrets(tmp_path, {})
+    store = MemoryStore()
+    log = MaskedLog(store, "local", new_conversation_id(), None, secrets)
+    origin = Origin(run="run", activity="1")
+    await log.append([user("it is sesame-opens")], base=0, origin=origin)
+    await log.record_response(0, completion(words="sesame-opens"), origin)
+    (tmp_path / "DOOR").write_text("sesame-opens")
+    assert secrets.value("DOOR") == "sesame-opens"
+    later = Origin(run="run", activity="2")
+    await log.append([user("it is sesame-opens")], base=1, origin=later)
+    await log.record_response(1, completion(words="sesame-opens"), later)
+    bodies = [body for body in store.objects.values() if b"sesame-opens" in body]
+    assert len(bodies) == 2
+    assert sum(b"<secret:DOOR>" in body for body in store.objects.values()) == 2

@@ -1,17 +1,21 @@
 """The activity that runs a tool reports calls that cannot be made."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from perdure.activities.support.resources import Resources
 from perdure.activities.tool import ToolActivities
 from perdure.agent.loop.steps import Act, Task
 from perdure.client.ids import new_conversation_id
-from perdure.events.entry import Origin
+from perdure.events.actions import MCPToolAction
+from perdure.events.entry import Files, Origin
 from perdure.events.event import AnyEvent
-from perdure.events.tools import AgentErrorEvent
+from perdure.events.tools import AgentErrorEvent, ObservationEvent
 from perdure.models.router import ModelRouter
 from perdure.storage.files import FileStore
 from perdure.storage.log.event_log import EventLog
@@ -38,3 +42,28 @@ async def test_a_tool_that_the_worker_has_not_got_is_an_error_and_no_endless_ret
     assert isinstance(answer, AgentErrorEvent)
     assert answer.classification == "unknown_tool"
     assert "look was not called" in answer.error
+
+
+async def test_a_local_call_leaves_files_of_another_machine_to_the_worker_that_has_them(
+    tmp_path: Path,
+) -> None:
+    world = Resources(FileStore(tmp_path / "store"), ModelRouter(), tmp_path, home="here")
+    log = EventLog(world.store, "local", new_conversation_id())
+    spec = SPEC.model_copy(update={"tools": ("tests.example_tools:BRIEF_TOOLS",)})
+    calling = action("add").model_copy(update={"action": MCPToolAction(data={"a": 1, "b": 2})})
+    await log.append(
+        [opened_event(), spec_event(spec), prompt(), calling],
+        base=0,
+        origin=Origin(run="before", activity="1"),
+        files=Files(home="elsewhere"),
+    )
+    step = Act(action_seq=3, spec_seq=1, prompt_seq=2, repeatable=True, files_seq=0)
+    task: Task[Any] = Task(conversation_id=log.conversation_id, user_id="local", base=4, step=step)
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(ActivityEnvironment.default_info(), is_local=True)
+    with pytest.raises(ApplicationError, match="worker that has the files"):
+        await environment.run(ToolActivities(world).call, task)
+    assert await log.end() == 4
+    at_home = Resources(world.store, world.model, tmp_path, home="elsewhere")
+    await environment.run(ToolActivities(at_home).call, task)
+    assert isinstance((await log.get(4)).event, ObservationEvent)

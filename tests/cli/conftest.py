@@ -18,7 +18,7 @@ from perdure.storage.store import S3Access
 from perdure.testing.script import Script, ScriptedAnswer
 from perdure.testing.server import serve_scripts
 from tests.cli.command import Perdure, clean_environment, wait_for_line
-from tests.cli.past_batch import InProcessCommand, record_batch
+from tests.cli.past_batch import InProcessCommand, record_batch, store_environment
 
 BUCKET = "cli-tests"
 
@@ -104,4 +104,12 @@ def run_command(
     batch_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> InProcessCommand:
     """The command within this process, with only that batch in its store."""
-    return InProcessCommand(batch_folder, monkeypatch, capsys)
+    return InProcessCommand(store_environment(batch_folder), monkeypatch, capsys)
+
+
+@pytest.fixture
+def run_configured(
+    configured: Perdure, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> InProcessCommand:
+    """The command `configured` within this process, which need not start another."""
+    return InProcessCommand(configured.env, monkeypatch, capsys)

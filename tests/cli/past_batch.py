@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -33,14 +34,17 @@ BATCH_FIELDS = {
 
 
 class InProcessCommand:
-    """The command within this process, with only the store in this folder."""
+    """The command within this process, with other environment variables."""
 
     def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self,
+        env: Mapping[str, str],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
         for name in os.environ.keys() - clean_environment().keys():
             monkeypatch.delenv(name)
-        for name, value in store_environment(folder).items():
+        for name, value in env.items():
             monkeypatch.setenv(name, value)
         self._capsys = capsys
 

@@ -7,7 +7,7 @@ import os
 import pty
 import struct
 import termios
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
 import pyte
@@ -76,6 +76,16 @@ class Terminal:
         self._screen.resize(rows, columns)
         _set_size(self._fd, columns, rows)
 
+    @contextlib.contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Show nothing while inside: the command waits in the middle of what it prints."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._fd)
+        try:
+            yield
+        finally:
+            loop.add_reader(self._fd, self.read)
+
     def modes(self) -> Any:
         """Return the modes of the terminal, without its control characters."""
         return termios.tcgetattr(self._fd)[:4]
@@ -101,7 +111,12 @@ class Terminal:
 
 @contextlib.asynccontextmanager
 async def open_terminal(
-    perdure: Perdure, *args: str, columns: int = 80, rows: int = 30, **env: str
+    perdure: Perdure,
+    *args: str,
+    columns: int = 80,
+    rows: int = 30,
+    pipe_stdout: bool = False,
+    **env: str,
 ) -> AsyncIterator[Terminal]:
     """Start the command on a terminal of its own; it is killed at the end, if it still runs."""
     fd, command_side = pty.openpty()
@@ -111,7 +126,7 @@ async def open_terminal(
         *args,
         env={**perdure.env, "TERM": "xterm-256color", "LANG": "C.UTF-8", **env},
         stdin=command_side,
-        stdout=command_side,
+        stdout=asyncio.subprocess.PIPE if pipe_stdout else command_side,
         stderr=command_side,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),

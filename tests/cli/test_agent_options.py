@@ -156,6 +156,11 @@ def test_an_unknown_key_of_an_agent_file_is_refused_with_the_one_that_was_meant(
         ({"reasoning_effort": "huge"}, "model.reasoning_effort: input should be 'none'"),
         ({"tools": "grepp"}, "There is no tool 'grepp'"),
         ({"condenser": "forgetful"}, "There is no condenser 'forgetful'"),
+        (
+            {"config": ["condenser.kind=custom", "condenser.function=forgetful"]},
+            "There is no condenser 'forgetful'",
+        ),
+        ({"config": ['analyzers=["rules", "mine"]']}, "There is no analyzer 'mine'"),
         ({"secrets": ["sk-0123"]}, "is no name of a secret"),
         ({"skills": [Path("nowhere")]}, "nowhere is no folder of skills"),
         ({"system_prompt": "@nowhere.md"}, "nowhere.md cannot be read"),

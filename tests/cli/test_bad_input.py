@@ -11,6 +11,7 @@ from perdure.embedded.ports import find_free_ports
 from perdure.storage.conversations import list_conversations
 from perdure.storage.s3 import S3Store
 from tests.cli.command import CompletedCommand, Perdure, clean_environment, model_options
+from tests.cli.past_batch import InProcessCommand
 from tests.cli.unconditional import unconditional_server
 
 Script = Callable[..., str]
@@ -153,10 +154,10 @@ async def test_a_closed_conversation_takes_no_message(perdure: Perdure, script: 
         (("watch", UNKNOWN_ID), ("-o jsonl or --until-rest",)),
     ],
 )
-async def test_mistakes_in_the_command_line_are_refused_at_once(
-    configured: Perdure, args: tuple[str, ...], parts: tuple[str, ...]
+def test_mistakes_in_the_command_line_are_refused_at_once(
+    run_configured: InProcessCommand, args: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    done = await configured(*args, "-ojson")
+    done = run_configured(*args, "-ojson")
     assert_refused(done, 2, done.error["code"], *parts)
 
 

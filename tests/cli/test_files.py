@@ -45,6 +45,7 @@ async def test_a_run_in_a_directory_says_what_it_changed_and_diff_shows_it(
     assert f"workspace    {project}" in status.out
 
 
+@pytest.mark.long
 async def test_each_turn_in_a_directory_has_its_own_changes(
     perdure: Perdure, script: Script, project: Path
 ) -> None:
@@ -83,6 +84,7 @@ async def test_the_files_of_an_own_folder_are_listed_and_copied(
     assert (again.code, "Name a folder that is not there yet." in again.err) == (4, True)
 
 
+@pytest.mark.long
 async def test_a_turn_that_changed_nothing_says_nothing(
     perdure: Perdure, script: Script, project: Path
 ) -> None:

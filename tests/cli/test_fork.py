@@ -59,6 +59,7 @@ async def test_a_fork_names_the_calls_it_does_not_repeat_and_goes_on(
     assert (sent.code, sent.json["turn"]) == (0, 2)
 
 
+@pytest.mark.long
 async def test_a_fork_says_whether_its_own_folder_has_files(
     perdure: Perdure, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from perdure.agent.spec import SingleCondenser
-from perdure.cli.main import app, run_command_line
+from perdure.cli.main import app, run_command_line, select_commands
 from perdure.cli.options import CONDENSER_KINDS, EXPORT_FORMATS
 from perdure.exports.formats import FORMATS
 from tests.cli.command import clean_environment
@@ -26,8 +26,11 @@ OUR_MODULES = {
     "perdure.cli",
     "perdure.operations",
     "perdure.operations.process_exit",
-} | {f"perdure.cli.{name}" for name in ("declarations", "main", "options", "runner")}
+} | {f"perdure.cli.{name}" for name in ("declarations", "imports", "main", "options", "runner")}
 """Our modules that a help may import: none of them defines a pydantic model."""
+
+OTHER_WORK = {"perdure.agent.loop.evolve", "perdure.storage.log.verify", "perdure.testing.script"}
+"""Modules that `show` needs for `--agent`, or that `verify` needs."""
 
 PRINT_IMPORTS = """
 import json, sys
@@ -126,9 +129,38 @@ def test_a_reading_command_imports_neither_temporal_nor_what_it_does_not_show(
     run = [sys.executable, "-c", code, json.dumps(words)]
     done = subprocess.run(run, capture_output=True, text=True, check=True, env=env)
     modules = set(json.loads(done.stderr.splitlines()[-1]))
-    heavy = {"boto3", "botocore", "litellm", "opentelemetry", "prompt_toolkit", "temporalio"}
+    heavy = {
+        "boto3",
+        "botocore",
+        "litellm",
+        "opentelemetry",
+        "prompt_toolkit",
+        "rich",
+        "temporalio",
+    }
     assert not {name.partition(".")[0] for name in modules} & heavy
+    assert not {name for name in modules if name.startswith(tuple(OTHER_WORK))}
     assert words[0] == "show" or "perdure.events.event" not in modules, "the models of all events"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "commands"),
+    [
+        (["ls"], {"ls"}),
+        (["--debug", "show", "@", "ls"], {"show"}),
+        (["setup", "temporal"], None),
+        (["batch", "status"], {"batch"}),
+        (["lss"], None),
+        (["--help"], None),
+    ],
+)
+def test_a_command_line_makes_the_parser_of_no_other_command(
+    arguments: list[str], commands: set[str] | None
+) -> None:
+    everything = getattr(get_command(app), "commands", {})
+    made = getattr(get_command(select_commands(arguments)), "commands", {})
+    assert {*made} == (commands or {*everything})
+    assert len({*everything}) > 30
 
 
 def test_the_options_list_the_condensers_and_the_export_formats_that_exist() -> None:

@@ -36,7 +36,7 @@ from tests.builders import (
     user,
 )
 from tests.cli.command import PERDURE_COMMAND, CompletedCommand
-from tests.cli.past_batch import InProcessCommand, store_only_command
+from tests.cli.past_batch import InProcessCommand, store_environment, store_only_command
 from tests.storage.test_conversations import uuid_at
 
 HOUR = 3_600_000
@@ -84,7 +84,7 @@ async def write(
 def perdure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> InProcessCommand:
-    return InProcessCommand(tmp_path, monkeypatch, capsys)
+    return InProcessCommand(store_environment(tmp_path), monkeypatch, capsys)
 
 
 def names_of(done: CompletedCommand) -> list[str]:

@@ -23,6 +23,7 @@ from tests.cli.command import (
     tool_call_answer,
     wait_for_line,
 )
+from tests.cli.past_batch import InProcessCommand
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo" / "script.json"
 
@@ -49,10 +50,10 @@ async def test_a_key_that_is_refused_ends_the_turn_with_what_to_do(perdure: Perd
     ],
 )
 async def test_a_mistyped_model_is_refused_before_there_is_a_conversation(
-    configured: Perdure, store: S3Store, model: str, parts: tuple[str, ...]
+    run_configured: InProcessCommand, store: S3Store, model: str, parts: tuple[str, ...]
 ) -> None:
     before = await list_conversations(store, "local", 1000)
-    done = await configured("run", "Go.", "--model", model, "-ojson")
+    done = await asyncio.to_thread(run_configured, "run", "Go.", "--model", model, "-ojson")
     assert (done.code, done.error["code"]) == (2, "invalid")
     text = f"{done.error['message']} {done.error['hint']}"
     assert all(part in text for part in parts), text

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from tests.cli.command import Perdure, model_options, tool_call_answer, wait_for_line
 from tests.cli.conftest import drain_stderr
 from tests.cli.test_programs import run_program
@@ -85,6 +87,7 @@ def write_project(folder: Path, verb: str = "rains") -> Path:
     return folder
 
 
+@pytest.mark.long
 async def test_a_worker_of_one_person_imports_from_the_folder_of_the_client(
     configured: Perdure, tmp_path: Path, script: Callable[..., str]
 ) -> None:
@@ -99,6 +102,7 @@ async def test_a_worker_of_one_person_imports_from_the_folder_of_the_client(
             assert f"It {verb} in Oslo." in done.out, done.out + done.err
 
 
+@pytest.mark.long
 async def test_any_other_worker_imports_nothing_from_the_folder_of_a_client(
     configured: Perdure, tmp_path: Path, script: Callable[..., str]
 ) -> None:
@@ -111,6 +115,7 @@ async def test_any_other_worker_imports_nothing_from_the_folder_of_a_client(
     assert "0 answers of the model" in done.out + done.err
 
 
+@pytest.mark.long
 async def test_what_is_edited_is_in_force_in_the_next_turn(
     configured: Perdure, tmp_path: Path, script: Callable[..., str]
 ) -> None:

@@ -43,6 +43,22 @@ async def test_a_task_runs_to_its_end_and_every_event_is_printed(
     ]
     assert last["result"]["status"] == "finished"
     assert last["result"]["conversation_id"] == first["conversation_id"]
+    assert last["result"]["workspace"] == str(tmp_path)
+
+
+@pytest.mark.long
+async def test_the_folder_of_its_own_is_named_for_programs_where_it_is_on_this_machine(
+    perdure: Perdure, script: Script, tmp_path: Path
+) -> None:
+    path = script(tool_call_answer("terminal", command="pwd > here"), "Done.", "Again.")
+    done = await perdure("run", "Where?", *model_options(path), "-ojson")
+    name, folder = done.json["conversation_id"], Path(done.json["workspace"])
+    assert (folder / "here").read_text().strip() == str(folder)
+    sent = await perdure("send", name, "Again.", "--wait", "-ojson")
+    status = await perdure("status", name, "-ojson")
+    assert sent.json["workspace"] == status.json["workspace"] == str(folder)
+    elsewhere = perdure.with_env(PERDURE_DATA=str(tmp_path))
+    assert (await elsewhere("status", name, "-ojson")).json["workspace"] is None
 
 
 async def test_on_a_pipe_the_answer_is_printed_whole_and_nothing_else(
@@ -137,6 +153,11 @@ async def test_a_failed_agent_gives_exit_code_1(perdure: Perdure, script: Script
         "script_exhausted": ("--model", f"scripted:{short}"),
         "model_not_found": ("--model", missing),
         "tool_not_found": (*model_options(short), "--tools", "no_such_module:tool"),
+        "extension_not_found": (*model_options(short), "--condenser", "no_such_module:plan"),
+        "extension_not_found: The analyzer 'math:pi' cannot be used": (
+            *model_options(short),
+            *("-c", 'analyzers=["math:pi"]'),
+        ),
         "max_iterations": (*model_options(short), "--max-iterations", "1"),
     }
     ran = await asyncio.gather(*(perdure("run", "Go.", *how, "-ojson") for how in ends.values()))

@@ -123,6 +123,29 @@ async def test_print_leaves_the_answer_alone_on_the_screen_wrapped_between_words
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("columns", [80, 200])
+async def test_print_into_a_file_gives_it_the_answer_alone_and_the_terminal_what_must_be_done(
+    perdure: Perdure, script: Script, columns: int
+) -> None:
+    thought = tool_call_answer("think", thought="Hm.")
+    path = script(thought, {"content": " ".join(ANSWER)}, thought)
+    task = ("run", "Write.", *model_options(path), "--print")
+    async with open_terminal(perdure, *task, columns=columns, pipe_stdout=True) as terminal:
+        assert terminal.process.stdout is not None
+        written = (await terminal.process.stdout.read()).decode()
+        assert await terminal.wait_for_end() == 0
+        assert (written, terminal.text.strip()) == (f"{' '.join(ANSWER)}\n", "")
+    limited = (*task, "--max-iterations", "1")
+    async with open_terminal(perdure, *limited, columns=columns, pipe_stdout=True) as terminal:
+        assert terminal.process.stdout is not None
+        assert await terminal.process.stdout.read() == b""
+        assert await terminal.wait_for_end() == 1
+        text = await terminal.wait_for("error (max_iterations: ")
+        assert "\x1b" not in text
+        assert max(map(len, terminal.lines)) <= columns
+
+
+@pytest.mark.long
 async def test_images_are_named_in_a_run_and_in_the_chat_that_goes_on(
     perdure: Perdure, script: Script, tmp_path: Path
 ) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from perdure.agent.policies import Confirmation
+from perdure.agent.policies import Confirmation, Limits
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id
@@ -113,3 +114,17 @@ async def test_a_message_may_bring_images(harness: ConversationHarness) -> None:
     bodies = b"".join(entry.body for entry in entries if entry.event.kind == "MessageEvent")
     assert b"cat.png" in bodies
     assert b"dog.png" in bodies
+
+
+async def test_a_budget_that_no_price_can_keep_is_refused_before_there_is_a_conversation(
+    harness: ConversationHarness,
+) -> None:
+    dear, budget = ModelSpec(name="openai/a-model-of-mine"), Limits(max_budget=1.0)
+    name = new_conversation_id()
+    with pytest.raises(Invalid, match=r"the price of openai/a-model-of-mine is not known") as error:
+        await harness.client.start("Go.", Agent(model=dear, limits=budget), name)
+    assert "ModelSpec(name=…, input_price=…, output_price=…)" in str(error.value.hint)
+    assert not await harness.client.conversation(name).workflow.is_running()
+    priced = dear.model_copy(update={"input_price": 1.0, "output_price": 2.0})
+    await harness.client.start("Go.", Agent(model=priced, limits=budget), name)
+    assert await harness.client.conversation(name).workflow.is_running()

@@ -140,7 +140,12 @@ def test_a_persons_own_accounts_are_kept_out_of_a_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "name"), [("temporal", "Temporal"), ("weed", "The store"), ("worker", "The worker")]
+    ("part", "name"),
+    [
+        ("temporal", "Temporal"),
+        pytest.param("weed", "The store", marks=pytest.mark.long),
+        pytest.param("worker", "The worker", marks=pytest.mark.long),
+    ],
 )
 async def test_what_is_killed_is_started_again_on_the_same_ports(
     part: str, name: str, tmp_path: Path
@@ -201,6 +206,7 @@ async def test_a_worker_that_is_killed_again_and_again_is_never_given_up(tmp_pat
     await stack.stop()
 
 
+@pytest.mark.long
 async def test_the_ports_are_the_same_at_the_next_start(tmp_path: Path) -> None:
     environments = []
     for _ in range(2):
@@ -210,6 +216,7 @@ async def test_the_ports_are_the_same_at_the_next_start(tmp_path: Path) -> None:
     assert environments[0] == environments[1]
 
 
+@pytest.mark.long
 async def test_the_ports_can_be_chosen(tmp_path: Path) -> None:
     ports = dict(zip(("temporal", "ui", "store"), find_free_ports(3), strict=True))
     stack = await Stack.start(tmp_path, worker=SLEEP_COMMAND, ports=ports)

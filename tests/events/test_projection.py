@@ -109,19 +109,20 @@ def test_the_summary_of_an_analysis_has_its_risks_by_action() -> None:
 
 def test_the_summary_of_a_prompt_has_its_tool_traits() -> None:
     hints = ToolAnnotations(readOnlyHint=False, idempotentHint=True)
-    put = tool("put", repeatable=False).model_copy(update={"annotations": hints})
+    put = tool("put", repeatable=False).model_copy(update={"annotations": hints, "brief": True})
     sleep = tool("sleep", repeatable=True).model_copy(update={"waits": True})
     fact = of(prompt().model_copy(update={"tools": (put, sleep, tool("write", repeatable=False))}))
-    assert (fact.repeatable, fact.read_only, fact.polling) == (
+    assert (fact.repeatable, fact.read_only, fact.polling, fact.brief) == (
         ("put", "sleep"),
         ("sleep",),
         ("sleep",),
+        ("put",),
     )
 
 
 def test_the_summary_of_a_prompt_without_tools_has_no_traits() -> None:
     fact = of(prompt().model_copy(update={"tools": ()}))
-    assert (fact.repeatable, fact.read_only, fact.polling) == ((), None, None)
+    assert (fact.repeatable, fact.read_only, fact.polling, fact.brief) == ((), None, None, None)
 
 
 def test_the_summary_of_a_recall_has_its_skills() -> None:

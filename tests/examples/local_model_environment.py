@@ -3,10 +3,9 @@
 Exits with 77 where it cannot be installed.
 """
 
-import subprocess
 import sys
 
-from tests.exports.environments import NOT_RUN, VENV, Environment
+from tests.exports.environments import VENV, Environment, build_unless_ready
 
 LOCK = VENV.parent / "examples/local_model/requirements.lock"
 LOCAL_MODEL = Environment("local-model", LOCK)
@@ -16,16 +15,5 @@ NOT CHECKED: the local model cannot be installed, so no real model was asked. Se
 and run `make local-model` again."""
 
 
-def main() -> int:
-    if LOCAL_MODEL.ready():
-        return 0
-    try:
-        LOCAL_MODEL.build(sys.executable)
-    except subprocess.CalledProcessError:
-        print(MISSING, file=sys.stderr)
-        return NOT_RUN
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(build_unless_ready(LOCAL_MODEL, MISSING))

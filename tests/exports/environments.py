@@ -2,6 +2,7 @@
 
 import hashlib
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,3 +42,15 @@ class Environment:
 
     def _wanted(self) -> str:
         return hashlib.sha256(self.lock.read_bytes()).hexdigest()
+
+
+def build_unless_ready(environment: Environment, missing: str) -> int:
+    """Build the environment with this Python; return 0, or NOT_RUN where it cannot be installed."""
+    if environment.ready():
+        return 0
+    try:
+        environment.build(sys.executable)
+    except subprocess.CalledProcessError:
+        print(missing, file=sys.stderr)
+        return NOT_RUN
+    return 0

@@ -57,6 +57,13 @@ async def test_all_pages_of_a_log_are_exported_and_damaged_slots_are_named() -> 
     assert rest == [item for item in whole if item["seq"] not in (1007, 1048)]
 
 
+@pytest.mark.parametrize("end", [0, 3, 1_000, 1_020, COUNT])
+async def test_a_log_is_exported_up_to_the_slot_that_is_named(end: int) -> None:
+    log, taken = await long_log(), list[Part]()
+    lost = await export(log, RAW, ExportMetadata(log.conversation_id), taken.append, end)
+    assert ([json.loads(part.body)["seq"] for part in taken], lost) == (list(range(end)), [])
+
+
 async def test_an_export_ends_when_nobody_waits_for_it_any_more() -> None:
     log = await long_log(20)
     loop, begun = asyncio.get_running_loop(), asyncio.Event()

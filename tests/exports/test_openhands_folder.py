@@ -1,6 +1,7 @@
 """The OpenHands SDK's folder; `make openhands` opens it with the SDK."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from perdure.exports.format import Format
 from perdure.exports.openhands import OPENHANDS
 from perdure.exports.raw import RAW
+from perdure.testing.errors import ScriptError
 from perdure.testing.replay import read_recording
 from tests.builders import CONVERSATION
 from tests.exports.checks import export_files
@@ -46,3 +48,19 @@ def test_an_export_can_be_repeated(made: Format, place: str, tmp_path: Path) -> 
         "Thanks. One more.",
     ]
     assert [len(answer.tool_calls or ()) for answer in recording.answers] == [3, 1, 1, 1, 0, 1]
+
+
+def test_the_folder_around_one_export_is_enough_and_that_around_two_is_refused(
+    tmp_path: Path,
+) -> None:
+    for name, body in export_files(OPENHANDS, ABOUT, sample_entries()).items():
+        for place in ("one", "two"):
+            path = tmp_path / "all" / place / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+    assert len(read_recording(tmp_path / "all" / "one").user_messages) == 3
+    with pytest.raises(ScriptError, match=r"2 conversations: name one of them, such as .*one"):
+        read_recording(tmp_path / "all")
+    shutil.rmtree(tmp_path / "all" / "two")
+    (tmp_path / "all" / "notes.json").write_text("{}")
+    assert len(read_recording(tmp_path / "all").user_messages) == 3

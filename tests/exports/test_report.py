@@ -67,7 +67,7 @@ def test_the_counts_add_up_and_say_what_nobody_knows() -> None:
     html_page = page(story(), 7)
     assert "7 samples expected = 3 + 1 + 1 + 2." in html_page.sections["counts"]
     assert "no result yet (running or not started): 2" in html_page.sections["counts"]
-    widths = [float(item.get("width", "")) for item in html_page.plot("How far it is").iter("rect")]
+    widths = [float(item.get("width", "")) for item in html_page.plot("Progress").iter("rect")]
     assert sum(widths) == pytest.approx(560, abs=0.1)
     assert widths[0] == pytest.approx(3 / 7 * 560, abs=0.01)
     page_while_running = page(story(), 7, running=1)

@@ -4,11 +4,10 @@
 Exits with 77 where they cannot be installed.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
-from tests.exports.environments import NOT_RUN, Environment
+from tests.exports.environments import Environment, build_unless_ready
 
 VALIDATORS = Environment("validators", Path(__file__).with_name("validators.lock"))
 
@@ -17,16 +16,5 @@ NOT CHECKED: the validators cannot be installed, so nobody else read what we exp
 and run `make validators` again."""
 
 
-def main() -> int:
-    if VALIDATORS.ready():
-        return 0
-    try:
-        VALIDATORS.build(sys.executable)
-    except subprocess.CalledProcessError:
-        print(MISSING, file=sys.stderr)
-        return NOT_RUN
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(build_unless_ready(VALIDATORS, MISSING))

@@ -14,7 +14,7 @@ from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 from perdure.testing.script import Script, ScriptedAnswer
 from perdure.testing.server import serve_scripts
-from tests.models.requests import ask, text_in, user
+from tests.models.requests import Fixed, ask, completion, text_in, user
 
 STARTED = """
 import sys, perdure.models.router
@@ -42,7 +42,7 @@ asyncio.run(ask())
 """
 
 
-def test_litellm_is_loaded_at_the_first_request() -> None:
+def test_litellm_is_not_loaded_with_the_router() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", STARTED], capture_output=True, text=True, check=True
     )
@@ -52,24 +52,37 @@ def test_litellm_is_loaded_at_the_first_request() -> None:
 PRELOADED = """
 import asyncio, sys
 from perdure.models.router import ModelRouter
-asyncio.run(ModelRouter().preload())
+direct, model = sys.argv[1] == "direct", sys.argv[2] or None
+asyncio.run(ModelRouter(direct=direct).preload(model))
 print("litellm" in sys.modules)
 """
 
 
 @pytest.mark.parametrize(
-    "key", [pytest.param("sk-any", marks=pytest.mark.long), ""], ids=["with-key", "without"]
+    ("way", "model", "key", "loads"),
+    [
+        ("direct", "", "", False),
+        ("direct", "", "OPENAI_API_KEY", False),
+        ("direct", "openai/gpt-4o", "OPENAI_API_KEY", False),
+        ("direct", "scripted:nowhere.json", "", False),
+        pytest.param("direct", "", "MISTRAL_API_KEY", True, marks=pytest.mark.long),
+        pytest.param("direct", "openai/gpt-5", "", True, marks=pytest.mark.long),
+        pytest.param("litellm", "", "OPENAI_API_KEY", True, marks=pytest.mark.long),
+        pytest.param("litellm", "openai/gpt-4o", "", True, marks=pytest.mark.long),
+    ],
 )
-def test_litellm_is_loaded_beforehand_where_a_models_key_is_set(key: str) -> None:
+def test_litellm_is_loaded_beforehand_only_where_a_model_will_need_it(
+    way: str, model: str, key: str, loads: bool
+) -> None:
     env = {name: text for name, text in os.environ.items() if not name.endswith("_API_KEY")}
     ran = subprocess.run(
-        [sys.executable, "-c", PRELOADED],
+        [sys.executable, "-c", PRELOADED, way, model],
         capture_output=True,
         text=True,
         check=True,
-        env={**env, "MISTRAL_API_KEY": key},
+        env={**env, key: "sk-any"} if key else env,
     )
-    assert ran.stdout == f"{bool(key)}\n"
+    assert ran.stdout == f"{loads}\n"
 
 
 @pytest.mark.long
@@ -78,7 +91,7 @@ def test_calling_litellm_prints_nothing() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
-async def test_scripted_models_run_in_process_and_others_through_litellm(
+async def test_scripted_models_run_in_process_and_others_over_http(
     tmp_path: Path,
 ) -> None:
     models = ModelRouter()
@@ -91,6 +104,27 @@ async def test_scripted_models_run_in_process_and_others_through_litellm(
     ) as url:
         answer = await ask(models, ModelSpec(name="openai/s", api_base=url))
     assert text_in(answer) == "over HTTP"
+
+
+@pytest.mark.parametrize(
+    ("direct", "name", "pattern", "agent"),
+    [
+        (True, "openai/m", "^a", "perdure"),
+        (True, "openai/m", r"^\p{L}", "AsyncOpenAI"),
+        (True, "openai/gpt-5", "^a", "AsyncOpenAI"),
+        (False, "openai/m", "^a", "AsyncOpenAI"),
+    ],
+)
+async def test_a_server_is_called_directly_where_litellm_would_change_nothing(
+    direct: bool, name: str, pattern: str, agent: str
+) -> None:
+    schema = {"type": "object", "properties": {"at": {"type": "string", "pattern": pattern}}}
+    tool = {"type": "function", "function": {"name": "look", "parameters": schema}}
+    server = Fixed(completion({"content": "hi"}))
+    async with server.spec(name) as spec:
+        await ModelRouter(direct=direct).complete(Request(spec, [user("hi")], [tool]), print)
+    ((headers, _),) = server.requests
+    assert headers["user-agent"].partition("/")[0] == agent
 
 
 async def test_usage_has_the_answering_model_and_the_purpose(tmp_path: Path) -> None:

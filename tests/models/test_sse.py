@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.models.litellm.stream_accumulator import parse_events
+from perdure.models.stream_accumulator import parse_events
 from tests.models.requests import calm
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

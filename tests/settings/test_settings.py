@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from perdure.settings.settings import SettingsError, load_settings
+
 ROOT = Path(__file__).parents[2]
 
 SHOW = "from perdure.settings.settings import load_settings; print(load_settings(user=FLAG).user)"
-RATES = "from perdure.settings.settings import load_settings; print(load_settings().model_rates)"
 
 
 def load_user(folder: Path, flag: str | None = None, **environment: str) -> str:
@@ -38,54 +39,52 @@ def test_settings_have_a_precedence_from_flags_to_the_users_file(tmp_path: Path)
     assert load_user(tmp_path, "now", PERDURE_USER="here") == "now"
 
 
-def test_an_unknown_setting_is_refused_in_environment_and_file(tmp_path: Path) -> None:
-    assert "There is no setting PERDURE_USR" in load_user(tmp_path, PERDURE_USR="x")
-    (tmp_path / "perdure.toml").write_text('usr = "x"')
-    assert "There is no setting 'usr'" in load_user(tmp_path)
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_unknown_setting_is_refused_in_environment_and_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as environment:
+        environment.setenv("PERDURE_USR", "x")
+        with pytest.raises(SettingsError, match="There is no setting PERDURE_USR"):
+            load_settings()
+    (folder / "perdure.toml").write_text('usr = "x"')
+    with pytest.raises(SettingsError, match="There is no setting 'usr'"):
+        load_settings()
 
 
 @pytest.mark.parametrize("text", ["user = ", "user = [1]"])
-def test_an_invalid_settings_file_is_named_in_the_error(tmp_path: Path, text: str) -> None:
-    (tmp_path / "perdure.toml").write_text(text)
-    output = load_user(tmp_path)
-    assert "SettingsError" in output
-    assert "perdure.toml" in output or "'user'" in output
-
-
-def load_rates(folder: Path, **environment: str) -> str:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            RATES,
-        ],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "HOME": str(folder / "home"), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+def test_an_invalid_settings_file_is_named_in_the_error(folder: Path, text: str) -> None:
+    (folder / "perdure.toml").write_text(text)
+    with pytest.raises(SettingsError, match=r"perdure\.toml|'user'"):
+        load_settings()
 
 
 def test_model_rates_are_read_from_the_file_and_the_environment(
-    tmp_path: Path,
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "perdure.toml").write_text('[model_rates]\n"openai/gpt-5" = 500\n')
-    assert load_rates(tmp_path) == "{'openai/gpt-5': 500.0}"
-    assert (
-        load_rates(tmp_path, PERDURE_MODEL_RATES='{"openai/gpt-5": 0.5}') == "{'openai/gpt-5': 0.5}"
-    )
+    (folder / "perdure.toml").write_text('[model_rates]\n"openai/gpt-5" = 500\n')
+    assert load_settings().model_rates == {"openai/gpt-5": 500.0}
+    monkeypatch.setenv("PERDURE_MODEL_RATES", '{"openai/gpt-5": 0.5}')
+    assert load_settings().model_rates == {"openai/gpt-5": 0.5}
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [('{"a": 0}', "'model_rates.a'"), ("[1]", "'model_rates'"), ("{a", "no JSON")],
 )
-def test_an_invalid_model_rate_is_refused(tmp_path: Path, value: str, message: str) -> None:
-    output = load_rates(tmp_path, PERDURE_MODEL_RATES=value)
-    assert "SettingsError" in output
-    assert message in output
+@pytest.mark.usefixtures("folder")
+def test_an_invalid_model_rate_is_refused(
+    monkeypatch: pytest.MonkeyPatch, value: str, message: str
+) -> None:
+    monkeypatch.setenv("PERDURE_MODEL_RATES", value)
+    with pytest.raises(SettingsError, match=message):
+        load_settings()
 
 
 def test_the_tests_run_without_settings_of_this_machine() -> None:

@@ -14,6 +14,8 @@ from perdure.storage.s3 import S3Store
 from perdure.storage.store import S3Access, Store
 from tests.storage.memory import MemoryStore
 
+ROOM = Path(__file__).parent
+
 
 @pytest.fixture(scope="session")
 def access(seaweed: Seaweed) -> S3Access:
@@ -52,3 +54,12 @@ def empty_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 async def store(empty_store: Store) -> AsyncIterator[Store]:
     yield empty_store
     await empty_store.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the store of the commands to `make long`, but for what every store promises."""
+    for item in items:
+        name = item.path.name if item.path.is_relative_to(ROOM) else "test_stores.py"
+        if "local s3" in item.name and name != "test_stores.py":
+            item.add_marker(pytest.mark.long)

@@ -1,6 +1,6 @@
 """Write objects until killed, and print the acknowledged ones.
 
-Run as: killed_writer.py FOLDER NAME
+Run as: killed_writer.py FOLDER NAME [SYSTEM]; the system may be one without nameless files.
 """
 
 import asyncio
@@ -29,4 +29,6 @@ async def write(folder: str, name: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["without"]:
+        del os.O_TMPFILE
     asyncio.run(write(*sys.argv[1:3]))

@@ -1,6 +1,7 @@
 """Listing a user's conversations."""
 
 import asyncio
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
@@ -9,6 +10,7 @@ from perdure.storage.conversations import conversation_exists, list_conversation
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.purge import purge
 from perdure.storage.store import Store
+from perdure.storage.summaries import summarize
 from tests.storage.made import origin_by, user_message
 from tests.storage.memory import MemoryStore
 
@@ -31,6 +33,22 @@ async def test_the_newest_conversation_comes_first(store: Store) -> None:
     assert await list_conversations(store, "ada", 3) == [ids[3], ids[2], ids[1]]
     assert await list_conversations(store, "ada", 100) == ids[::-1]
     assert await list_conversations(store, "nobody", 100) == []
+
+
+async def test_an_id_that_holds_no_time_stands_where_its_first_event_puts_it(store: Store) -> None:
+    moments = ["2026-01-01T00:00:00.000000", "2026-01-03T00:00:00.000000"]
+    early, late = (str(uuid4()) for _ in moments)
+    for name, moment in ((early, moments[0]), (late, moments[1])):
+        log = EventLog(store, "ada", name)
+        await log.append([user_message("hello", moment)], base=0, origin=origin_by("a"))
+    between = uuid_at(int(datetime(2026, 1, 2, tzinfo=UTC).timestamp() * 1000))
+    await begin(store, "ada", between)
+    empty = str(uuid4())
+    await store.create(f"users/ada/conversations/{empty}/base_state.json", b"")
+    assert await list_conversations(store, "ada", 10) == [late, between, early, empty]
+    summary = await summarize(store, "ada", late)
+    assert summary is not None
+    assert summary.begun == "2026-01-03T00:00:00.000+00:00"
 
 
 async def test_a_folder_without_a_conversation_id_is_skipped(store: Store) -> None:

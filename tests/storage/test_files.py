@@ -19,9 +19,12 @@ from tests.storage.killed_writer import body
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.parametrize("nameless", ["with", "without"])
 @pytest.mark.parametrize("objects", [1, 4, 7, 12])
-async def test_a_killed_writer_leaves_no_torn_object(tmp_path: Path, objects: int) -> None:
-    acknowledged = write_until_killed(tmp_path, objects)
+async def test_a_killed_writer_leaves_no_torn_object(
+    tmp_path: Path, objects: int, nameless: str
+) -> None:
+    acknowledged = write_until_killed(tmp_path, objects, nameless)
     store = FileStore(tmp_path)
     keys = await store.list("")
     assert set(acknowledged) <= set(keys)
@@ -34,9 +37,9 @@ async def test_a_killed_writer_leaves_no_torn_object(tmp_path: Path, objects: in
     await store.close()
 
 
-def write_until_killed(folder: Path, objects: int) -> list[str]:
+def write_until_killed(folder: Path, objects: int, nameless: str) -> list[str]:
     """Kill a writer after `objects` objects, in the middle of its next step."""
-    command = [sys.executable, "-m", "tests.storage.killed_writer", str(folder), "name"]
+    command = [sys.executable, "-m", "tests.storage.killed_writer", str(folder), "name", nameless]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdout
         acknowledged = [writer.stdout.readline().strip() for _ in range(objects)]
@@ -46,9 +49,30 @@ def write_until_killed(folder: Path, objects: int) -> list[str]:
     return acknowledged
 
 
+async def test_a_file_that_is_created_has_no_other_name_before(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    assert await store.create("a/b", b"one")
+    assert not await store.create("a/b", b"two")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a"]
+    assert [item.name for item in (tmp_path / "a").iterdir()] == ["b"]
+    await store.close()
+
+
+async def test_created_and_replaced_files_are_open_to_the_same_people(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await store.create("created", b"one")
+    await store.replace("replaced", b"one")
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"one")
+    modes = {(tmp_path / name).stat().st_mode for name in ("created", "replaced", "plain")}
+    assert modes == {plain.stat().st_mode}
+    await store.close()
+
+
 async def test_a_draft_is_not_listed(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     await store.create("a/b", b"")
+    await store.replace("a/b", b"")
     (tmp_path / ".aside" / "left-by-a-crash").write_bytes(b"half")
     assert await store.list("") == ["a/b"]
     assert await store.folders("") == ["a"]

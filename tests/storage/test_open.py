@@ -47,3 +47,7 @@ WRONG = ["", "bucket", "/var/lib", "s3://", "s3:///a", "s3:bucket", "http://host
 def test_any_other_url_is_refused_with_a_sentence(url: str) -> None:
     with pytest.raises(ValueError, match="is not the URL of a store: write s3://bucket/prefix or"):
         open_store(url)
+
+
+def test_a_secret_key_is_not_in_the_repr() -> None:
+    assert "hidden" not in repr(S3Access("http://127.0.0.1:1", "key", "hidden", "us-east-1"))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
+from perdure.errors import Invalid
 from perdure.events.content import ToolAnnotations
 from perdure.tools.function import tool, tool_from
 from perdure.tools.tool import Context, Tool
@@ -172,6 +173,14 @@ def test_the_decorator_sets_only_the_given_hints() -> None:
         destructiveHint=False
     )
     del add.__dict__["__tool__"]
+
+
+def test_only_a_tool_that_may_be_called_again_is_brief() -> None:
+    assert tool_from(tool(idempotent=True, brief=True)(add)).definition.brief is True
+    assert tool_from(tool(read_only=True)(add)).definition.brief is None
+    del add.__dict__["__tool__"]
+    with pytest.raises(Invalid, match="may be called twice"):
+        tool(brief=True)
 
 
 def variadic(*numbers: int) -> None: ...

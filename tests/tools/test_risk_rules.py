@@ -169,6 +169,7 @@ def test_a_workspace_in_the_directory_for_temporary_files_is_still_one() -> None
     assert worst(judge_script("rm -rf /tmp", inner)).risk == "HIGH"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [

@@ -1,5 +1,6 @@
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -26,3 +27,12 @@ def harness(temporal: temporalio.client.Client, tmp_path: Path) -> ConversationH
     return ConversationHarness(
         client, Resources(store, ModelRouter(), tmp_path / "workspaces"), tmp_path
     )
+
+
+@pytest.fixture(params=[False, True], ids=["ordinary calls", "local calls"])
+def calls(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return the fields of an agent that makes all calls as activities, or brief ones locally."""
+    if not request.param:
+        return {}
+    tools = ("tests.example_tools:BRIEF_TOOLS", "think", "finish")
+    return {"tools": tools, "local_activities": True}

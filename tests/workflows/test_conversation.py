@@ -179,11 +179,10 @@ async def test_a_tool_that_nobody_has_ends_the_turn_with_a_sentence(
 
 
 async def test_a_pause_takes_effect_between_steps_and_resume_goes_on(
-    harness: ConversationHarness,
+    harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:
-    spec = harness.spec(
-        tool_call_answer(("meet", {"name": "tool", "other": "go"})), text_answer("done")
-    )
+    meeting = tool_call_answer(("meet", {"name": "tool", "other": "go"}))
+    spec = harness.spec(meeting, text_answer("done"), **calls)
     async with harness.worker():
         talk = await harness.client.start("go", spec)
         await wait_for_status(talk, "running", next_seq=5)

@@ -190,11 +190,10 @@ async def test_an_action_that_waits_goes_on_waiting_in_the_next_run(
 
 
 async def test_a_pause_goes_on_in_the_next_run_until_somebody_resumes(
-    harness: ConversationHarness,
+    harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:
-    spec = harness.spec(
-        tool_call_answer(("meet", {"name": "tool", "other": "go"})), text_answer("done")
-    )
+    meeting = tool_call_answer(("meet", {"name": "tool", "other": "go"}))
+    spec = harness.spec(meeting, text_answer("done"), **calls)
     async with harness.worker():
         talk = await harness.client.start("go", spec)
         await wait_for_growth(talk, "tool.call")

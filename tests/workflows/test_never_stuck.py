@@ -9,6 +9,9 @@ from temporalio.worker import Worker
 
 from perdure.activities.log import LogActivities
 from perdure.agent.policies import Confirmation
+from perdure.client.conversation import Conversation
+from perdure.client.diagnosis.failures import load_task_failure
+from perdure.client.workflow import Description
 from perdure.embedded.temporal import TemporalServer
 from perdure.operations.watchdog import Watchdog
 from perdure.storage.log.trouble import load_trouble
@@ -36,6 +39,16 @@ pytestmark = pytest.mark.long
 ALWAYS = Confirmation(policy="always")
 
 
+async def wait_until_retried(talk: Conversation) -> Description:
+    """Return a description of a workflow whose task was begun more than twice."""
+    async with asyncio.timeout(TROUBLE_TIMEOUT):
+        while True:
+            description = await talk.workflow.describe()
+            if description is not None and description.pending_workflow_task.attempt > 2:
+                return description
+            await asyncio.sleep(0.05)
+
+
 async def test_broken_code_is_reported_until_a_fixed_version_runs(
     harness: ConversationHarness, temporal_server: TemporalServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -56,6 +69,7 @@ async def test_broken_code_is_reported_until_a_fixed_version_runs(
             assert "the code is broken" in sentence
             page = await perdure("status", talk.id)
             assert "\ntrouble      Its workflow task failed" in page.out
+            earlier = await wait_until_retried(talk)
         async with harness.worker():
             state = await talk.wait_for_turn()
             await wait_until_well(talk)
@@ -64,6 +78,7 @@ async def test_broken_code_is_reported_until_a_fixed_version_runs(
                     await asyncio.sleep(0.05)
     assert state.status == "finished"
     assert await load_trouble(talk.log, state.next_seq) is None
+    assert await load_task_failure(harness.client.temporal, earlier) == "completed"
     warned = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert len([item for item in warned if talk.id in item and "does not go on" in item]) == 1
 

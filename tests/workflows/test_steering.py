@@ -38,11 +38,10 @@ async def update_error(talk: Conversation, update: str, argument: Any) -> str:
 
 
 async def test_an_interrupt_stops_a_tool_and_keeps_its_partial_output(
-    harness: ConversationHarness,
+    harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:
-    spec = harness.spec(
-        tool_call_answer(("charge", {"amount": 5, "seconds": 60})), text_answer("stopped, then")
-    )
+    charging = tool_call_answer(("charge", {"amount": 5, "seconds": 60}))
+    spec = harness.spec(charging, text_answer("stopped, then"), **calls)
     async with harness.worker():
         talk = await harness.client.start("charge", spec)
         await wait_until(lambda: bool(notes(harness, talk, "charged")))
@@ -60,11 +59,11 @@ async def test_an_interrupt_stops_a_tool_and_keeps_its_partial_output(
 
 
 async def test_an_interrupt_stops_the_model_and_keeps_its_partial_text(
-    harness: ConversationHarness,
+    harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:
     slow = {"content": "one two three", "chunk_delay": 60}
     async with harness.worker():
-        spec = harness.spec(slow, text_answer("again"))
+        spec = harness.spec(slow, text_answer("again"), **calls)
         talk = await harness.client.start("count", spec)
         await wait_for_growth(talk, "llm.chat", "one")
         await talk.handle.signal("interrupt")
@@ -166,13 +165,16 @@ async def test_a_rejection_works_without_a_running_workflow(harness: Conversatio
     assert not notes(harness, talk, "charged")
 
 
-async def test_calls_that_only_read_run_side_by_side(harness: ConversationHarness) -> None:
+async def test_calls_that_only_read_run_side_by_side(
+    harness: ConversationHarness, calls: dict[str, Any]
+) -> None:
     """Each waits for the other: alone, neither would ever be done."""
     spec = harness.spec(
         tool_call_answer(
             ("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"})
         ),
         text_answer("met"),
+        **calls,
     )
     async with harness.worker():
         talk = await harness.client.start("meet", spec)

@@ -5,11 +5,11 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import Priority, SearchAttributePair, TypedSearchAttributes
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import ActivityError, WorkflowAlreadyStartedError
 from temporalio.workflow import ChildWorkflowHandle
 
 from perdure.agent.loop.attempt import Allowance, Attempt, AttemptSummary
-from perdure.agent.loop.start import ConversationStatus, Start
+from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start
 from perdure.agent.loop.step_summary import shorten_summary
 from perdure.evaluation.ledger import spent_amount
 from perdure.evaluation.messages import (
@@ -28,6 +28,9 @@ from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
 from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.batch.background import run_activity
 from perdure.workflows.batch.state import BatchState
+from perdure.workflows.model_queues import KnownModelQueues
+from perdure.workflows.step_failures import is_graded
+from perdure.workflows.step_runner import PLACEHOLDER_SPEC
 
 MAX_DEFERRED_RETRIES = 100
 """Retries in the queue from which on they go before first attempts."""
@@ -102,6 +105,7 @@ async def start_attempt(
         attempt=attempt,
         searchable=start.searchable,
         model_queues=start.lanes,
+        max_run_events=MAX_RUN_EVENTS,
     )
     try:
         return await workflow.start_child_workflow(
@@ -120,15 +124,28 @@ async def start_attempt(
 
 
 async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary:
-    """Score an attempt again from its log."""
-    return await run_activity(
-        "sample.rescore",
-        RescoreRequest(user_id=start.user_id, attempt=attempt),
-        AttemptSummary,
-        time_limit=timedelta(seconds=60 + attempt.scoring_timeout),
-        priority=priority_of(start),
-        summary=shorten_summary(f"sample {attempt.sample}"),
+    """Score an attempt again from its log; a rate-limited grading model has its own queue."""
+
+    async def run(options: workflow.ActivityConfig) -> AttemptSummary:
+        return await run_activity(
+            "sample.rescore",
+            RescoreRequest(user_id=start.user_id, attempt=attempt),
+            AttemptSummary,
+            time_limit=timedelta(seconds=60 + attempt.scoring_timeout),
+            **options,
+        )
+
+    options = workflow.ActivityConfig(
+        priority=priority_of(start), summary=shorten_summary(f"sample {attempt.sample}")
     )
+    queues = KnownModelQueues(start.lanes)
+    while True:
+        try:
+            scored: AttemptSummary = await queues.route_model(None, PLACEHOLDER_SPEC, options, run)
+            return scored
+        except ActivityError as error:
+            if not is_graded(error):
+                raise
 
 
 def priority_of(start: BatchStart) -> Priority:

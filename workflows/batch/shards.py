@@ -11,7 +11,7 @@ from perdure.evaluation.ledger import Amount, Budget, Ledger, spent_amount
 from perdure.evaluation.messages import BatchStart, LimitsUpdate
 from perdure.evaluation.progress import Progress, merge_progress
 from perdure.temporal.names import batch_workflow_id
-from perdure.temporal.timeouts import TASK_TIMEOUT
+from perdure.temporal.timeouts import BATCH_TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
 from perdure.workflows.batch.background import BackgroundTasks, publish, signal_workflow
 from perdure.workflows.batch.state import BatchState, current_progress
@@ -87,7 +87,7 @@ class ShardedBatch:
                 self.shard_start(index),
                 id=self.workflow_id(index),
                 result_type=Progress,
-                task_timeout=TASK_TIMEOUT,
+                task_timeout=BATCH_TASK_TIMEOUT,
                 parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
                 priority=priority_of(self.start),
                 static_summary=f"{self.start.name}, part {index + 1} of {self.start.parts}",

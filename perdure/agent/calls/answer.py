@@ -1,7 +1,7 @@
 """The events of a model's response: a pure function of the recorded completion."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -14,9 +14,9 @@ from perdure.agent.calls.risk import (
     assess_actions,
     split_annotations,
 )
-from perdure.events.content import MessageToolCall, TextContent, ToolDefinition
+from perdure.events.content import Message, MessageToolCall, TextContent, ToolDefinition
 from perdure.events.custom import AnyAction, CustomAction, parse_custom
-from perdure.events.event import Event
+from perdure.events.event import AnyEvent, Event, response_of
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ToolErrorKind
 
@@ -109,6 +109,49 @@ def parse_response(
         return events
     read_only = [name for name, it in tools.items() if it.definition.annotations.readOnlyHint]
     return [*events, *assess_actions(events, assessor, read_only, completion.received)]
+
+
+def is_recorded_by(completion: Completion, events: Sequence[Event]) -> bool:
+    """Tell whether the events are one that holds all of a response, so that it is its record."""
+    if len(events) != 1:
+        return False
+    match events[0]:
+        case MessageEvent(llm_message=message):
+            reasons: tuple[str | None, ...] = (None, "stop", "length")
+        case ActionEvent() as action:
+            message = _rebuild_message(action)
+            reasons = (None, "tool_calls")
+        case _:
+            return False
+    return (
+        message == completion.message
+        and completion.finish_reason in reasons
+        and _is_unicode(completion.message)
+    )
+
+
+def _is_unicode(message: Message) -> bool:
+    """Tell whether a message has no half surrogate pairs, which an event cannot hold."""
+    try:
+        return bool(message.model_dump_json())
+    except ValueError:
+        return False
+
+
+def holds_response(event: AnyEvent, completion: Completion) -> bool:
+    """Tell whether the event was made of this response."""
+    return response_of(event) == (completion.id, completion.received)
+
+
+def _rebuild_message(action: ActionEvent) -> Message:
+    """Rebuild the message of a response whose only event is this action."""
+    return Message(
+        role="assistant",
+        content=action.thought,
+        tool_calls=(action.tool_call,),
+        reasoning_content=action.reasoning_content,
+        thinking_blocks=action.thinking_blocks,
+    )
 
 
 def _action_event(completion: Completion, parsed: _ParsedCall, *, first: bool) -> ActionEvent:

@@ -14,3 +14,9 @@ class Completion(Frozen):
     finish_reason: str | None = None
     usage: Usage = Usage()
     received: Timestamp
+
+    def usage_with_names(self) -> Usage:
+        """Return the usage with the model's name in the response, if it was asked by another."""
+        if self.model == self.usage.model:
+            return self.usage
+        return self.usage.model_copy(update={"served_model": self.model})

@@ -7,6 +7,9 @@ from perdure.agent.view.condense.thresholds import flatten_condenser
 WRONG_QUEUE = "Elsewhere"
 """The failure type of a step from the wrong queue, with the model's name and the right queue."""
 
+GRADED = "Graded"
+"""The failure type of scoring on a model's queue, once only scorers of the workspace are left."""
+
 REROUTED_SUFFIX = "+"
 """The suffix of a rerouted step's id: the step before it may have done the work already."""
 

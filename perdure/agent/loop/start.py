@@ -13,6 +13,9 @@ from perdure.events.risk import Risk
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
+MAX_RUN_EVENTS = 500
+"""History events of a run: another worker replays them well within a workflow task's timeout."""
+
 
 class Start(Frozen):
     """The input of the workflow: a `spec` begins a conversation, None reopens one from its log."""
@@ -32,6 +35,11 @@ class Start(Frozen):
     """The state that an earlier run of the same workflow hands on, like `notes` and `inbox`."""
     notes: RunNotes = RunNotes()
     inbox: tuple[InboxItem, ...] = ()
+    max_run_events: int = 1500
+    """History events after which the run continues as new; starts of today set `MAX_RUN_EVENTS`.
+
+    The default is the limit of runs that began before this was a field.
+    """
 
 
 class Delegation(Frozen):

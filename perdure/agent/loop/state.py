@@ -51,6 +51,8 @@ class ToolTraits(Frozen):
     read_only: tuple[str, ...] = ()
     polling: tuple[str, ...] = ()
     """Tools that an agent calls repeatedly in order to wait."""
+    brief: tuple[str, ...] = ()
+    """Tools whose calls take a few milliseconds."""
 
 
 class State(Frozen):

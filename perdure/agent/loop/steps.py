@@ -102,6 +102,10 @@ class Think(Frozen):
     forgotten_seqs: SeqRanges | None = None
     response_index: int = 0
     """The number of this response in the conversation, from 0."""
+    seen_events: int | None = None
+    """Set behind a local call, during which the workflow sees no signal: the number of events of
+    its history that it has seen. If a signal came since, the step is left to the workflow again.
+    """
 
 
 class GenerateTitle(Frozen):

@@ -64,6 +64,15 @@ class AtomicGroups:
             whole = self._drop_incomplete(whole)
         return whole
 
+    def are_answered(self, events: Sequence[AnyEvent]) -> bool:
+        """Tell whether the events hold each batch whole, and one result for each of its actions."""
+        answered = [self.action_of[event.id] for event in events if event.id in self.action_of]
+        actions = [event.id for event in events if event.id in self.batch_of]
+        batches = Counter(self.batch_of[action] for action in actions)
+        return sorted(answered) == sorted(actions) and all(
+            size == self._in_batch[batch] for batch, size in batches.items()
+        )
+
     def _drop_incomplete(self, events: list[GroupedEvent]) -> list[GroupedEvent]:
         """Drop the events of incomplete groups, which may make other groups incomplete."""
         result_of: dict[str, str] = {}

@@ -1,12 +1,13 @@
 """The messages of a prompt: a view in the OpenAI chat format."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.spec import CondenserSpec, NoCondenser
 from perdure.agent.view.atomic_groups import ActionResult
-from perdure.agent.view.condense.masking import mask_view
+from perdure.agent.view.condense.masking import VisibleView, hides_events, mask_view
 from perdure.agent.view.cut_points import ViewEvent, is_user
 from perdure.agent.view.view import View
 from perdure.events.content import ImageContent, TextContent, ToolDefinition, join_text
@@ -24,6 +25,16 @@ MAX_CALL_ID_CHARS = 40
 """Characters of a call id that every provider accepts."""
 
 
+@dataclass
+class _FixedMessages:
+    """The messages of the first `events` that remain after so many condensations."""
+
+    condensations: int = 0
+    events: int = 0
+    messages: list[ChatMessage] = field(default_factory=list)
+    call_ids: set[str] = field(default_factory=set)
+
+
 class Transcript:
     """The messages of a view; grows with the log, and renders each event once.
 
@@ -38,6 +49,7 @@ class Transcript:
         self.condenser: CondenserSpec = condenser or NoCondenser()
         self.view = View()
         self._rendered: dict[str, Any] = {}
+        self._fixed = _FixedMessages()
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -50,7 +62,32 @@ class Transcript:
 
     def messages(self) -> list[ChatMessage]:
         """Return the prompt as it stands; callers may change the list, but not its messages."""
-        visible, groups = mask_view(self.view, self.condenser), self.view.groups
+        system = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
+        if hides_events(self.condenser):
+            return system + self._render(mask_view(self.view, self.condenser), set())
+        return system + self._render_grown()
+
+    def _render_grown(self) -> list[ChatMessage]:
+        """Render the events behind the fixed messages, which no further event can change."""
+        view, fixed = self.view, self._fixed
+        if fixed.condensations != view.condensations:
+            fixed = self._fixed = _FixedMessages(view.condensations)
+        new, has_loops = view.remaining[fixed.events :], bool(view.groups.thinking_starts)
+        is_whole = view.groups.are_answered(new) and not (has_loops and view.condensations)
+        if has_loops and not is_whole:  # a loop with an open batch is left out whole
+            return self._render(VisibleView(view.events, {}), set())
+        if not is_whole:
+            whole = VisibleView(view.groups.select_whole(new), {})
+            return fixed.messages + self._render(whole, set(fixed.call_ids))
+        if not new or _may_be_recalled_for(new[-1]):
+            return fixed.messages + self._render(VisibleView(new, {}), set(fixed.call_ids))
+        fixed.messages += self._render(VisibleView(new, {}), fixed.call_ids)
+        fixed.events = len(view.remaining)
+        return list(fixed.messages)
+
+    def _render(self, visible: VisibleView, call_ids: set[str]) -> list[ChatMessage]:
+        """Render the messages of events; `call_ids` has the ids before them, and gets theirs."""
+        groups = self.view.groups
         batches: dict[int, list[ActionEvent]] = {}
         results: dict[str, ActionResult] = {}
         for event in visible.events:
@@ -58,15 +95,14 @@ class Transcript:
                 batches.setdefault(groups.batch_of[event.id], []).append(event)
             elif isinstance(event, ActionResult):
                 results[groups.action_of[event.id]] = event
-        messages = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
-        call_ids: set[str] = set()
+        messages: list[ChatMessage] = []
         for event, recalled in _attach_recalls(visible.events):
             if isinstance(event, ActionEvent):  # its whole batch stands at the first of its actions
                 batch = batches.pop(groups.batch_of[event.id], [])
                 messages += self._render_batch(batch, results, visible.notes, call_ids)
                 continue
             if isinstance(event, MessageEvent):
-                key = f"{event.id} {len(recalled)}"
+                key = " ".join((event.id, *(recall.id for recall in recalled)))
                 message = self._render_once(key, _chat_message, event, recalled)
             else:
                 message = {"role": "user", "content": event.model_text()}
@@ -99,6 +135,11 @@ class Transcript:
         if key not in self._rendered:
             self._rendered[key] = render(*arguments)
         return self._rendered[key]
+
+
+def _may_be_recalled_for(event: ViewEvent) -> bool:
+    """Tell whether a recall behind the event belongs to a message before."""
+    return isinstance(event, RecallEvent) or (isinstance(event, MessageEvent) and is_user(event))
 
 
 def _unique_call_id(action: ActionEvent, call_ids: set[str]) -> str:

@@ -17,12 +17,14 @@ class View:
     Total: for any events in any order, `events` holds complete groups (see `AtomicGroups`), each
     event once; `remaining` holds incomplete ones too. `prompt` is the newest system prompt, shown
     or not, and `condensation_requested` says that a request for a condensation is unanswered.
+    Between two `condensations`, `remaining` only grows.
     """
 
     def __init__(self) -> None:
         self.groups = AtomicGroups()
         self.prompt: SystemPromptEvent | None = None
         self.condensation_requested = False
+        self.condensations = 0
         self._ids: set[str] = set()
         self.remaining: list[ViewEvent] = []
         self._events: list[ViewEvent] | None = None
@@ -74,6 +76,7 @@ class View:
 
     def _condense(self, event: Condensation) -> None:
         self.condensation_requested = False
+        self.condensations += 1
         forgotten = set(event.forgotten_event_ids)
         self.remaining = [event for event in self.remaining if event.id not in forgotten]
         if event.summary is not None and event.summary_offset is not None:

@@ -16,9 +16,10 @@ from perdure.cli.batch.progress_view import (
     progress_line,
     progress_lines,
 )
+from perdure.cli.consoles import stdout
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
-from perdure.cli.output import note, show_json, show_result, stdout
+from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.live_region import live_area
 from perdure.client.batch.handle import BatchHandle
 from perdure.client.diagnosis.trouble import Trouble
@@ -45,19 +46,22 @@ class LiveDisplay:
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self._lines_by_batch: dict[str, list[Text]] = {}
+        self._batches: dict[str, tuple[Progress, str | None]] = {}
 
     def update(self, progress: Progress, trouble: Trouble | None) -> None:
         sentence = trouble.sentence if trouble else None
-        self._lines_by_batch[progress.name] = progress_lines(progress, sentence)
+        self._batches[progress.name] = progress, sentence
         self._live.update(self.text, refresh=True)
 
     @property
     def text(self) -> Text:
         """Render all batches, cut to the size of the terminal."""
-        lines = [line.copy() for lines in self._lines_by_batch.values() for line in lines]
+        columns = stdout.width - 1
+        lines = [
+            line for batch in self._batches.values() for line in progress_lines(*batch, columns)
+        ]
         for line in lines:
-            line.truncate(stdout.width - 1, overflow="ellipsis")
+            line.truncate(columns, overflow="ellipsis")
         return Text("\n").join(lines[: stdout.height - 1])
 
 
@@ -132,8 +136,9 @@ def print_results(results: Sequence[Progress], output: Format) -> int:
     if output is Format.json:
         show_json(documents[0] if len(documents) == 1 else documents, output)
     else:
+        columns = stdout.width - 1 if stdout.is_terminal else None
         for progress, document in zip(results, documents, strict=True):
-            lines = progress_lines(progress)
+            lines = progress_lines(progress, columns=columns)
             show_result({"result": document}, output, *lines, closing_sentence(progress))
     return EXIT_OK if all(map(is_complete, results)) else EXIT_FAILED
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
-from perdure.cli.output import escape_controls, shorten_line, stdout
+from perdure.cli.consoles import stdout
+from perdure.cli.output import escape_controls, shorten_line
 from perdure.evaluation.progress import Progress, RunningMean
 from perdure.evaluation.repeated_failures import failure_advice
 from perdure.events.usage import AMOUNTS
@@ -18,6 +19,11 @@ LABEL_COLUMNS = 12
 """Width of the labels' column."""
 
 BAR_COLUMNS = 32
+
+MIN_BAR_COLUMNS = 8
+
+MIN_NAME_COLUMNS = 12
+"""Width of a batch's name for which the bar becomes shorter, and the time is left out."""
 
 COMMAND = re.compile(r"`[^`]*`")
 
@@ -35,8 +41,10 @@ UNIT_SECONDS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 STYLES = {"running": "bold", "paused": "bold yellow", "stopped": "bold red", "finished": "bold"}
 
 
-def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]:
-    """Render the progress over several lines."""
+def progress_lines(
+    progress: Progress, trouble: str | None = None, columns: int | None = None
+) -> list[Text]:
+    """Render the progress over several lines, the first of them within so many columns."""
     pace = format_pace(progress) if progress.status == "running" else ""
     newest = progress.newest_failure if progress.failures else None
     reason_style = STYLES[progress.status]
@@ -47,10 +55,10 @@ def progress_lines(progress: Progress, trouble: str | None = None) -> list[Text]
         ("", newest and f"the newest: {shorten_line(newest)}", "red"),
         *_paragraph(progress.status, progress.reason or "", reason_style),
         *_paragraph("waits", trouble or "", "yellow"),
-        ("see one", _watch_command(progress), "dim"),
+        *_paragraph("see one", _watch_command(progress), "dim"),
     )
     return [
-        _title_line(progress),
+        _title_line(progress, columns),
         _counts_line(progress),
         *_score_lines(progress),
         _spent_line(progress),
@@ -142,18 +150,23 @@ def format_dollars(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 10 else f"${cost:.4f}"
 
 
-def _title_line(progress: Progress) -> Text:
-    """Render the name, the progress bar and the status."""
+def _title_line(progress: Progress, columns: int | None) -> Text:
+    """Render the name, the progress bar and the status; too long a name is shortened."""
     share = progress.done / progress.expected if progress.expected else 0.0
     # Rounded down: 100 % means all.
     percent = int(100 * share)
     at_work = f"  {format_duration(progress.seconds)} at work" if progress.seconds >= 1 else ""
     name = Text(escape_controls(progress.name), STYLES[progress.status])
-    status = f"  {percent} %  {progress.status}{at_work}"
-    return Text.assemble(name, "  ", _progress_bar(progress), status)
+    status = f"  {percent} %  {progress.status}"
+    least, room = min(name.cell_len, MIN_NAME_COLUMNS), (columns or 10_000) - len(status) - 2
+    bar = max(MIN_BAR_COLUMNS, min(BAR_COLUMNS, room - least))
+    if room - bar - len(at_work) < least:
+        at_work = ""
+    name.truncate(max(1, room - bar - len(at_work)), overflow="ellipsis")
+    return Text.assemble(name, "  ", _progress_bar(progress, bar), status, at_work)
 
 
-def _progress_bar(progress: Progress) -> Text:
+def _progress_bar(progress: Progress, columns: int) -> Text:
     parts = (
         (progress.done, "━", "green"),
         (progress.failed, "━", "red"),
@@ -162,7 +175,7 @@ def _progress_bar(progress: Progress) -> Text:
     )
     total, before, bar = sum(part[0] for part in parts) or 1, 0, Text()
     for size, sign, style in parts:
-        start, end = before * BAR_COLUMNS // total, (before + size) * BAR_COLUMNS // total
+        start, end = before * columns // total, (before + size) * columns // total
         bar.append(sign * (end - start), style)
         before += size
     return bar

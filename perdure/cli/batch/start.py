@@ -14,7 +14,7 @@ from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
-from perdure.cli.model_check import check_agent_models, check_prices, list_models
+from perdure.cli.model_check import check_agent_models
 from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
@@ -32,6 +32,7 @@ from perdure.evaluation.spec import (
     split_by_model,
 )
 from perdure.events.validation_errors import describe_errors
+from perdure.models.budget import check_prices, list_models
 from perdure.operations.error_reports import EXIT_OK
 from perdure.references import add_user_folder
 from perdure.settings.settings import load_settings

@@ -25,9 +25,19 @@ MAX_ATTACHED_BYTES = 512 * 1024
 class Draft:
     """A message to send: its text with the attached files, and what a person should know."""
 
-    text: str
+    text: str = ""
     images: tuple[Image, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def __add__(self, other: "Draft") -> "Draft":
+        images, remarks = self.images + other.images, self.remarks + other.remarks
+        return Draft(self.text + other.text, images, remarks)
+
+
+def draft_images(sources: list[str]) -> Draft:
+    """Draft a message of images, and no text yet. Raises Invalid."""
+    remarks = tuple(f"Attached: {source}" for source in sources)
+    return Draft("", load_images(sources), remarks)
 
 
 def attach_files(text: str, workspace: Path | None) -> Draft:

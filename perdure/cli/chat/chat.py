@@ -37,6 +37,8 @@ class Chat(ABC):
     environment: Environment
     spec: Agent | None
     script: Path | None = None
+    attached: Draft = field(default_factory=Draft)
+    """The images of the first message that is sent from here, without its text."""
     printer: ChatPrinter = field(default_factory=ChatPrinter)
     state: State = field(default_factory=State)
     exit_code: int = EXIT_OK
@@ -103,12 +105,13 @@ class Chat(ABC):
 
     async def send(self, text: str, message_id: str | None = None) -> str:
         """Send a message with the files that it names, and return its id."""
-        draft = attach_files(text, self.workspace)
+        draft = self.attached + attach_files(text, self.workspace)
         for remark in draft.remarks:
             note(remark)
         message_id = message_id or new_message_id()
         self.printer.own_message_ids.add(message_id)
         await self._send(draft, message_id)
+        self.attached = Draft()
         return message_id
 
     async def _send(self, draft: Draft, message_id: str) -> None:

@@ -2,18 +2,23 @@
 
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import platformdirs
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus, is_searching
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.styles import Style
@@ -46,6 +51,28 @@ class Actions(Protocol):
     def show_folded(self) -> None: ...
 
 
+class RawInput(Vt100Input):
+    """The keys of the terminal, unchanged and not echoed, also at the moment of a print.
+
+    prompt_toolkit gives the terminal its usual modes for each line that is printed: an Enter of
+    that moment would arrive as Ctrl-J, and other keys be shown twice. Only `lend` gives them.
+    """
+
+    _is_lent = False
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return super().cooked_mode() if self._is_lent else super().raw_mode()
+
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[None]:
+        """Let another program have the terminal as usual while inside."""
+        self._is_lent = True
+        try:
+            yield
+        finally:
+            self._is_lent = False
+
+
 @dataclass
 class InputLine:
     """The input line, from Enter to Enter.
@@ -60,7 +87,9 @@ class InputLine:
     pastes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.keys = RawInput(sys.stdin)
         self.session = PromptSession[int](
+            input=self.keys,
             message=self.render,
             multiline=True,
             history=open_history(),
@@ -70,7 +99,6 @@ class InputLine:
             bottom_toolbar=self.status,
             key_bindings=self._bind_keys(),
             prompt_continuation="  ",
-            enable_suspend=True,
             tempfile_suffix=".md",
             erase_when_done=True,
             style=STYLE,
@@ -87,11 +115,17 @@ class InputLine:
     def redraw(self) -> None:
         self.session.app.invalidate()
 
-    def open_editor(self) -> Awaitable[None]:
+    async def open_editor(self) -> None:
         """Edit the text in $VISUAL or $EDITOR, with all that was pasted; it is not sent yet."""
         self.text = self.expand(self.text)
         self.pastes.clear()
-        return self.session.default_buffer.open_in_editor()
+        with self.keys.lend():
+            await self.session.default_buffer.open_in_editor()
+
+    async def _suspend(self) -> None:
+        """Give the terminal back to the shell until `fg`."""
+        with self.keys.lend():
+            await run_in_terminal(lambda: os.kill(0, signal.SIGTSTP))
 
     def remember(self, text: str) -> None:
         """Add a message to the history, unless it repeats the last one."""
@@ -120,6 +154,7 @@ class InputLine:
         # prompt_toolkit's own binding ends the prompt with what was written.
         bind("c-x", "c-e", filter=typing_command)(lambda _: self.open_editor())
         bind("c-o", filter=typing_command)(lambda _: actions.show_folded())
+        bind("c-z", filter=typing_command)(lambda _: self._suspend())
         return keys
 
     def _press_enter(self, event: KeyPressEvent) -> None:

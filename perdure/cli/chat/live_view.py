@@ -17,6 +17,7 @@ from perdure.cli.output import escape_controls, shorten_line
 from perdure.cli.rendering.live_region import SPEAKERS, wrap_words
 from perdure.client.live import RunningStep
 from perdure.events.entry import Entry
+from perdure.events.usage import Usage
 from perdure.models.price_table import load_prices
 
 Fragments: TypeAlias = list[tuple[str, str]]
@@ -124,7 +125,7 @@ def render_status_line(
     usage = state.usage
     parts = [shorten_line(agent.model.name.rpartition("/")[2], 30)] if agent is not None else []
     parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
-    parts.append(describe_cost(usage))
+    parts.append(_describe_spent(usage, agent.limits.max_budget if agent is not None else None))
     if agent is not None and (window := find_context_window(agent)):
         used = max(state.view_tokens, state.last_usage.prompt_tokens)
         parts.append(f"{max(0, 100 - 100 * used // window)}% context left")
@@ -134,6 +135,14 @@ def render_status_line(
     while len(parts) > 1 and get_cwidth(" | ".join(parts)) > columns - 2:
         parts.pop()
     return _fit(f" {' | '.join(parts)}", columns)
+
+
+def _describe_spent(usage: Usage, budget: float | None) -> str:
+    """Describe the cost, and the budget where there is one."""
+    if budget is None:
+        return describe_cost(usage)
+    cents = 2 if round(budget, 2) == budget else 4
+    return f"{describe_cost(usage)} of ${budget:,.{cents}f}"
 
 
 @lru_cache(maxsize=8)

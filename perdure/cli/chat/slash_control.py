@@ -6,7 +6,7 @@ from perdure.agent.configure import check_changes
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.agent_options import parse_confirmation
 from perdure.cli.chat.chat import Chat
-from perdure.cli.model_check import check_budget, check_models
+from perdure.cli.model_check import check_models
 from perdure.cli.output import note, show
 from perdure.cli.rendering.log_pages import title_from_first_message
 from perdure.cli.script_server import resolve_script_path
@@ -15,6 +15,7 @@ from perdure.client.turn import is_turn_over
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent
+from perdure.models.budget import check_budget
 from perdure.storage.log.state import load_cached_state
 
 NOTHING_TO_RESUME = ("finished", "running", "waiting_for_confirmation")

@@ -75,7 +75,7 @@ class TerminalChat(Chat):
         if self.spec is None:
             newest = await self.conversation.require_open()
             await self.rewind(self.conversation, max(-1, newest.last_user_seq - 1))
-        show_banner(self)
+        await show_banner(self)
         with patch_stdout(raw=True), leave_at_end_signals(self.leave):
             try:
                 self._follow()

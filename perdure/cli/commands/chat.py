@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from perdure.agent.spec import Agent
+from perdure.cli.chat.attachments import Draft, draft_images
 from perdure.cli.chat.chat import Chat
 from perdure.cli.declarations.conversations import Chat as Options
 from perdure.cli.environment import Environment, connect_client, open_environment
@@ -22,8 +23,11 @@ from perdure.errors import Invalid, NotFound
 async def chat(options: Options) -> int:
     resumed = options.last or bool(options.resume)
     _check_options(options, resumed)
+    attached = draft_images(options.images or [])
     with _hold_typeahead():
-        return await (_resume_chat(options.resume) if resumed else _begin_chat(options))
+        if resumed:
+            return await _resume_chat(options.resume, attached)
+        return await _begin_chat(options, attached)
 
 
 @contextmanager
@@ -56,32 +60,33 @@ def _check_options(options: Options, resumed: bool) -> None:
         )
 
 
-async def _begin_chat(options: Options) -> int:
+async def _begin_chat(options: Options, attached: Draft) -> int:
     async with open_agent_and_environment(options) as (agent, environment):
         client, name = await connect_client(environment.settings), new_conversation_id()
-        return await _run_chat(client, name, environment, agent, options.script)
+        return await _run_chat(client, name, environment, attached, agent, options.script)
 
 
-async def _resume_chat(conversation_id: str | None) -> int:
+async def _resume_chat(conversation_id: str | None, attached: Draft) -> int:
     """Resume the conversation, by default the newest."""
     async with open_environment() as environment:
         client = await connect_client(environment.settings)
         name = conversation_id or next(iter(await client.list_conversations(1)), None)
         if name is None:
             raise NotFound("There are no conversations yet.", "Begin one with `perdure chat`.")
-        return await _run_chat(client, name, environment)
+        return await _run_chat(client, name, environment, attached)
 
 
 async def _run_chat(
     client: Client,
     name: str,
     environment: Environment,
+    attached: Draft,
     agent: Agent | None = None,
     script: Path | None = None,
 ) -> int:
     conversation = client.conversation(name)
     front_end = _select_front_end()
-    session = front_end(client, conversation, environment, agent, script)
+    session = front_end(client, conversation, environment, agent, script, attached)
     return await environment.run_with_stack(session.run())
 
 

@@ -6,40 +6,43 @@ from perdure.agent.configure import check_changes
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.agent_file import resolve_paths
 from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
+from perdure.cli.agent_options import check_code_names
 from perdure.cli.arguments import parse_assignment, parse_assignments
-from perdure.cli.declarations import conversations
+from perdure.cli.declarations import control
 from perdure.cli.environment import connect_client
 from perdure.cli.follow import describe_pending_call
-from perdure.cli.model_check import check_budget, check_models, list_models
+from perdure.cli.model_check import check_models
 from perdure.cli.options import ConversationOptions, Format
 from perdure.cli.output import note as print_note
 from perdure.cli.output import show_result
 from perdure.cli.rendering.status_lines import calls_awaiting_approval
 from perdure.cli.script_server import resolve_script_path
+from perdure.cli.workspaces import find_workspace
 from perdure.client import fork as forks
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid
+from perdure.models.budget import check_budget, list_models
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_OK
 from perdure.settings.settings import load_settings
 from perdure.storage.log.state import read_agent, read_state
 
 
-async def send_signal(options: conversations.Signal) -> None:
+async def send_signal(options: control.Signal) -> None:
     """Send the signal that has the name of the command."""
     conversation = await _connect(options)
     await getattr(conversation, type(options).__name__.lower())()
     _confirm(options.confirmation, options)
 
 
-async def approve(options: conversations.Approve) -> int:
+async def approve(options: control.Approve) -> int:
     return await _answer(options, "approved")
 
 
-async def reject(options: conversations.Reject) -> int:
+async def reject(options: control.Reject) -> int:
     return await _answer(options, "rejected", options.reason)
 
 
-async def _answer(options: conversations.Answer, verb: str, reason: str = "") -> int:
+async def _answer(options: control.Answer, verb: str, reason: str = "") -> int:
     """Answer the named calls, or the only one that waits; list them where several do."""
     conversation = await _connect(options)
     calls = options.call or []
@@ -74,7 +77,7 @@ async def _list_waiting_calls(conversation: Conversation) -> list[dict[str, Any]
     ]
 
 
-def _print_choice(waiting: list[dict[str, Any]], options: conversations.Answer) -> None:
+def _print_choice(waiting: list[dict[str, Any]], options: control.Answer) -> None:
     """Print the calls that wait, and how to name them."""
     lines = [
         f"{call['seq']:>6}  {call['tool_call_id']}  risk {call['risk'].lower()}  {call['call']}"
@@ -85,10 +88,10 @@ def _print_choice(waiting: list[dict[str, Any]], options: conversations.Answer) 
     show_result(fields, options.output, *lines, remark=hint)
 
 
-async def configure(options: conversations.Configure) -> None:
+async def configure(options: control.Configure) -> None:
     conversation = await _connect(options)
     fields = resolve_paths(parse_assignments(options.changes))
-    if fields.keys() & {"model", "fallbacks", "condenser", "limits"}:
+    if fields.keys() & {"model", "fallbacks", "condenser", "analyzers", "limits"}:
         await _check_new_agent(conversation, fields)
     recorded = await conversation.configure(fields)
     agent = agent_fields(await load_agent(conversation.log), fields.keys())
@@ -108,9 +111,10 @@ async def _check_new_agent(conversation: Conversation, fields: dict[str, Any]) -
     if fields.keys() != {"limits"}:
         await check_models(list_models(changed), load_settings())
     check_budget(changed)
+    check_code_names(changed)
 
 
-async def note(options: conversations.Note) -> None:
+async def note(options: control.Note) -> None:
     state = dict(map(parse_assignment, options.state)) if options.state else None
     if options.title is None and not options.tag and not state:
         raise Invalid("There is nothing to note.", "Give --title, --tag or --state.")
@@ -118,20 +122,21 @@ async def note(options: conversations.Note) -> None:
     _confirm("Noted.", options)
 
 
-async def fork(options: conversations.Fork) -> None:
+async def fork(options: control.Fork) -> None:
     client = await connect_client()
     model = resolve_script_path(options.model) if options.model is not None else None
     if model is not None:
         await _check_model(client.conversation(options.conversation_id), ModelSpec(name=model))
     forked = await forks.fork(client, options.conversation_id, options.at, model)
     state = forked.state
+    workspace = state.spec.workspace if state.spec else None
     fields = {
         "conversation_id": forked.conversation.id,
         "parent": options.conversation_id,
         "at": forked.at,
         "status": state.status,
         "unanswered": [call.tool_call_id for call in state.pending],
-        "workspace": state.spec.workspace if state.spec else None,
+        "workspace": find_workspace(load_settings(), forked.conversation.id, workspace),
     }
     show_result(fields, options.output, forked.conversation.id)
     if options.output is Format.text:

@@ -1,6 +1,7 @@
 """`perdure ls`: list conversations, with the store alone."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from perdure.cli.declarations.conversations import Ls
 from perdure.cli.environment import open_store_alone
 from perdure.cli.moments import parse_since
 from perdure.cli.options import Format
-from perdure.cli.output import note, print_list, stdout
+from perdure.cli.output import is_terminal, note, print_list
 from perdure.cli.rendering.conversation_table import (
     STALLED,
     STATUS_WORDS,
@@ -141,7 +142,7 @@ async def _summarize_all(
 
 
 def _show(summaries: list[Summary], ids: list[str], output: Format) -> None:
-    if output is Format.text and stdout.is_terminal and summaries:
+    if output is Format.text and is_terminal(sys.stdout) and summaries:
         show_table(summaries, ids, datetime.now(UTC))
         return
     with print_list(_fields, show_line, output) as print_summary:

@@ -22,12 +22,12 @@ from perdure.cli.rendering.live_region import run_beside
 from perdure.client.client import Client
 from perdure.embedded.discovery import await_stack
 from perdure.embedded.record import ACCOUNTS, StackInfo
-from perdure.embedded.stack import WORKER_COMMAND
+from perdure.embedded.stack import worker_command
 from perdure.errors import Invalid, Unreachable
 from perdure.operations import deploy as deployment
 from perdure.operations import reopen as reopening
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
-from perdure.operations.worker_process import choose_configured_sandbox, stop_signal
+from perdure.operations.process import stop_signal
 from perdure.settings.settings import Settings, load_settings
 from perdure.temporal.connect import connect
 from perdure.temporal.register_attributes import register_attributes
@@ -70,7 +70,7 @@ async def _serve(settings: Settings, options: conversations.Dev) -> None:
     ports = {name: port for name, port in wanted.items() if port is not None}
     if len(set(ports.values())) < len(ports):
         raise Invalid("Two servers cannot have the same port.", "Name another one.")
-    async with start_stack(settings, ports) as stack:
+    async with start_stack(settings, ports, options.processes) as stack:
         environment = Environment(settings, own_stack=stack)
         await environment.run_with_stack(stack.wait_for_worker())
         _announce(stack.info, settings, options.output)
@@ -82,9 +82,9 @@ def _list_keys(info: StackInfo) -> list[str]:
 
 
 def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
-    choice = choose_configured_sandbox(settings)
-    strongest = choice.sandbox.name == "bubblewrap"  # what others leave open has to be seen
-    sandbox = choice.sandbox.name if strongest else choice.description
+    name, _, gaps = (info.sandbox or "").partition(", ")
+    strongest = name == "bubblewrap"  # what others leave open has to be seen
+    sandbox = name if strongest else f"{name}, {gaps}"
     lines = {
         "Temporal UI": info.ui,
         "Temporal": info.temporal,
@@ -129,11 +129,12 @@ async def env(options: operations.Env) -> None:
     )
 
 
-async def worker(_: operations.Worker) -> None:
+async def worker(options: operations.Worker) -> None:
     await find_environment()  # puts a running stack's addresses into the environment
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os.execv(WORKER_COMMAND[0], WORKER_COMMAND)
+    command = worker_command(options.processes)
+    os.execv(command[0], command)
 
 
 async def doctor(options: operations.Doctor) -> int:

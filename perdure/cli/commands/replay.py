@@ -9,7 +9,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.declarations.conversations import Replay
 from perdure.cli.environment import Environment, connect_client, open_environment
 from perdure.cli.follow import TurnView, announce_conversation, follow, print_result
-from perdure.cli.model_check import check_budget, check_models
+from perdure.cli.model_check import check_models
 from perdure.cli.options import Format
 from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
@@ -22,6 +22,7 @@ from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.images import is_stored_image
 from perdure.events.tools import ObservationEvent
+from perdure.models.budget import check_budget
 from perdure.settings.settings import load_settings
 from perdure.testing.replay import REPLAY_PREFIX, Recording, read_recording
 

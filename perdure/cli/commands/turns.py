@@ -1,10 +1,12 @@
 """Commands that send a conversation a message or a question, and watch what it does."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeAlias
 
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.start import ConversationStatus
+from perdure.agent.loop.state import State
 from perdure.cli.arguments import load_images, read_text
 from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
@@ -15,12 +17,12 @@ from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
-from perdure.cli.rendering.status_lines import status_lines
+from perdure.cli.rendering.status_lines import status_fields, status_lines
 from perdure.client import ask as asides
-from perdure.client.conversation import read_logged_status
 from perdure.client.diagnosis.trouble import temporal_unreachable
 from perdure.client.ids import new_message_id
 from perdure.client.live import RunningStep
+from perdure.client.logged_status import read_logged_status
 from perdure.client.turn import is_turn_over
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.events.entry import Entry
@@ -32,6 +34,8 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import EntryOrError
 from perdure.storage.log.state import read_state
 from perdure.wording import count
+
+IsOver: TypeAlias = Callable[[State], Awaitable[bool]]
 
 
 async def send(options: conversations.Send) -> int:
@@ -76,7 +80,7 @@ async def status(options: conversations.Status) -> None:
                 await open_log(options.conversation_id)
             )
             status = status.model_copy(update={"title": title})
-    show_result(status.model_dump(mode="json"), options.output, *status_lines(status))
+    show_result(status_fields(status), options.output, *status_lines(status))
 
 
 async def _query_status(conversation_id: str) -> ConversationStatus:
@@ -94,13 +98,24 @@ async def _query_status(conversation_id: str) -> ConversationStatus:
 
 
 async def watch(options: conversations.Watch) -> None:
+    async def is_over(state: State) -> bool:
+        return is_turn_over(state)
+
+    await watch_until(is_over, options)
+
+
+async def watch_until(is_over: IsOver, options: conversations.Watch) -> None:
+    """Show the events, with `--until-rest` until all is over and no event is left."""
     output = options.output
     if output is Format.json and not options.until_rest:
         raise Invalid("A watch has no end, and JSON needs one.", "Use -o jsonl or --until-rest.")
     log = await open_log(options.conversation_id)
     await log_pages.require_conversation(log)
-    follow_slots = _follow_until_rest if options.until_rest else log_pages.follow_slots
-    slots = follow_slots(log, options.after)
+    slots = (
+        _follow_until(log, options.after, is_over)
+        if options.until_rest
+        else log_pages.follow_slots(log, options.after)
+    )
     if options.full:
         slots = _load_contents(log, slots)
     if output is Format.json:
@@ -138,13 +153,13 @@ async def _live_steps(conversation_id: str) -> AsyncIterator[tuple[RunningStep, 
             yield steps
 
 
-async def _follow_until_rest(log: EventLog, after: int) -> AsyncIterator[Entry]:
-    """Yield every entry after `after` up to the end of the turn. Raises Damaged and Missing."""
+async def _follow_until(log: EventLog, after: int, is_over: IsOver) -> AsyncIterator[Entry]:
+    """Yield every entry after `after` until all is over. Raises Damaged and Missing."""
     state = await read_state(log)
 
-    async def rests() -> bool:
-        return is_turn_over(state)
+    async def is_idle() -> bool:
+        return await is_over(state)
 
-    async for entry in log.tail(after, is_idle=rests):
+    async for entry in log.tail(after, is_idle=is_idle):
         state = fold(state, [summarize(entry)])
         yield entry

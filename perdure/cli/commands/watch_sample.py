@@ -1,5 +1,6 @@
 """`perdure batch watch`: a batch while it runs, or the conversation of one of its samples."""
 
+from perdure.agent.loop.state import State
 from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach
 from perdure.cli.commands import turns
@@ -22,25 +23,30 @@ async def watch(options: Watch) -> int:
         batch = await (await connect_batches(environment.settings)).get(options.name)
         return await attach([batch], options.output, environment)
     folder, record = await open_batch(options.name)
-    name = await _find_conversation(folder, record, options.sample, options.epoch)
+    name, number = await _find_attempt(folder, record, options.sample, options.epoch)
     note(f"The conversation {name}: `perdure show {name}` prints it whole.")
-    await turns.watch(
-        WatchConversation(conversation_id=name, until_rest=True, output=options.output)
-    )
+
+    async def has_result(state: State) -> bool:
+        """Tell whether the attempt has ended: a sample may have several turns."""
+        place = (str(options.sample), options.epoch, number)
+        return state.at_rest and await folder.read_result(*place) is not None
+
+    watch_options = WatchConversation(conversation_id=name, until_rest=True, output=options.output)
+    await turns.watch_until(has_result, watch_options)
     return EXIT_OK
 
 
-async def _find_conversation(
+async def _find_attempt(
     folder: BatchFolder, record: BatchRecord, sample: str, epoch: int
-) -> str:
-    """Return the conversation of the newest attempt at a sample. Raises NotFound."""
+) -> tuple[str, int]:
+    """Return the conversation and the number of the newest attempt. Raises NotFound."""
     finished = [number for at, number in await folder.list_attempts(sample) if at == epoch]
     next_number = max(finished, default=-1) + 1
     # The attempt after the newest with a result is the one that runs, if any does.
     for number in (next_number, next_number - 1):
         name = conversation_id(f"{folder.user_id}/{folder.name}", sample, epoch, number)
         if number >= 0 and await conversation_exists(folder.store, folder.user_id, name):
-            return name
+            return name, number
     ids = await list_sample_ids(folder, record)
     if sample in ids:
         raise NotFound(

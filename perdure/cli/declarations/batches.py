@@ -119,8 +119,8 @@ class Status(BatchOutputOptions):
 class Watch(BatchOptions):
     """Show the progress of a batch until it ends, or the conversation of one sample.
 
-    It shows the newest attempt at the sample, up to the end of the agent's turn. ^C stops only the
-    display.
+    It shows the newest attempt at the sample, with all its turns, until that has a result. ^C stops
+    only the display.
     """
 
     sample: str | None = argument("[SAMPLE]", "The id of a sample; by default, the batch itself.")

@@ -38,7 +38,7 @@ class Export(ExportOptions):
     )
 
 
-@command(app, "commands.logs:verify")
+@command(app, "commands.verify:verify")
 class Verify(OutputOptions):
     """Check every stored object of conversations, and name each damaged event.
 
@@ -97,11 +97,15 @@ class Doctor(OutputOptions):
 
 @command(app, "commands.operations:worker")
 class Worker(Options):
-    """Run a worker in this process.
+    """Run a worker, as one process or several.
 
     It works for the configured Temporal and store, else for the stack of `perdure dev`, until ^C or
-    SIGTERM.
+    SIGTERM. A process uses one core; of several, one that dies is started again.
     """
+
+    processes: int = option(
+        "The number of processes; 0 is one for each core.", default=1, metavar="N", min=0
+    )
 
 
 @command(app, "commands.operations:env")

@@ -12,7 +12,7 @@ from perdure.cli.rendering.markdown import print_markdown
 from perdure.events.actions import FileEditorAction, FinishAction
 from perdure.events.condensation import Condensation
 from perdure.events.content import ImageContent, join_text
-from perdure.events.control import ConversationErrorEvent
+from perdure.events.control import ConversationErrorEvent, StuckEvent
 from perdure.events.custom import AnyObservation
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
@@ -64,7 +64,7 @@ class ChatPrinter:
                 show(Text(escape_controls(f"{event.code}: {event.detail}"), "red"))
             case Condensation():
                 show(Text("  * condensed", "dim"))
-            case event if event.kind in ("StuckEvent", "InterruptEvent"):
+            case StuckEvent() as event:  # an interrupt is what the end of the turn names
                 show(Text(escape_controls(" ".join(describe_event(event))), "yellow"))
 
     def _print_message(self, event: MessageEvent) -> None:

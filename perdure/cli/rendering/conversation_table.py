@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from perdure.cli.output import escape_controls, stdout
+from perdure.cli.output import escape_controls
 from perdure.storage.summaries import Summary
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+# rich is slow to import: functions import it for a terminal.
 
 STATUS_WORDS = {"waiting_for_confirmation": "needs approval"}
 """The words for statuses whose names are long."""
@@ -37,6 +40,10 @@ def describe_status(summary: Summary) -> str:
 
 def show_table(summaries: Sequence[Summary], ids: Iterable[str], now: datetime) -> None:
     """Print the summaries; an id is cut to what is unique among `ids`."""
+    from rich.table import Table
+
+    from perdure.cli.consoles import stdout
+
     wide = stdout.width >= MODEL_WIDTH
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("ID", "STATUS", "EVENTS", *(("COST",) if wide else ()), "LAST EVENT"):
@@ -52,7 +59,9 @@ def show_table(summaries: Sequence[Summary], ids: Iterable[str], now: datetime) 
     stdout.print(table, soft_wrap=False)
 
 
-def _row(summary: Summary, id_length: int, wide: bool, now: datetime) -> list[Text]:
+def _row(summary: Summary, id_length: int, wide: bool, now: datetime) -> "list[Text]":
+    from rich.text import Text
+
     status = describe_status(summary)
     title = Text(escape_controls(_join_words(summary.title)), no_wrap=True, overflow="ellipsis")
     if summary.tags:

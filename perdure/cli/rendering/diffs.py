@@ -1,11 +1,13 @@
 """Differences of files, line by line and coloured."""
 
 from difflib import unified_diff
-
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from perdure.cli.output import escape_controls
 from perdure.events.observations import FileEditorObservation
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 CONTEXT_LINES = 2
 
@@ -30,5 +32,7 @@ def summarize_diff(diff: list[str]) -> str:
     return f"{added} line{'' if added == 1 else 's'} added, {removed} removed"
 
 
-def style_diff_line(line: str, indent: str = "       ") -> Text:
+def style_diff_line(line: str, indent: str = "       ") -> "Text":
+    from rich.text import Text  # slow
+
     return Text(f"{indent}{line}", DIFF_STYLES.get(line[:1], "dim"))

@@ -1,14 +1,13 @@
 """Rendering of events as text and as JSON."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.text import Text
-
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, show, show_json, stdout
+from perdure.cli.output import escape_controls, is_terminal, show_json, show_parts
 from perdure.cli.rendering.diffs import diff_of_edit
 from perdure.events.actions import (
     FileEditorAction,
@@ -72,7 +71,7 @@ class SlotPrinter:
         elif isinstance(slot, Entry):
             _show_entry(slot, *self._describe(slot.event))
         else:
-            show(Text(f"{slot.seq:>6}  {slot}", style="red"))
+            show_parts((f"{slot.seq:>6}  {slot}", "red"))
 
     def _describe(self, event: AnyEvent) -> tuple[str, str]:
         """Describe an event; a new spec by what it changes."""
@@ -109,20 +108,24 @@ def _show_entry(entry: Entry, source: str, text: str) -> None:
     time = entry.event.timestamp[11:19]
     head = f"{entry.seq:>6}  {time:<8}  {source:<11} "
     style = STYLES.get(source, "red" if is_failure(entry.event) else "")
-    lines = [Text(line, style) for line in wrap_lines(escape_controls(text), len(head))]
+    lines = [(line, style) for line in wrap_lines(escape_controls(text), len(head))]
     if isinstance(entry.event, MessageEvent) and entry.event.truncated:
-        lines += [Text(line, "yellow") for line in wrap_lines(TRUNCATED, len(head))]
+        lines += [(line, "yellow") for line in wrap_lines(TRUNCATED, len(head))]
     if entry.usage is not None:
-        lines.append(Text(_describe_usage(entry.usage), "dim"))
+        lines.append((_describe_usage(entry.usage), "dim"))
     for number, line in enumerate(lines):
-        show(Text.assemble((" " * len(head) if number else head, "dim"), line))
+        show_parts((" " * len(head) if number else head, "dim"), line)
 
 
 def wrap_lines(text: str, indent: int = 0) -> list[str]:
     """Split a text into lines; on a terminal, wrap them between words within its width."""
     lines = text.split("\n")
-    if not stdout.is_terminal:
+    if not is_terminal(sys.stdout):
         return lines
+    from rich.text import Text
+
+    from perdure.cli.consoles import stdout
+
     width = max(MIN_TEXT_WIDTH, stdout.width - indent - 1)
     return [str(part).rstrip() for line in lines for part in Text(line).wrap(stdout, width)]
 

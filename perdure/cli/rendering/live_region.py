@@ -10,8 +10,9 @@ from rich.cells import chop_cells
 from rich.live import Live
 from rich.text import Text
 
+from perdure.cli.consoles import stdout
 from perdure.cli.options import Format
-from perdure.cli.output import escape_controls, stdout
+from perdure.cli.output import escape_controls
 from perdure.client.live import RunningStep
 from perdure.events.entry import Entry
 

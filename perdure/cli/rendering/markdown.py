@@ -5,7 +5,8 @@ from typing import ClassVar
 from rich.console import JustifyMethod
 from rich.markdown import Heading, Markdown, MarkdownElement
 
-from perdure.cli.output import escape_controls, show, stdout
+from perdure.cli.consoles import stdout
+from perdure.cli.output import escape_controls, show
 
 
 class LeftHeading(Heading):

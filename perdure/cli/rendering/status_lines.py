@@ -2,20 +2,27 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from perdure.agent.loop.start import ConversationStatus, PendingCall
-from perdure.cli.workspaces import describe_workspace
+from perdure.cli.workspaces import describe_workspace, find_workspace
 from perdure.events.usage import Usage, describe_cost
 from perdure.settings.settings import load_settings
 from perdure.wording import count
 
 
+def status_fields(status: ConversationStatus) -> dict[str, Any]:
+    """Return the fields for programs, with the folder on this machine as the workspace."""
+    workspace = find_workspace(load_settings(), status.conversation_id, status.workspace)
+    return {**status.model_dump(mode="json"), "workspace": workspace}
+
+
 def status_lines(status: ConversationStatus) -> Iterator[str]:
-    for name, value in _status_fields(status):
+    for name, value in _describe_fields(status):
         yield f"{name:<12} {value}"
 
 
-def _status_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
+def _describe_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
     view_tokens = count(status.tokens, "token")
     answers = count(status.iterations, "answer of the model", "answers of the model")
     lines = {

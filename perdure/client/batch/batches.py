@@ -41,7 +41,7 @@ from perdure.evaluation.spec import BatchSpec, InvalidBatch, agent_with_limits, 
 from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
 from perdure.storage.store import Store
 from perdure.temporal.search_attributes import BATCH, MODEL, USER
-from perdure.temporal.timeouts import TASK_TIMEOUT
+from perdure.temporal.timeouts import BATCH_TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
 
 Options: TypeAlias = dict[str, JsonValue]
@@ -144,7 +144,7 @@ class Batches:
                 start,
                 id=handle.workflow_id,
                 task_queue=handle.task_queue,
-                task_timeout=TASK_TIMEOUT,
+                task_timeout=BATCH_TASK_TIMEOUT,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 search_attributes=_search_attributes(start),
                 priority=priority_of(start),

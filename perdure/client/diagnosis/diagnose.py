@@ -105,12 +105,16 @@ async def _diagnose_task(temporal: Client, description: Description) -> Trouble 
     if not description.HasField("pending_workflow_task"):
         return None
     task = description.pending_workflow_task
+    config = description.execution_config
     failed = await failures.load_task_failure(temporal, description) if task.attempt > 1 else None
+    if failed == "completed":
+        return None
     if failed is not None:
         return troubles.workflow_task_failed(failed, task.attempt - 1)
     if task.attempt > 2:
-        return troubles.workflow_task_lost(task.attempt - 1)
-    queue = description.execution_config.task_queue.name
+        limit = config.default_workflow_task_timeout.ToTimedelta()
+        return troubles.workflow_task_lost(task.attempt - 1, limit)
+    queue = config.task_queue.name
     waited = seconds_since(task.original_scheduled_time)
     is_waiting = task.state == TASK_SCHEDULED and waited > MAX_PICKUP_DELAY
     return troubles.no_worker(queue, waited) if is_waiting else None

@@ -1,7 +1,7 @@
 """Failures of workflow tasks, steps and workflows, as Temporal records them."""
 
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
@@ -74,11 +74,17 @@ _KINDS = {
 }
 
 
-async def load_task_failure(temporal: Client, description: Description) -> FailureReason | None:
-    """Load why the workflow task fails at present. Raises Unreachable."""
+async def load_task_failure(
+    temporal: Client, description: Description
+) -> FailureReason | Literal["completed"] | None:
+    """Load why the described workflow task fails; "completed" if it has succeeded since then.
+
+    Raises Unreachable.
+    """
+    described = description.workflow_execution_info.history_length
     for event in await _load_newest_events(temporal, description):
         if event.HasField("workflow_task_completed_event_attributes"):
-            return None
+            return "completed" if event.event_id > described else None
         failed = event.workflow_task_failed_event_attributes
         is_failure = event.HasField("workflow_task_failed_event_attributes")
         if is_failure and failed.cause not in _HARMLESS:

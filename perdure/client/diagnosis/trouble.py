@@ -1,6 +1,6 @@
 """Troubles: reasons why a conversation does not progress, with what to do about each."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -70,11 +70,11 @@ def no_worker(queue: str, seconds: float) -> Trouble:
     )
 
 
-def workflow_task_lost(times: int) -> Trouble:
+def workflow_task_lost(times: int, limit: timedelta) -> Trouble:
     return Trouble(
         "workflow task lost",
         f"Its workflow task was begun {_format_times(times)} and never ended: a worker dies of it, "
-        "or is too slow. It goes on when a worker can do it within 5 s.",
+        f"or is too slow. It goes on when a worker can do it within {limit.total_seconds():g} s.",
     )
 
 
@@ -144,7 +144,7 @@ def workflow_closed(failed: FailureReason | None) -> Trouble:
 
 def _next_attempt(step: PendingActivityInfo) -> str:
     again = "It is being tried again"
-    if step.state == STEP_SCHEDULED:
+    if step.state == STEP_SCHEDULED and step.HasField("next_attempt_schedule_time"):
         again = f"It is tried again at {format_time(step.next_attempt_schedule_time)}"
     if step.HasField("expiration_time"):
         return f"{again}; the turn ends with an error at {format_time(step.expiration_time)}."

@@ -10,44 +10,25 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
-from perdure.events.base import TIMESTAMP_FORMAT
-from perdure.events.usage import Usage
+from perdure.models.answer import add_chunk, build_completion, check_complete
 from perdure.models.keys import find_missing_key
-from perdure.models.litellm.errors import cannot_stream, convert_error_object, convert_exception
-from perdure.models.litellm.message_adapter import adapt_messages, lacks_thinking
-from perdure.models.litellm.route import (
-    Route,
-    find_key_variables,
-    find_listed,
-    find_route,
-    is_sent_unchanged,
-    perdure_headers,
-    tool_call_ids,
-    without_nulls,
-)
-from perdure.models.litellm.stream_accumulator import (
-    Json,
-    StreamAccumulator,
-    parse_events,
-    parse_usage,
-)
-from perdure.models.model import ModelError, ModelRefused, ModelUnavailable, OnText, Request
+from perdure.models.litellm.errors import cannot_stream, convert_exception
+from perdure.models.litellm.route import Route, find_listed, find_route
+from perdure.models.message_adapter import adapt_messages, lacks_thinking
+from perdure.models.model import ModelError, ModelUnavailable, OnText, Request
+from perdure.models.own_server import perdure_headers
 from perdure.models.prompt_tools import complete_with_prompt_tools
 from perdure.models.provider_errors import missing_key_error
+from perdure.models.stream_accumulator import Json, StreamAccumulator, parse_events
 
 logger = logging.getLogger("perdure.worker")
-
-PLACEHOLDER_MESSAGES: list[dict[str, str]] = [{"role": "user", "content": "-"}]
-"""A placeholder for messages that are sent in `extra_body`."""
 
 LITELLM_ENVIRONMENT = {
     # Use the price list of the package: otherwise litellm downloads a newer one, and waits for it.
@@ -88,31 +69,21 @@ class LiteLLM:
             # Without the cause: its text may hold a key, and the new error has all that matters.
             raise convert_exception(error, spec, self._key_variable(spec), before) from None
 
-    def context_window(self, name: str) -> int | None:
-        """Return the maximum prompt tokens, if litellm is loaded and lists the model."""
-        models = self._library.model_cost if self._library is not None else {}
-        listed = models.get(name) or models.get(name.partition("/")[2]) or {}
-        window: int | None = listed.get("max_input_tokens")
-        return window
-
     async def _complete(self, request: Request, on_text: OnText) -> Completion:
-        litellm, started = await self._load(), time.monotonic()
+        litellm, started = await self.load(), time.monotonic()
         async with asyncio.timeout(request.model.timeout):
             answer = await self._answer(litellm, request, on_text)
-        return self._completion(litellm, request, answer, time.monotonic() - started)
+        list_cost = self._list_cost(litellm, request.model, answer.usage)
+        return build_completion(request, answer, time.monotonic() - started, list_cost)
 
     async def _route(self, spec: ModelSpec) -> Route:
         """Return the cached route of the model: for some, litellm has to query their server."""
         if spec not in self.routes:
-            self.routes[spec] = await asyncio.to_thread(find_route, await self._load(), spec)
+            self.routes[spec] = await asyncio.to_thread(find_route, await self.load(), spec)
         return self.routes[spec]
 
-    async def preload(self) -> None:
-        """Load litellm where a key is set: its first request would wait for it."""
-        if find_key_variables(os.environ):
-            await self._load()
-
-    async def _load(self) -> Any:
+    async def load(self) -> Any:
+        """Load litellm, if it is not loaded: it takes some seconds, in a thread."""
         async with self._loading:
             if self._library is None:
                 logger.info("loading the model libraries (litellm), which takes some seconds")
@@ -128,8 +99,9 @@ class LiteLLM:
                     raise
         response = await litellm.acompletion(**self._arguments(request))
         answer = StreamAccumulator()
-        self._add(answer, response.model_dump(exclude_none=True), request.model)
-        _check_complete(answer, request.model)
+        chunk = response.model_dump(exclude_none=True)
+        add_chunk(answer, chunk, request.model, self._key_variable(request.model))
+        check_complete(answer, request.model)
         self._unstreamed.add(request.model)
         if answer.text:
             on_text(answer.text)
@@ -145,7 +117,7 @@ class LiteLLM:
             async with aclosing(chunks):
                 async for chunk in chunks:
                     length = len(answer.text)
-                    self._add(answer, chunk, request.model)
+                    add_chunk(answer, chunk, request.model, self._key_variable(request.model))
                     if len(answer.text) > length:
                         on_text(answer.text)
         finally:
@@ -153,16 +125,8 @@ class LiteLLM:
         if response is None and answer.is_empty and stream.received_finish_reason is None:
             # litellm's wrapper takes a body that is no stream for an empty answer.
             answer.has_choice = False
-        _check_complete(answer, request.model)
+        check_complete(answer, request.model)
         return answer
-
-    def _add(self, answer: StreamAccumulator, chunk: Any, spec: ModelSpec) -> None:
-        if not isinstance(chunk, dict):
-            detail = f"{spec.name} answered with no JSON object: try again later."
-            raise ModelUnavailable("malformed", detail)
-        if chunk.get("error"):
-            raise convert_error_object(chunk["error"], spec, self._key_variable(spec))
-        answer.add(chunk)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         spec, route = request.model, self.routes[request.model]
@@ -175,6 +139,8 @@ class LiteLLM:
         default_max_tokens = route.max_output_tokens if effort and blocks else None
         arguments: dict[str, Any] = {
             "model": spec.name,
+            # litellm modifies the messages it is given.
+            "messages": [copy.deepcopy(dict(message)) for message in messages],
             "api_base": spec.api_base,
             "api_key": route.api_key,
             "temperature": spec.temperature,
@@ -190,47 +156,20 @@ class LiteLLM:
             # Otherwise a request with tools imports litellm's proxy, which needs the mcp package.
             "_skip_mcp_handler": True,
         }
-        # litellm drops null fields, such as the content beside tool calls.
-        plain = [without_nulls(message) for message in messages] if route.direct else []
-        if route.direct and is_sent_unchanged(plain):
-            # The openai client walks all messages of a request, but not its extra body.
-            arguments |= {"messages": PLACEHOLDER_MESSAGES, "extra_body": {"messages": plain}}
-        else:
-            # litellm modifies the messages it is given.
-            arguments["messages"] = [copy.deepcopy(dict(message)) for message in messages]
         return {name: value for name, value in arguments.items() if value is not None}
 
-    def _completion(
-        self, litellm: Any, request: Request, answer: StreamAccumulator, latency: float
-    ) -> Completion:
-        usage = self._usage(litellm, request.model, answer.usage)
-        return Completion(
-            id=answer.id or str(uuid4()),
-            model=request.model.name,
-            message=answer.message(tool_call_ids(request.messages)),
-            finish_reason=answer.finish_reason,
-            usage=usage.model_copy(update={"latency": latency}),
-            received=datetime.now(UTC).strftime(TIMESTAMP_FORMAT),
+    def _list_cost(
+        self, litellm: Any, spec: ModelSpec, fields: Json
+    ) -> Callable[[Any], float] | None:
+        """Return the cost by litellm's list, if it has the model; litellm reads its own usage."""
+        if not self.routes[spec].priced:
+            return None
+        return lambda _: float(
+            sum(litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**fields)))
         )
 
     def _key_variable(self, spec: ModelSpec) -> str:
         return self.routes.get(spec, Route()).key_variable
-
-    def _usage(self, litellm: Any, spec: ModelSpec, fields: Json) -> Usage:
-        """Parse the usage, priced by the spec or by litellm's list; unpriced if both lack it."""
-        usage = parse_usage(fields)
-        if not fields:
-            return usage
-        if spec.input_price is not None or spec.output_price is not None:
-            prompt = usage.prompt_tokens * (spec.input_price or 0)
-            cost = (prompt + usage.completion_tokens * (spec.output_price or 0)) / 1e6
-        elif self.routes[spec].priced:
-            costs = litellm.cost_per_token(model=spec.name, usage_object=litellm.Usage(**fields))
-            cost = float(sum(costs))
-        else:
-            tokens = usage.prompt_tokens + usage.completion_tokens
-            return usage.model_copy(update={"unpriced_tokens": tokens})
-        return usage.model_copy(update={"cost": cost})
 
 
 def has_listed_price(name: str) -> bool:
@@ -282,16 +221,3 @@ async def _raw_chunks(response: Any) -> AsyncGenerator[Any]:
 async def _litellm_chunks(stream: Any) -> AsyncGenerator[Any]:
     async for chunk in stream:
         yield chunk.model_dump(exclude_none=True)
-
-
-def _check_complete(answer: StreamAccumulator, spec: ModelSpec) -> None:
-    """Raise ModelError if the answer is empty, interrupted or filtered."""
-    if not answer.has_choice:
-        detail = f"{spec.name} answered with no choices: try again later."
-        raise ModelUnavailable("malformed", detail)
-    if answer.finish_reason is None:
-        detail = f"The answer of {spec.name} broke off: try again later."
-        raise ModelUnavailable("connection", detail)
-    if answer.finish_reason == "content_filter" and answer.is_empty:
-        detail = f"The provider of {spec.name} filtered the whole answer"
-        raise ModelRefused("content", f"{detail}: rephrase the last message.")

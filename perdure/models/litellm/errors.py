@@ -13,16 +13,12 @@ from typing import Any
 
 from perdure.agent.spec import ModelSpec
 from perdure.models.model import ModelError, ModelRefused, ModelUnavailable
-from perdure.models.provider_errors import ProviderError, one_line, to_model_error
-
-STATUS_OF_TYPE = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "insufficient_quota": 429,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-}
-"""The status of an error inside a stream, whose own status was 200, by the error's type."""
+from perdure.models.provider_errors import (
+    ProviderError,
+    error_code,
+    one_line,
+    to_model_error,
+)
 
 CODE_OF_CLASS = {
     "ContextWindowExceededError": "context_length_exceeded",
@@ -59,7 +55,7 @@ def convert_exception(
         model=spec.name,
         text=str(body.get("message") or message),
         status=status if isinstance(status, int) else None,
-        code=CODE_OF_CLASS.get(type(inner).__name__) or _error_code(body),
+        code=CODE_OF_CLASS.get(type(inner).__name__) or error_code(body),
         headers=_headers(chain),
         key_variable=key_variable,
     )
@@ -95,15 +91,6 @@ def _error_without_response(
     return None
 
 
-def convert_error_object(error: Any, spec: ModelSpec, key_variable: str) -> ModelError:
-    """Convert an error object in the middle of a stream, or in a body of status 200."""
-    body = error if isinstance(error, Mapping) else {"message": str(error)}
-    code = _error_code(body)
-    status = int(code) if code.isdecimal() else STATUS_OF_TYPE.get(str(body.get("type")), 500)
-    text = str(body.get("message") or code or "no reason given")
-    return to_model_error(ProviderError(spec.name, text, status, code, key_variable=key_variable))
-
-
 def cannot_stream(error: Exception) -> bool:
     """Tell whether a request was refused only because it asked for a stream."""
     return getattr(error, "status_code", None) in (400, 422) and "stream" in str(error).lower()
@@ -122,10 +109,6 @@ def _find_body(chain: list[BaseException]) -> Mapping[str, Any]:
     body = next((body for body in bodies if isinstance(body, Mapping)), {})
     inner = body.get("error")
     return inner if isinstance(inner, Mapping) else body
-
-
-def _error_code(body: Mapping[str, Any]) -> str:
-    return str(body.get("code") or body.get("type") or "")
 
 
 def _parse_body(text: str) -> Mapping[str, Any]:

@@ -8,13 +8,13 @@ import re
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import PurePath
-from typing import get_args
+from typing import cast, get_args
 
 from perdure.agent.calls.risk import Analyze, model_risk
 from perdure.events.actions import FileEditorAction, MCPToolAction, TerminalAction
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent
-from perdure.references import import_reference, is_reference
+from perdure.references import BadReference, import_reference, is_reference
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.editing.patch import Delete, PatchError, Update, parse_patch
 from perdure.tools.risk.finding import HARMLESS, HOME, Finding, escape_marks, medium, worst
@@ -46,11 +46,7 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
         case "rules":
             return lambda event: assess_by_rules(event, workspace, event.tool_name in read_only)
     try:
-        if not is_reference(name):
-            raise ValueError("name it `model`, `rules` or `module:attribute`")
-        if not callable(analyze := import_reference(name)):
-            raise TypeError(f"it is a {type(analyze).__name__}, not a function")
-        return partial(_checked, name, analyze)
+        return partial(_checked, name, load_analyzer(name))
     except (Exception, SystemExit) as error:
         # Another's code may raise anything; whatever it is, no action goes by unjudged.
         logger.error(
@@ -58,6 +54,15 @@ def _analyzer(name: str, workspace: PurePath, read_only: Collection[str]) -> Ana
             *(name, type(error).__name__, error),
         )
         return lambda _: "HIGH"
+
+
+def load_analyzer(name: str) -> Analyze:
+    """Load an analyzer of the user's. Raises BadReference."""
+    if not is_reference(name):
+        raise BadReference("name it `model`, `rules` or `module:attribute`")
+    if not callable(analyze := import_reference(name)):
+        raise BadReference(f"it is a {type(analyze).__name__}, not a function")
+    return cast(Analyze, analyze)
 
 
 def _checked(name: str, analyze: Analyze, event: ActionEvent) -> Risk:

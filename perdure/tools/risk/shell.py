@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from perdure.tools.risk import commands, syntax
+from perdure.tools.risk import commands, expansion, syntax
 from perdure.tools.risk.finding import BREAK, HOME, UNKNOWN, Finding, high, medium
 from perdure.tools.risk.paths import Paths
 
-MAX_WORD_CHARACTERS = 4096
 MAX_DEPTH = 60
 MAX_SECONDS = 1.5
 
@@ -133,7 +132,7 @@ class Shell:
                 variable, index, _ = syntax.source(name).partition("[")
                 adds = index or any(child.type == "+=" for child in node.children)
                 old = self.variables.get(variable, "") if adds else ""
-                self.set(variable, old + (self.word(value) if value else ""))
+                self.set(variable, old + (expansion.join(self, value) if value else ""))
                 return ""
             case "command_substitution" | "process_substitution":
                 return self.substitute(node)
@@ -142,7 +141,7 @@ class Shell:
             case "redirected_statement":
                 return self.call(pipes.words, pipes.stdin)
             case "declaration_command" | "unset_command":
-                words = self.all_words(syntax.children(node))
+                words = expansion.split_all(self, syntax.children(node))
                 for word in words if node.type == "unset_command" or "=" in "".join(words) else ():
                     self.set(*word.partition("=")[::2])
         shell = self.copy() if node.type in ("subshell", "function_definition") else self
@@ -153,7 +152,7 @@ class Shell:
     def loop(self, node: Node, stdin: str | None) -> str:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         output = ""
-        for value in dict.fromkeys(self.all_words(node.children_by_field_name("value"))):
+        for value in dict.fromkeys(expansion.split_all(self, node.children_by_field_name("value"))):
             self.set(syntax.source(variable), value)
             output += self.walk(body, stdin) if body else ""
         return output
@@ -163,7 +162,7 @@ class Shell:
         pipes = Pipes(stdin)
         for node in redirects:
             if node.type == "herestring_redirect":
-                pipes.stdin = self.text(node, quoted=True).strip() + "\n"
+                pipes.stdin = expansion.expand(self, node, quoted=True).strip() + "\n"
             elif node.type == "heredoc_redirect":
                 self.heredoc(node, pipes)
             else:
@@ -173,9 +172,9 @@ class Shell:
     def redirect(self, node: Node, pipes: Pipes) -> None:
         destinations = node.children_by_field_name("destination")
         operator = next((child.type for child in node.children if not child.is_named), ">")
-        name = self.word(destinations[0]) if destinations else "-"
+        name = expansion.join(self, destinations[0]) if destinations else "-"
         # The grammar takes the words after a redirection for more destinations of it.
-        pipes.words += self.all_words(destinations[1:])
+        pipes.words += expansion.split_all(self, destinations[1:])
         if operator.endswith("&") and re.fullmatch(r"\d*-?", name):
             return
         if operator == "<":
@@ -193,14 +192,14 @@ class Shell:
             if child.type == "heredoc_body":
                 source = pipes.stdin = syntax.source(child)
                 if not re.match(rb"<<-?\s*['\"\\]", node.text or b""):
-                    pipes.stdin = self.text(child, quoted=True)
+                    pipes.stdin = expansion.expand(self, child, quoted=True)
                     # The grammar sees no backticks there.
                     for script in re.findall(r"(?<!\\)`([^`]*)`", source):
                         self.copy().run(script)
             elif child.type == "file_redirect":
                 self.redirect(child, pipes)
             elif child in node.children_by_field_name("argument"):
-                pipes.words += self.words(child)
+                pipes.words += expansion.split(self, child)
             elif not child.type.startswith("heredoc"):
                 pipes.statements += syntax.children(child) if child.type == "pipeline" else [child]
 
@@ -208,7 +207,7 @@ class Shell:
         self.stdin, children = pipes.stdin, syntax.children(node)
         assignments = [child for child in children if child.type == "variable_assignment"]
         others = [child for child in children if child not in assignments]
-        words = self.all_words(others) + pipes.words
+        words = expansion.split_all(self, others) + pipes.words
         shell = self.copy() if assignments else self
         shell.walk_all(assignments, pipes.stdin)
         return shell.call(words, pipes.stdin)
@@ -260,73 +259,6 @@ class Shell:
             case "set" if "--" in args:
                 self.variables["@"] = BREAK.join(args[args.index("--") + 1 :])
         return ""
-
-    def all_words(self, nodes: Sequence[Node]) -> list[str]:
-        return [word for node in nodes for word in self.words(node)]
-
-    def words(self, node: Node) -> list[str]:
-        """Return the arguments that a word becomes."""
-        source = syntax.source(node)
-        return [syntax.expand_tilde(source, part) for part in self.text(node).split(BREAK) if part]
-
-    def word(self, node: Node) -> str:
-        """Return the text of a word that is not split."""
-        return syntax.expand_tilde(syntax.source(node), self.text(node, quoted=True))
-
-    def text(self, node: Node, *, quoted: bool = False) -> str:
-        """Return the text of a word; unless it is quoted, with BREAK between its words."""
-        with self.nested():
-            text = self._text(node, quoted=quoted)
-        return text if len(text) <= MAX_WORD_CHARACTERS else UNKNOWN
-
-    def _text(self, node: Node, *, quoted: bool) -> str:
-        source = syntax.source(node)
-        match node.type:
-            case "raw_string":
-                return source[1:-1]
-            case "ansi_c_string":
-                return syntax.unescape(source[2:-1])
-            case "simple_expansion" | "expansion":
-                text = self.expand(node, source)
-            case "command_substitution":
-                text = self.substitute(node).rstrip("\n")
-            case "process_substitution":
-                return self.substitute(node)
-            case "array":
-                return BREAK.join(self.all_words(syntax.children(node)))
-            case "concatenation" | "command_name" | "translated_string" | "herestring_redirect":
-                return self.compose(node, quoted=quoted)
-            case "string" | "heredoc_body":
-                return self.compose(node, quoted=True, inside=True)
-            case _:
-                self.walk_all(syntax.children(node), self.stdin)
-                return syntax.unescape_literal(source, inside=False)
-        return text if quoted else re.sub(r"\s+", BREAK, text)
-
-    def compose(self, node: Node, *, quoted: bool, inside: bool = False) -> str:
-        """Join the parts of a word; the grammar has no node for some of the blanks in a string."""
-        source, at, text = node.text or b"", 0, ""
-        for child in node.children:
-            blank = source[at : child.start_byte - node.start_byte]
-            text += syntax.unescape_literal(blank.decode(errors="replace"), inside=inside)
-            at = child.end_byte - node.start_byte
-            if child.is_named and child.type not in ("string_content", "heredoc_content"):
-                text += self.text(child, quoted=quoted)
-            elif child.type not in ('"', "<<<"):
-                text += syntax.unescape_literal(syntax.source(child), inside=inside)
-        return text + syntax.unescape_literal(source[at:].decode(errors="replace"), inside=inside)
-
-    def expand(self, node: Node, source: str) -> str:
-        """Return what `$NAME` or `${NAME…}` stands for."""
-        match = syntax.EXPANSION.fullmatch(source)
-        if not match:
-            self.substitute(node)
-            return UNKNOWN
-        named, *others = syntax.children(node) or [node]
-        if match[3]:
-            self.walk(named, self.stdin)
-        other = "".join([self.word(child) for child in others])
-        return syntax.expand_variable(match, self.variables, other)
 
     def substitute(self, node: Node) -> str:
         """Return what `$(…)` prints, or the name of the file that `<(…)` or `>(…)` stands for."""

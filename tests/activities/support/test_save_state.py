@@ -16,7 +16,7 @@ from perdure.embedded.temporal import TemporalServer
 from perdure.models.router import ModelRouter
 from perdure.settings.settings import Settings
 from perdure.storage.files import FileStore
-from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
+from perdure.storage.keys import LLM_MESSAGES, conversation_prefix, event_key
 from perdure.storage.log.event_log import EventLog
 from perdure.temporal.connect import connect
 from tests.builders import opened_event, state_update, user
@@ -25,7 +25,7 @@ from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.storage.made import log_in, origin_by
 from tests.storage.memory import MemoryStore
 
-STATE = State(first_user_seq=1)
+STATE = State(first_user_seq=1, next_seq=2)
 
 
 async def stored_messages(log: EventLog) -> Any:
@@ -82,11 +82,35 @@ async def test_a_closed_conversation_has_its_state_and_sealed_segments(tmp_path:
     log = log_in(MemoryStore())
     await log.append([opened_event(), user()], base=0, origin=origin_by("1"))
     resources = Resources(log.store, ModelRouter(), tmp_path, save_llm_messages=False)
-    state = State(first_user_seq=1, next_seq=2)
-    await save_closed(resources, log, state)
-    assert await log.load_state() == state.model_dump_json().encode()
+    await save_closed(resources, log, STATE)
+    assert await log.load_state() == STATE.model_dump_json().encode()
     prefix = conversation_prefix(log.user_id, log.conversation_id)
     assert any("/segments/" in key for key in await log.store.list(prefix))
+
+
+async def test_writing_llm_messages_reads_nothing_but_the_slots_that_are_there() -> None:
+    class Noting(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.requests: list[str] = []
+
+        async def read(self, key: str) -> bytes | None:
+            self.requests.append(key)
+            return await super().read(key)
+
+        async def list(self, prefix: str, after: str = "", limit: int = 1_000) -> list[str]:
+            self.requests.append(prefix)
+            return await super().list(prefix, after, limit)
+
+    store = Noting()
+    log = log_in(store)
+    await log.append([opened_event(), user()], base=0, origin=origin_by("1"))
+    store.requests.clear()
+    await save_messages(log, STATE)
+    prefix = conversation_prefix(log.user_id, log.conversation_id)
+    events = {prefix + event_key(log.conversation_id, seq) for seq in range(STATE.next_seq)}
+    assert {key for key in store.requests if "/events/" in key} <= events
+    assert [message["role"] for message in (await stored_messages(log))["messages"]] == ["user"]
 
 
 async def test_llm_messages_are_not_written_for_a_delegate_or_an_empty_log() -> None:

@@ -106,6 +106,7 @@ async def test_a_text_with_a_secret_is_not_stored(
     assert TOKEN.encode() not in stored
 
 
+@pytest.mark.long
 async def test_a_directory_with_too_many_files_is_said_and_stops_nothing(
     log: EventLog, tmp_path: Path, project: Path, spec: Agent
 ) -> None:

@@ -364,3 +364,16 @@ def test_bookkeeping_events_are_not_shown() -> None:
     assert (
         to_messages(opened_event(), unknown_event(), unknown_event("PauseEvent", until=None)) == []
     )
+
+
+def test_a_message_is_rendered_again_when_another_recall_takes_the_place_of_one() -> None:
+    """Another writer may forget a recall alone, and a later one then stands behind the message."""
+    transcript = Transcript()
+    before = with_ids([user("Hello."), recall_event("first"), action("look")])
+    add_events(transcript.view, before)
+    assert transcript.messages() == [{"role": "user", "content": "Hello.\nfirst"}]
+    forgotten = Condensation(
+        timestamp=TIMESTAMP, forgotten_event_ids=tuple(event.id for event in before[1:])
+    )
+    add_events(transcript.view, with_ids([forgotten, recall_event("second")], len(before)))
+    assert transcript.messages() == [{"role": "user", "content": "Hello.\nsecond"}]

@@ -20,7 +20,7 @@ from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent
-from tests.logs import ANSWERS, add_events, condensed_logs, logs
+from tests.logs import ANSWERS, LogWriter, add_events, condensed_logs, logs
 
 SHOWING: list[CondenserSpec] = [
     NoCondenser(),
@@ -88,6 +88,42 @@ def test_a_transcript_grows_as_if_it_were_made_at_once(
     add_events(grown.view, events[cut:])
     assert grown.messages() == whole.messages()
     assert grown.tools == whole.tools
+
+
+EVERYTHING = RecentCondenser(max_events=10_000)
+"""Shows all events, by the way that builds a prompt anew."""
+
+
+@given(st.one_of(logs, condensed_logs), st.data())
+def test_a_transcript_that_grows_is_at_every_moment_the_one_built_anew(
+    log: list[Entry], data: st.DataObject
+) -> None:
+    """Whatever is missing of the log: a fork, or a step of a condensed one, reads a part of it."""
+    gap = data.draw(st.integers(0, len(log)))
+    entries = log[:gap] + log[gap + data.draw(st.integers(0, 3)) :]
+    grown = Transcript()
+    for number, entry in enumerate(entries, 1):
+        grown.view.add_entries([entry])
+        if data.draw(st.booleans()):
+            grown.condenser = data.draw(st.sampled_from(SHOWING))
+            built = Transcript(grown.condenser if grown.condenser in SHOWING[1:] else EVERYTHING)
+            built.view.add_entries(entries[:number])
+            assert grown.messages() == built.messages()
+
+
+def test_a_step_renders_only_new_events() -> None:
+    """The messages before are the same objects, whatever the events behind them."""
+    scribe = LogWriter()
+    transcript = Transcript()
+    add_events(transcript.view, [entry.event for entry in scribe.entries])
+    before: list[ChatMessage] = []
+    for number in range(20):
+        scribe.write_thinking(4 * number + 1)
+        add_events(transcript.view, [entry.event for entry in scribe.entries[-2:]])
+        messages = transcript.messages()
+        assert len(messages) == 2 * number + 3
+        assert all(then is now for then, now in zip(before[1:], messages[1:], strict=False))
+        before = messages
 
 
 @given(logs)

@@ -132,6 +132,28 @@ async def test_a_detached_batch_goes_on_and_can_be_controlled(
     assert_refused(rescored, 4, "conflict", "scoring again is not what it does")
 
 
+@pytest.mark.long
+async def test_a_sample_is_watched_over_all_its_turns_until_it_has_a_result(
+    perdure: Perdure, tmp_path: Path
+) -> None:
+    row = {"id": "a", "input": "What is a?", "target": "a", "turns": ["And b?", "And c?"]}
+    file, name = write_batch_file(tmp_path, [row])
+    answers = [{"content": "One.", "delay": 2.0}, {"content": "Two.", "delay": 2.0}, "It is a."]
+    (tmp_path / "answers.json").write_text(json.dumps({"answers": answers}))
+    assert (await perdure("batch", "run", file, "--detach")).code == 0
+    watched = await perdure("batch", "watch", name, "a", "-ojsonl")
+    while watched.code == 3:  # it has not begun
+        watched = await perdure("batch", "watch", name, "a", "-ojsonl")
+    texts = [
+        part["text"]
+        for line in watched.lines
+        if line["kind"] == "MessageEvent"
+        for part in line["llm_message"]["content"]
+    ]
+    assert texts == ["What is a?", "One.", "And b?", "Two.", "And c?", "It is a."]
+    assert (await perdure("batch", "results", name, "--format", "json")).code == 0
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

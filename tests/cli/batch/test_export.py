@@ -15,6 +15,7 @@ from tests.cli.past_batch import (
     LOST_CONVERSATION_ID,
     InProcessCommand,
     record_batch,
+    store_environment,
     store_only_command,
 )
 
@@ -96,7 +97,7 @@ def test_a_damaged_conversation_is_named_and_all_others_are_exported(
     (tmp_path / "store" / key).write_bytes(b"?")
     output = tmp_path / "sums.eval"
     command = ("batch", "export", BATCH_NAME, "--format", "inspect", "--output", f"{output}")
-    result = InProcessCommand(tmp_path, monkeypatch, capsys)(*command)
+    result = InProcessCommand(store_environment(tmp_path), monkeypatch, capsys)(*command)
     assert result.code == 1
     assert f"{TEN} of '10': The object of seq 3 is damaged" in result.err
     files = read_archive(output)

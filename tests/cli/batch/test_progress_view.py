@@ -160,6 +160,19 @@ def test_the_live_display_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     assert rendered[0].startswith("one  ━")
 
 
+@pytest.mark.parametrize(("columns", "time"), [(60, ""), (79, ""), (99, "  8 min 20 s at work")])
+def test_a_long_name_is_shortened_and_never_the_percentage(columns: int, time: str) -> None:
+    for name in ("a-long-name-of-a-batch-" * 5, "名" * 60):
+        title, *others = progress_lines(
+            make_progress(name=name, at_work=["s" * 200]), None, columns
+        )
+        assert title.cell_len <= columns
+        assert title.plain.partition("━")[0].endswith("…  ")
+        assert title.plain.endswith(f"─  49 %  running{time}")
+        shown = "".join(line.plain[12:] for line in others).replace(" ", "")
+        assert f"batchwatch{name}{'s' * 200}" in shown, "a command is wrapped, and not cut"
+
+
 def test_the_log_display_limits_lines_but_prints_alerts_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

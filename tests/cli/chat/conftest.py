@@ -12,6 +12,9 @@ from tests.cli.terminal import Terminal, open_terminal
 
 OpenChat: TypeAlias = Callable[..., AbstractAsyncContextManager[Terminal]]
 
+both_widths = pytest.mark.parametrize("columns", [80, pytest.param(200, marks=pytest.mark.long)])
+"""Repeat a session on a narrow and on a wide terminal."""
+
 
 @pytest.fixture
 def state_folder(tmp_path: Path) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from perdure.cli.chat.approvals import parse_answer
-from tests.cli.chat.conftest import OpenChat
+from tests.cli.chat.conftest import OpenChat, both_widths
 from tests.cli.command import model_options, tool_call_answer
 
 Script = Callable[..., str]
@@ -30,15 +30,16 @@ def test_only_the_choices_are_answers(text: str, answer: tuple[str | None, str])
     assert parse_answer(text) == answer
 
 
+@both_widths
 async def test_calls_are_explained_allowed_rejected_with_a_reason_and_allowed_for_good(
-    open_chat: OpenChat, script: Script
+    open_chat: OpenChat, script: Script, columns: int
 ) -> None:
     first = tool_call_answer("terminal", command="echo one")
     first["tool_calls"] += tool_call_answer("terminal", command="echo two")["tool_calls"]
     more = tool_call_answer("terminal", command="echo three")
     last = tool_call_answer("terminal", command="echo four")
     options = model_options(script(first, "First half.", more, last, "Second half."))
-    async with open_chat("--confirm", "always", *options) as chat:
+    async with open_chat("--confirm", "always", *options, columns=columns) as chat:
         await chat.wait_for("/help")
         chat.type("Go.\r")
         await chat.wait_for("? LOW risk  $ echo one", "(e)xplain:")
@@ -61,6 +62,7 @@ async def test_calls_are_explained_allowed_rejected_with_a_reason_and_allowed_fo
         assert chat.text.count("? LOW risk") == 3
 
 
+@pytest.mark.long
 async def test_ctrl_c_at_a_question_rejects_what_waits(open_chat: OpenChat, script: Script) -> None:
     path = script(tool_call_answer("terminal", command="echo one"), "Well.")
     async with open_chat("--confirm", "always", *model_options(path), columns=200) as chat:
@@ -75,6 +77,7 @@ async def test_ctrl_c_at_a_question_rejects_what_waits(open_chat: OpenChat, scri
         await chat.wait_until(lambda: ">" in chat.screen, "the prompt")
 
 
+@pytest.mark.long
 async def test_an_unanswered_question_can_be_left(open_chat: OpenChat, script: Script) -> None:
     path = script(tool_call_answer("terminal", command="echo one"), "Well.")
     async with open_chat("--confirm", "always", *model_options(path), columns=200) as chat:

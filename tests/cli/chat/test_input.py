@@ -1,5 +1,6 @@
 """What is typed at `perdure chat`: lines, pastes, earlier input, commands and files."""
 
+import asyncio
 import base64
 import re
 from collections.abc import Callable
@@ -7,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from perdure.events.content import Content, ImageContent, join_text
+from perdure.events.content import Content, ImageContent, TextContent, join_text
 from perdure.events.messages import MessageEvent
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.s3 import S3Store
-from tests.cli.chat.conftest import OpenChat
+from tests.cli.chat.conftest import OpenChat, both_widths
 from tests.cli.command import model_options
 from tests.cli.terminal import Terminal
 
@@ -31,10 +32,12 @@ async def read_messages(store: S3Store, terminal: Terminal) -> list[Content]:
     return [part for message in messages for part in message.llm_message.content]
 
 
+@both_widths
 async def test_a_paste_of_some_lines_is_one_message_and_a_long_one_is_named(
-    open_chat: OpenChat, script: Script, store: S3Store
+    open_chat: OpenChat, script: Script, store: S3Store, columns: int
 ) -> None:
-    async with open_chat(*model_options(script("Read.", "Read all.", "Two."))) as chat:
+    options = model_options(script("Read.", "Read all.", "Two."))
+    async with open_chat(*options, columns=columns) as chat:
         await chat.wait_for("/help")
         chat.paste("one\ntwo\nthree\nfour")
         await chat.wait_for("  four")
@@ -55,6 +58,7 @@ async def test_a_paste_of_some_lines_is_one_message_and_a_long_one_is_named(
     assert "> [pasted 40 lines] is all" in chat.lines
 
 
+@pytest.mark.long
 async def test_earlier_input_is_found_in_the_next_session_by_its_owner_alone(
     open_chat: OpenChat, script: Script, state_folder: Path
 ) -> None:
@@ -110,8 +114,10 @@ async def test_commands_and_files_are_completed(
         await chat.wait_for("openai/gpt-5-nano-2025")
 
 
+@pytest.mark.long
+@both_widths
 async def test_a_named_file_is_attached_unless_the_agent_can_open_it(
-    open_chat: OpenChat, script: Script, store: S3Store, tmp_path: Path
+    open_chat: OpenChat, script: Script, store: S3Store, tmp_path: Path, columns: int
 ) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
@@ -119,7 +125,7 @@ async def test_a_named_file_is_attached_unless_the_agent_can_open_it(
     (tmp_path / "outer.txt").write_text("outside")
     (tmp_path / "dot.png").write_bytes(PIXEL)
     args = ("--workspace", str(folder), *model_options(script("Seen.", "Seen too.")))
-    async with open_chat(*args, columns=200) as chat:
+    async with open_chat(*args, columns=columns) as chat:
         await chat.wait_for("/help")
         chat.type(f"Read @inner.txt, @{tmp_path}/outer.txt and @no/such; see @{tmp_path}/dot.png\r")
         await chat.wait_for("Seen.", "There is no file no/such")
@@ -136,7 +142,7 @@ async def test_a_named_file_is_attached_unless_the_agent_can_open_it(
     assert len(images) == 2, "an image that was dropped on the terminal is one, too"
 
 
-@pytest.mark.parametrize("columns", [80, 200])
+@both_widths
 async def test_the_banner_says_who_answers_and_where(
     open_chat: OpenChat, script: Script, columns: int, tmp_path: Path
 ) -> None:
@@ -154,3 +160,44 @@ async def test_the_banner_says_who_answers_and_where(
         chat.type("\x04")
         assert await chat.wait_for_end() == 0
         assert "comes back" not in chat.text, "nothing has begun"
+
+
+@pytest.mark.long
+async def test_the_first_message_has_the_images_of_the_option_and_the_budget_is_shown(
+    open_chat: OpenChat, script: Script, store: S3Store, tmp_path: Path
+) -> None:
+    (tmp_path / "dot.png").write_bytes(PIXEL)
+    path = model_options(script("Seen.", "Again."))
+    async with open_chat(*path, "--image", f"{tmp_path}/dot.png", "--max-budget", "2.5") as chat:
+        await chat.wait_for("/help", "$0 of $2.50")
+        assert re.search(r"sandbox +as its worker chooses, without network", chat.text)
+        chat.type("Look.\r")
+        await chat.wait_for("Attached: ", "Seen.")
+        chat.type("And now?\r")
+        await chat.wait_for("Again.")
+        messages = await read_messages(store, chat)
+        name = re.findall(r"conversation  ([0-9a-f-]{36})", chat.text)[-1]
+    assert [isinstance(part, ImageContent) for part in messages] == [False, True, False]
+    async with open_chat("--resume", name) as chat:
+        await chat.wait_for("/help")
+        assert re.search(r"sandbox +(bubblewrap|uid|landlock|none), without network", chat.text)
+
+
+@pytest.mark.long
+async def test_each_of_fifty_enters_sends_while_a_long_answer_is_printed(
+    open_chat: OpenChat, script: Script, store: S3Store
+) -> None:
+    answer = {"content": "\n\n".join(["BEGIN", *["Many words of one answer. " * 40] * 40])}
+    sent = [f"message {number}" for number in range(50)]
+    async with open_chat(*model_options(script(answer, *["Read."] * 60))) as chat:
+        await chat.wait_for("/help")
+        chat.type("Write much.\r")
+        await chat.wait_until(lambda: b"BEGIN" in chat.written, "the beginning of the answer")
+        with chat.stalled():
+            for text in sent:
+                chat.type(f"{text}\r")
+                await asyncio.sleep(0.01)
+        await chat.wait_until(lambda: f"> {sent[-1]}" in chat.lines, "the last message")
+        messages = await read_messages(store, chat)
+    texts = [part.text for part in messages if isinstance(part, TextContent)]
+    assert texts == ["Write much.", *sent]

@@ -71,6 +71,7 @@ async def test_steering_goes_on_with_a_fork_another_model_or_another_conversatio
         assert await chat.wait_for_end() == 2, "the last error"
 
 
+@pytest.mark.long
 async def test_resume_goes_on_after_an_interrupt(open_chat: OpenChat, script: Script) -> None:
     path = script(tool_call_answer("terminal", command="echo begun; sleep 60"), "Went on.")
     async with open_chat(*model_options(path)) as chat:

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from perdure.cli.output import stdout
+from perdure.cli.consoles import stdout
 from perdure.cli.rendering.chat import summarize_result
 from perdure.cli.rendering.live_region import HEAD_COLUMNS, MAX_STEP_LINES, step_lines
 from perdure.client.live import RunningStep

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from perdure.agent.spec import ModelSpec
+from perdure.models.capabilities import Capabilities
 from perdure.models.litellm.client import LiteLLM
-from perdure.models.litellm.route import Capabilities, find_route
-from perdure.models.model import Request
-from perdure.models.router import ModelRouter
-from tests.models.requests import Fixed, completion, user
+from perdure.models.litellm.route import find_route
 
 # Of litellm's stream wrapper, as it builds its types and copies its chunks.
 pytestmark = [
@@ -22,7 +20,7 @@ CLAUDE = {"cache_marks": True, "reasoning": "blocks", "images_in_results": True,
 
 @pytest.fixture(scope="module")
 async def library(litellm: LiteLLM) -> Any:
-    return await litellm._load()
+    return await litellm.load()
 
 
 @pytest.mark.parametrize(
@@ -65,35 +63,3 @@ def test_unknown_models_have_the_safest_capabilities() -> None:
     assert Capabilities() == Capabilities(
         native_tools=True, vision=False, reasoning="", effort=False
     )
-
-
-@pytest.mark.usefixtures("library")
-async def test_the_context_window_is_known_without_loading_litellm_for_it(
-    litellm: LiteLLM,
-) -> None:
-    assert ModelRouter().context_window(ModelSpec(name="openai/gpt-4o", max_input_tokens=99)) == 99
-    assert ModelRouter().context_window(ModelSpec(name="openai/gpt-4o")) is None
-    assert litellm.context_window("openai/gpt-4o") == 128_000
-    assert litellm.context_window("deepseek/deepseek-chat") == 131_072
-    assert litellm.context_window("openai/nobody-knows") is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "headers"),
-    [
-        ({"purpose": "condense", "number": 0}, {"purpose": "condense", "number": "0"}),
-        ({"number": 7}, {"number": "7"}),
-        ({}, {}),
-    ],
-)
-async def test_a_self_hosted_server_gets_purpose_and_number(
-    litellm: LiteLLM, fields: dict[str, Any], headers: dict[str, str]
-) -> None:
-    server = Fixed(completion({"content": "ok"}))
-    async with server.spec() as spec:
-        await litellm.complete(Request(spec, [user("hi")], **fields), lambda _: None)
-    ((sent, _),) = server.requests
-    own_headers = {
-        name[10:]: value for name, value in sent.items() if name.startswith("x-perdure-")
-    }
-    assert own_headers == headers

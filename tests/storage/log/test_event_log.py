@@ -170,9 +170,11 @@ async def test_an_answer_is_found_behind_those_of_its_siblings(store: Store) -> 
         await log.append(
             [observation_event(f"{number}")], base=1, origin=origin_by(f"{number}"), shared=True
         )
-    assert await log.find_answer("1", base=1) == await log.read(1, 2)
-    assert await log.find_answer("3", base=1) is None
-    assert await log.find_answer("1", base=4) is None
+    assert await log.find_answer("1", 1, "run-1") == await log.read(1, 2)
+    assert await log.find_answer("3", 1, "run-1") is None
+    assert await log.find_answer("1", 4, "run-1") is None
+    with pytest.raises(Fenced):
+        await log.find_answer("1", 1, "run-2")
 
 
 async def test_an_event_of_an_unknown_kind_is_stored_as_it_is(store: Store) -> None:

@@ -42,6 +42,59 @@ async def test_a_range_is_read_in_order(store: Store) -> None:
     assert await log.read(MORE_THAN_TWO_BATCHES + 50, 10) == []
 
 
+class CountingStore(MemoryStore):
+    """A store that counts its reads."""
+
+    reads = 0
+
+    async def read(self, key: str) -> bytes | None:
+        self.reads += 1
+        await asyncio.sleep(0)
+        return await super().read(key)
+
+
+class AlteringStore(MemoryStore):
+    """A store behind a network that alters the first object that is read."""
+
+    is_altered = False
+
+    async def read(self, key: str) -> bytes | None:
+        body = await super().read(key)
+        if body is None or self.is_altered or "/events/" not in key:
+            return body
+        self.is_altered = True
+        return body.replace(b"message", b"massage", 1)
+
+
+async def test_an_event_that_was_altered_on_its_way_is_read_again() -> None:
+    store = AlteringStore()
+    log = log_in(store)
+    [written] = await fill(log, 1)
+    assert await log_in(store, conversation=log.conversation_id).get(0) == written
+    assert store.is_altered
+
+
+@pytest.mark.parametrize(("events", "most"), [(0, 6), (10, 24), (40, 80), (300, 370)])
+async def test_few_slots_behind_the_end_are_read(events: int, most: int) -> None:
+    store = CountingStore()
+    log = log_in(store)
+    await fill(log, events)
+    store.reads = 0
+    assert len(await log.read(0, 99_999)) == events
+    assert store.reads <= most
+
+
+async def test_segments_are_read_in_place_of_their_slots(store: Store) -> None:
+    written = await fill(log_in(store, EntryCache(10_000_000)), 1_100)
+    log = log_in(store, EntryCache(10_000_000), await only_conversation(store))
+    await log.seal(1_050, closing=True)
+    for seq in (0, 999, 1_049):
+        await store.replace((await log.lineage())[0].key(seq), b"never read")
+    fresh = log_in(store, conversation=log.conversation_id)
+    assert await fresh.read(0, 1_200) == written
+    assert await fresh.read(500, 560) == written[500:1_060]
+
+
 async def test_an_empty_log_is_read_as_nothing(store: Store) -> None:
     log = log_in(store)
     assert await log.read(0, 10) == []

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, answered_action_id
+from perdure.events.tools import ActionEvent
 from perdure.storage.errors import Fenced, StoreUnavailable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.store import Store
@@ -35,6 +36,12 @@ from tests.storage.made import (
 from tests.storage.memory import MemoryStore
 
 CONVERSATION = str(UUID(int=7))
+
+
+def with_other_bytes(event: AnyEvent, text: str) -> AnyEvent:
+    """Another attempt's version of the event; the time of an action is that of its response."""
+    name = "summary" if isinstance(event, ActionEvent) else "timestamp"
+    return event.model_copy(update={name: text})
 
 
 class Run:
@@ -95,7 +102,7 @@ class Run:
         async def attempt() -> list[Entry]:
             while True:
                 now = next(self.clock)
-                made = [event.model_copy(update={"timestamp": now}) for event in events]
+                made = [with_other_bytes(event, now) for event in events]
                 try:
                     return await self.log.append(made, base=base, origin=origin, shared=shared)
                 except StoreUnavailable:
@@ -167,7 +174,9 @@ async def test_no_long_schedule_breaks_a_log(seed: int) -> None:
     await play(MemoryStore(), choices_from(random.Random(seed).randbytes(2000)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 4))]
+)
 async def test_no_schedule_breaks_a_log_on_a_real_store(store: Store, seed: int) -> None:
     log = await play(store, choices_from(random.Random(seed).randbytes(300)))
     assert len(log) > 5

@@ -33,6 +33,14 @@ class VisibleView(NamedTuple):
     notes: Mapping[str, str]
 
 
+MASKS = (BrowserMaskingCondenser, MaskingCondenser, RecentCondenser)
+
+
+def hides_events(condenser: CondenserSpec) -> bool:
+    """Tell whether a prompt leaves out events or results that are not forgotten."""
+    return any(isinstance(it, MASKS) for it in flatten_condenser(condenser))
+
+
 def mask_view(view: View, condenser: CondenserSpec) -> VisibleView:
     events: Sequence[ViewEvent] = view.events
     notes: dict[str, str] = {}

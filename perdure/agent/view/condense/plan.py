@@ -1,6 +1,6 @@
 """The plan of a condensation: the events to forget."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from perdure.agent.spec import (
 from perdure.agent.view.condense.masking import count_prompt_events, mask_view
 from perdure.agent.view.condense.thresholds import (
     CondenseReason,
+    custom_condensers,
     exceeds_threshold,
     flatten_condenser,
 )
@@ -98,10 +99,6 @@ def plan_remainder(
 def count_removed(view: View, start: int, end: int) -> int:
     """Count the removed events: all but the system prompt in force."""
     return sum(event is not view.prompt for event in view.events[start:end])
-
-
-def custom_condensers(condenser: CondenserSpec) -> Iterator[CustomCondenser]:
-    return (it for it in flatten_condenser(condenser) if isinstance(it, CustomCondenser))
 
 
 def _plan_by_size(

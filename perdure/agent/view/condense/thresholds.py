@@ -1,5 +1,6 @@
 """The thresholds of condensers; the sandbox of every conversation's workflow loads this module."""
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from perdure.agent.spec import (
@@ -16,6 +17,10 @@ CondenseReason: TypeAlias = Literal["size", "overflow", "user"]
 
 def flatten_condenser(condenser: CondenserSpec) -> tuple[CondenserSpec, ...]:
     return condenser.condensers if isinstance(condenser, PipelineCondenser) else (condenser,)
+
+
+def custom_condensers(condenser: CondenserSpec) -> Iterator[CustomCondenser]:
+    return (it for it in flatten_condenser(condenser) if isinstance(it, CustomCondenser))
 
 
 def exceeds_threshold(condenser: CondenserSpec, events: int, tokens: int) -> bool:

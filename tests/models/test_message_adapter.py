@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from perdure.models.litellm.message_adapter import (
+from perdure.models.capabilities import Capabilities
+from perdure.models.message_adapter import (
     IMAGE_MOVED,
     IMAGE_OMITTED,
     adapt_messages,
     lacks_thinking,
 )
-from perdure.models.litellm.route import Capabilities
 from tests.models.requests import user
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -1,8 +1,8 @@
 """The headers that a server gets with a request."""
 
 from perdure.agent.spec import ModelSpec
-from perdure.models.litellm.route import perdure_headers
 from perdure.models.model import KEY_HEADER, NUMBER_HEADER, PURPOSE_HEADER, Request
+from perdure.models.own_server import perdure_headers
 
 
 def test_a_self_hosted_server_gets_headers_that_identify_the_call() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.events.content import RedactedThinkingBlock, ThinkingBlock
-from perdure.models.litellm.stream_accumulator import StreamAccumulator, parse_usage
+from perdure.models.stream_accumulator import StreamAccumulator, parse_usage
 from tests.models.requests import calm
 
 names = st.text("abc_", min_size=1, max_size=6)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from perdure.models.litellm.route import Capabilities
+from perdure.models.capabilities import Capabilities
 
 Message: TypeAlias = Mapping[str, Any]
 

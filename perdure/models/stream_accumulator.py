@@ -1,7 +1,14 @@
 """Streamed chunks: parsed, and accumulated into one answer for the fields of every provider."""
 
 import json
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Mapping,
+)
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -158,7 +165,7 @@ def _assign_ids(
         yield MessageToolCall(id=call_id, name=call.name, arguments=call.arguments or "{}")
 
 
-async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+async def parse_events(body: AsyncIterable[bytes]) -> AsyncGenerator[Any]:
     """Parse the JSON values of a stream, up to its `[DONE]` or its end.
 
     Raises json.JSONDecodeError when an event is not JSON.
@@ -174,7 +181,7 @@ async def parse_events(body: AsyncIterator[bytes]) -> AsyncIterator[Any]:
             data = []
 
 
-async def _split_lines(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _split_lines(body: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     """Split a body into lines, at newlines alone; the last one is empty.
 
     httpx and str.splitlines also split at U+2028 and the like, which JSON may hold unescaped.
