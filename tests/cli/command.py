@@ -8,12 +8,16 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.store import Store
 
 PERDURE_COMMAND = (sys.executable, "-m", "perdure.cli.main")
+
+HOLD = "touch held; until [ -e go ]; do sleep 0.02; done"
+"""Shell commands that end when the test calls `release`."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,16 @@ async def wait_until_recorded(store: Store, name: str) -> None:
     """Wait until a worker has taken the conversation up."""
     while not await conversation_exists(store, "local", name):
         await asyncio.sleep(0.02)
+
+
+async def release(perdure: Perdure) -> None:
+    """Wait until a command of the worker is at HOLD, and end it."""
+    folder = Path(perdure.env["PERDURE_DATA"])
+    while not (held := list(folder.glob("workspaces/**/held"))):
+        await asyncio.sleep(0.02)
+    for path in held:
+        path.with_name("go").touch()
+        path.unlink()
 
 
 def tool_call_answer(name: str, **arguments: Any) -> dict[str, Any]:

@@ -11,9 +11,11 @@ import pytest
 from perdure.client.ids import new_conversation_id
 from perdure.storage.s3 import S3Store
 from tests.cli.command import (
+    HOLD,
     Perdure,
     interrupt,
     model_options,
+    release,
     tool_call_answer,
     wait_for_line,
     wait_until_recorded,
@@ -197,7 +199,7 @@ async def test_a_timeout_ends_the_wait_and_the_work_goes_on(
 async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     perdure: Perdure, script: Script
 ) -> None:
-    path = script(tool_call_answer("terminal", command="sleep 3"), {"content": "Slept."})
+    path = script(tool_call_answer("terminal", command=HOLD), {"content": "Slept."})
     async with perdure.start("run", "Sleep.", *model_options(path), "-ojsonl") as process:
         first = await wait_for_line(process.stdout, "conversation_id")
         await wait_for_line(process.stdout, "ActionEvent")
@@ -205,6 +207,7 @@ async def test_interrupting_a_run_leaves_the_conversation_to_go_on(
     assert ended.code == 130
     assert "The conversation goes on" in ended.err
     name = first.split('"')[3]
+    await release(perdure)
     watched = await perdure("watch", name, "--until-rest")
     assert (watched.code, "Slept." in watched.out) == (0, True)
 

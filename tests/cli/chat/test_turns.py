@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.chat.conftest import OpenChat, both_widths
-from tests.cli.command import Perdure, model_options, tool_call_answer
+from tests.cli.command import HOLD, Perdure, model_options, release, tool_call_answer
 
 Script = Callable[..., str]
 
@@ -18,19 +18,19 @@ def edit(command: str, **arguments: str) -> dict[str, object]:
 
 
 async def test_a_call_is_shown_before_its_output_which_is_live_and_then_folded(
-    open_chat: OpenChat, script: Script
+    open_chat: OpenChat, script: Script, perdure: Perdure
 ) -> None:
-    count = "for i in 1 2 3 4 5 6 7 8; do echo tick $i; sleep 0.3; done"
+    count = f"echo tick 1; echo tick 2; {HOLD}; for i in 3 4 5 6 7 8; do echo tick $i; done"
     path = script(tool_call_answer("terminal", command=count), "Counted.")
     async with open_chat(*model_options(path)) as chat:
         await chat.wait_for("/help")
         chat.type("Count.\r")
-        await chat.wait_for("  * $ for i in", "  tick 2")
+        await chat.wait_for("  * $ echo tick 1", "  tick 2", "A tool runs")
         assert "->" not in chat.text, "it is still at work"
-        assert "A tool runs" in chat.text
+        await release(perdure)
         await chat.wait_for("Counted.")
         await chat.wait_until(lambda: "A tool runs" not in chat.text, "the end of the spinner")
-        assert chat.text.index("$ for i in") < chat.text.index("-> 8 lines")
+        assert chat.text.index("$ echo tick 1") < chat.text.index("-> 8 lines")
         assert "tick 8" not in chat.text
         assert "... 4 more lines: Ctrl-O or /show" in chat.text
         chat.type("\x0f")
@@ -38,9 +38,10 @@ async def test_a_call_is_shown_before_its_output_which_is_live_and_then_folded(
 
 
 async def test_what_is_typed_during_a_turn_is_seen_and_queued_and_never_lost(
-    open_chat: OpenChat, script: Script
+    open_chat: OpenChat, script: Script, perdure: Perdure
 ) -> None:
-    path = script(tool_call_answer("terminal", command="echo begun; sleep 3"), "Both.", "More.")
+    begun = tool_call_answer("terminal", command=f"echo begun; {HOLD}")
+    path = script(begun, "Both.", "More.")
     async with open_chat(*model_options(path)) as chat:
         await chat.wait_for("/help")
         chat.type("Begin.\r")
@@ -49,6 +50,7 @@ async def test_what_is_typed_during_a_turn_is_seen_and_queued_and_never_lost(
         await chat.wait_for("> And then this")
         chat.type("\r")
         await chat.wait_for("  queued: And then this")
+        await release(perdure)
         await chat.wait_for("Both.")
         await chat.wait_until(lambda: "queued" not in chat.text, "the end of the queue")
         assert chat.lines.count("> And then this") == 1
@@ -102,7 +104,8 @@ async def test_two_ctrl_c_interrupt_and_leave_and_say_so(
 async def test_ctrl_d_leaves_a_turn_at_work_and_it_goes_on_to_its_end(
     open_chat: OpenChat, script: Script, perdure: Perdure, columns: int
 ) -> None:
-    path = script(tool_call_answer("terminal", command="echo begun; sleep 3"), "Done alone.")
+    begun = tool_call_answer("terminal", command=f"echo begun; {HOLD}")
+    path = script(begun, "Done alone.")
     async with open_chat(*model_options(path), columns=columns) as chat:
         await chat.wait_for("/help")
         modes = chat.modes()
@@ -114,6 +117,7 @@ async def test_ctrl_d_leaves_a_turn_at_work_and_it_goes_on_to_its_end(
         assert chat.modes() != modes, "the line's modes are back"
         assert "A tool runs" not in chat.text, "nothing is left of the live region"
         name = re.findall(r"chat --resume ([0-9a-f-]{36})", chat.text)[-1]
+    await release(perdure)
     watched = await perdure("watch", name, "--until-rest")
     assert "Done alone." in watched.out
     assert "interrupted" not in watched.out
