@@ -13,6 +13,7 @@ import argparse
 from typing import Any
 
 import temporalio.client
+from temporalio.client import WorkflowHistoryEventFilterType
 
 from bench.command import add_against, add_shapes, at_least, make_parser, run_bench, shapes_of
 from bench.floor import ACTIVITIES_PER_STEP
@@ -47,10 +48,25 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
 async def make_row(temporal: temporalio.client.Client, run: Run, steps: int) -> Row:
     """Return milliseconds, and bytes and events of history, a step."""
     [conversation] = run.conversations
-    described = await temporal.get_workflow_handle(conversation["workflow_id"]).describe()
-    info = described.raw_description.workflow_execution_info
-    history = {"bytes": info.history_size_bytes, "events": info.history_length}
+    history = await measure_history(temporal, conversation["workflow_id"])
     return run.per(steps) | {f"history_{name}": size / steps for name, size in history.items()}
+
+
+async def measure_history(temporal: temporalio.client.Client, workflow_id: str) -> dict[str, int]:
+    """Add up the bytes and the events of the histories of all runs of a workflow."""
+    described = await temporal.get_workflow_handle(workflow_id).describe()
+    run_id = described.raw_description.workflow_execution_info.first_run_id
+    size = {"bytes": 0, "events": 0}
+    while run_id:
+        handle = temporal.get_workflow_handle(workflow_id, run_id=run_id)
+        info = (await handle.describe()).raw_description.workflow_execution_info
+        size["bytes"] += info.history_size_bytes
+        size["events"] += info.history_length
+        newest = WorkflowHistoryEventFilterType.CLOSE_EVENT
+        async for event in handle.fetch_history_events(event_filter_type=newest):
+            ended = event.workflow_execution_continued_as_new_event_attributes
+            run_id = ended.new_execution_run_id
+    return size
 
 
 def show(report: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ async def test_each_turn_in_a_directory_has_its_own_changes(
     assert [(change["path"], change["added"]) for change in whole] == [("a.py", 3)]
 
 
+@pytest.mark.long
 async def test_the_files_of_an_own_folder_are_listed_and_copied(
     perdure: Perdure, script: Script, tmp_path: Path
 ) -> None:

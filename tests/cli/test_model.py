@@ -171,6 +171,7 @@ async def test_a_key_that_the_worker_of_a_running_stack_lacks_is_refused_with_wh
     assert listed.json == []
 
 
+@pytest.mark.long
 async def test_a_missing_script_of_a_scripted_model_is_refused_with_those_that_there_are(
     tmp_path: Path,
 ) -> None:

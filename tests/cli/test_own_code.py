@@ -19,6 +19,7 @@ def weather(city: str) -> str:
 '''
 
 
+@pytest.mark.long
 async def test_a_worker_finds_the_tools_of_a_folder(
     configured: Perdure, tmp_path: Path, script: Callable[..., str]
 ) -> None:

@@ -139,6 +139,7 @@ async def test_a_program_whose_last_calls_are_under_way_ends(
     assert await run_program(ENDS_BUSY, perdure.env, model, tmp_path) == (0, "Hello.\n", "")
 
 
+@pytest.mark.long
 async def test_a_client_is_awaited_or_entered(
     perdure: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_client_is_awaited_or_entered(
     assert end == (0, "Hello.\n1\n", "")
 
 
+@pytest.mark.long
 async def test_a_script_follows_the_newest_turn_whoever_sent_its_message(
     perdure: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:

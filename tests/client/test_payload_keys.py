@@ -63,6 +63,7 @@ async def test_a_client_encrypts_with_the_keys_of_its_settings_alone(
     await conversation.handle.terminate()
 
 
+@pytest.mark.long
 async def test_a_worker_encrypts_with_the_keys_of_its_settings(
     temporal_server: TemporalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

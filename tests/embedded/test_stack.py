@@ -186,6 +186,7 @@ async def test_a_worker_that_fails_at_every_start_ends_the_stack_with_its_reason
     assert str(tmp_path / "worker.log") in lines[5]
 
 
+@pytest.mark.long
 async def test_a_worker_with_wrong_settings_ends_the_stack_at_once(tmp_path: Path) -> None:
     lines: list[str] = []
     refusing = [sys.executable, "-c", "print('Mend it.'); raise SystemExit(2)"]
@@ -228,6 +229,7 @@ async def test_the_ports_can_be_chosen(tmp_path: Path) -> None:
     assert info.store.endswith(f":{ports['store']}")
 
 
+@pytest.mark.long
 async def test_the_record_names_the_model_keys_of_the_worker_without_their_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +243,7 @@ async def test_the_record_names_the_model_keys_of_the_worker_without_their_value
     assert "sk-secret" not in record
 
 
+@pytest.mark.long
 async def test_who_waits_for_a_stack_that_starts_gets_it(tmp_path: Path) -> None:
     start = asyncio.create_task(Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND))
     await wait_until(lambda: is_locked(tmp_path))
@@ -277,6 +280,7 @@ async def test_processes_of_a_killed_stack_are_ended_and_its_data_survives(
     assert body == b"still here"
 
 
+@pytest.mark.long
 async def test_a_part_that_fails_to_start_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "seaweed").mkdir()
     (tmp_path / "seaweed" / "filerldb2").write_text("not a folder")
@@ -287,6 +291,7 @@ async def test_a_part_that_fails_to_start_leaves_nothing_running(tmp_path: Path)
     assert not (tmp_path / "stack.json").exists()
 
 
+@pytest.mark.long
 async def test_a_missing_worker_program_leaves_nothing_running(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match="worker cannot be run"):
         await Stack.start(tmp_path, ui=False, worker=[str(tmp_path / "missing")])

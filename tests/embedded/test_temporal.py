@@ -32,6 +32,7 @@ async def test_the_ui_is_served_by_default(tmp_path: Path) -> None:
     assert status == 200
 
 
+@pytest.mark.long
 async def test_the_ui_is_configured_with_the_codec_server(tmp_path: Path) -> None:
     pages: list[str] = []
 
@@ -56,6 +57,7 @@ async def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:
     assert mode == "wal"
 
 
+@pytest.mark.long
 async def test_two_servers_run_side_by_side(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:

@@ -256,6 +256,7 @@ from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 
 async def ask():
+    asyncio.get_running_loop().slow_callback_duration = 60  # a slow machine is no warning
     spec = ModelSpec(name="openai/story", api_base=sys.argv[1])
     request = Request(spec, [{"role": "user", "content": "hi"}])
     await ModelRouter().complete(request, lambda _: None)

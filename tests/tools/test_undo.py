@@ -139,6 +139,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(ON_ONE_WORKSPACE, max_examples=15)
 @given(st.text("ab\n\r", max_size=8), STEPS)
 async def test_undoing_goes_back_through_all_that_the_file_ever_was(

@@ -240,6 +240,7 @@ async def move(talk: Talk, build_id: str) -> None:
     )
 
 
+@pytest.mark.long
 async def test_a_version_is_ramped_and_a_version_without_workers_is_refused(
     harness: ConversationHarness,
 ) -> None:

@@ -189,6 +189,7 @@ async def test_an_action_that_waits_goes_on_waiting_in_the_next_run(
     assert notes(harness, talk, "charged") == (["5"] if accept else [])
 
 
+@pytest.mark.long
 async def test_a_pause_goes_on_in_the_next_run_until_somebody_resumes(
     harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:

@@ -84,6 +84,7 @@ async def test_few_slots_behind_the_end_are_read(events: int, most: int) -> None
     assert store.reads <= most
 
 
+@pytest.mark.long
 async def test_segments_are_read_in_place_of_their_slots(store: Store) -> None:
     written = await fill(log_in(store, EntryCache(10_000_000)), 1_100)
     log = log_in(store, EntryCache(10_000_000), await only_conversation(store))

@@ -1,5 +1,7 @@
 """The tail that a workflow run left in memory, while other workers write longer ones."""
 
+import pytest
+
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.segments import list_ranges, read_tail
@@ -26,6 +28,7 @@ async def test_only_an_empty_conversation_is_new(store: Store) -> None:
     assert not await worker(store, log.conversation_id).is_new(RUN)
 
 
+@pytest.mark.long
 async def test_a_tail_in_memory_that_others_overtook_does_no_harm(store: Store) -> None:
     first = log_in(store, EntryCache(10_000_000))
     second = worker(store, first.conversation_id)

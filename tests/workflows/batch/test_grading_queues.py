@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 from temporalio.worker import Replayer
@@ -83,6 +84,7 @@ async def run(harness: ConversationHarness, batch: BatchSpec, samples: list[Samp
     assert progress.scored == len(samples), progress
 
 
+@pytest.mark.long
 async def test_a_reply_is_requested_on_the_queue_of_the_grading_model(
     harness: ConversationHarness,
 ) -> None:
@@ -112,6 +114,7 @@ async def test_the_workspace_is_scored_on_its_own_queue_after_the_grades(
     assert judge_requests(harness) == 1
 
 
+@pytest.mark.long
 async def test_a_rescore_waits_for_the_rate_too(harness: ConversationHarness) -> None:
     async with working(harness) as harness:
         batch = spec(scorers=["exact"])
