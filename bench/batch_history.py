@@ -8,6 +8,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 
 from bench.batch_stage import BatchEnvironment
+from bench.workflow_runs import walk_runs
 
 
 @dataclass
@@ -40,25 +41,18 @@ async def measure_history(stage: BatchEnvironment, samples: int, concurrency: in
     progress = await batch.handle.result()
     assert progress.scored == samples, progress
     history = History(samples, concurrency)
-    described = await batch.handle.describe()
-    run = described.raw_description.workflow_execution_info.first_run_id
-    while run:
-        temporal = stage.client.temporal
-        run = await count_events(
-            temporal.get_workflow_handle(batch.workflow_id, run_id=run), history
-        )
+    async for handle in walk_runs(stage.client.temporal, batch.workflow_id):
+        await count_events(handle, history)
     return history
 
 
-async def count_events(handle: WorkflowHandle[Any, Any], history: History) -> str:
-    """Count the events of this run; the id of the next one, if there is one."""
-    events, begun, then = 0, 0, ""
+async def count_events(handle: WorkflowHandle[Any, Any], history: History) -> None:
+    """Count the events of this run."""
+    events, begun = 0, 0
     async for event in handle.fetch_history_events():
         kind = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_").lower()
         events += 1
         begun += kind == "start_child_workflow_execution_initiated"
         history.kinds[kind] += 1
-        then = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
     history.runs.append(events)
     history.begun.append(begun)
-    return then

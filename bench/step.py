@@ -13,7 +13,6 @@ import argparse
 from typing import Any
 
 import temporalio.client
-from temporalio.client import WorkflowHistoryEventFilterType
 
 from bench.command import add_against, add_shapes, at_least, make_parser, run_bench, shapes_of
 from bench.floor import ACTIVITIES_PER_STEP
@@ -22,6 +21,7 @@ from bench.rounds import Row, report_trials, run_rounds, show_trials
 from bench.servers import start_servers
 from bench.shapes import BRIEF_SHAPES, SHAPES, Shape
 from bench.sides import Run, Side, scripts_for, start_floor
+from bench.workflow_runs import walk_runs
 
 
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -46,27 +46,14 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def make_row(temporal: temporalio.client.Client, run: Run, steps: int) -> Row:
-    """Return milliseconds, and bytes and events of history, a step."""
+    """Return milliseconds, and the bytes and events of the histories of all runs, a step."""
     [conversation] = run.conversations
-    history = await measure_history(temporal, conversation["workflow_id"])
-    return run.per(steps) | {f"history_{name}": size / steps for name, size in history.items()}
-
-
-async def measure_history(temporal: temporalio.client.Client, workflow_id: str) -> dict[str, int]:
-    """Add up the bytes and the events of the histories of all runs of a workflow."""
-    described = await temporal.get_workflow_handle(workflow_id).describe()
-    run_id = described.raw_description.workflow_execution_info.first_run_id
-    size = {"bytes": 0, "events": 0}
-    while run_id:
-        handle = temporal.get_workflow_handle(workflow_id, run_id=run_id)
+    history = {"bytes": 0, "events": 0}
+    async for handle in walk_runs(temporal, conversation["workflow_id"]):
         info = (await handle.describe()).raw_description.workflow_execution_info
-        size["bytes"] += info.history_size_bytes
-        size["events"] += info.history_length
-        newest = WorkflowHistoryEventFilterType.CLOSE_EVENT
-        async for event in handle.fetch_history_events(event_filter_type=newest):
-            ended = event.workflow_execution_continued_as_new_event_attributes
-            run_id = ended.new_execution_run_id
-    return size
+        history["bytes"] += info.history_size_bytes
+        history["events"] += info.history_length
+    return run.per(steps) | {f"history_{name}": size / steps for name, size in history.items()}
 
 
 def show(report: dict[str, Any]) -> None:
