@@ -11,9 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Dots on stderr, so that nothing is silent for long while the rest of the line is at work.
 DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done; } & dots=$$!;
 
-.PHONY: run test short long lint format bench bench-batch bench-commands bench-many bench-short bfcl bfcl-short evals \
-	evals-short openhands validators local-model batch-chaos batch-chaos-short \
-	simulate soak mutants crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
+.PHONY: run test short long lint format bench bench-batch bench-commands bench-gateway bench-many bench-short bfcl bfcl-short evals \
+	evals-short openhands validators page screenshots local-model batch-chaos batch-chaos-short \
+	simulate soak mutants following following-short attaching attaching-short sessions sessions-short fuzz-api fuzz-api-short crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -31,7 +31,7 @@ short: $(READY)
 
 long: $(READY)  ## the tests that take their time
 	@$(BIN)/python -m tests.examples.local_model_environment || [ $$? = 77 ]
-	$(BIN)/pytest -m long -n 2 --dist worksteal
+	$(BIN)/pytest -m long -n 3 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -43,10 +43,11 @@ format: $(READY)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY)  ## what a step and an answer cost, and how soon a lost worker's work goes on; AGAINST=FOLDER
+bench: $(READY)  ## what a step, an answer and a worker's start cost, and how soon a lost worker's work goes on; AGAINST=FOLDER
 	$(BIN)/python -m bench.step --brief $(if $(AGAINST),--against "$(AGAINST)")
 	$(BIN)/python -m bench.one $(if $(AGAINST),--against "$(AGAINST)")
 	$(BIN)/python -m bench.drift $(if $(AGAINST),--against "$(AGAINST)")
+	$(BIN)/python -m bench.worker_start $(if $(AGAINST),--against "$(AGAINST)")
 	$(BIN)/python -m bench.recover
 	$(BIN)/python -m bench.false_alarms
 	$(BIN)/python -m bench.long
@@ -58,6 +59,9 @@ bench-batch: $(READY)  ## what a batch costs beyond the steps of its samples, it
 bench-many: $(READY)  ## 50 and 500 conversations at once, on one worker process and on four; AGAINST=FOLDER
 	$(BIN)/python -m bench.many --conversations 50 $(if $(AGAINST),--against "$(AGAINST)")
 	$(BIN)/python -m bench.many --conversations 500 --steps 5 --rounds 1 $(if $(AGAINST),--against "$(AGAINST)")
+
+bench-gateway: $(READY)  ## what following costs: 1,000 idle conversations, 1,000 clients on 200 of which 50 work, and OpenHands
+	@$(BIN)/python -m bench.gateway || [ $$? = 77 ]
 
 bench-commands: $(READY)  ## the CPU and the time of each command; AGAINST=FOLDER compares another checkout
 	$(BIN)/python -m bench.commands $(if $(AGAINST),--against "$(AGAINST)")
@@ -100,6 +104,16 @@ validators: $(READY)  ## our exports, read by atif, mistral-common and inspect_a
 		*) exit 1 ;; \
 	esac
 
+page: $(READY)  ## the page of the gateway in a real browser, Debian's Chromium; without one: not checked
+	@$(BIN)/python -m tests.gateway.page.environment; case $$? in \
+		0) $(BIN)/pytest -m page tests/gateway/page ;; \
+		77) ;; \
+		*) exit 1 ;; \
+	esac
+
+screenshots: $(READY)  ## the pictures of the page in docs/page
+	@$(BIN)/python -m tests.gateway.page.screenshots || [ $$? = 77 ]
+
 simulate: $(READY)  ## 10,000 schedules of the log's own code, with everything going wrong
 	$(BIN)/python -m reliability.simulation --schedules 10000 --processes 2
 
@@ -123,6 +137,34 @@ batch-chaos: $(READY)  ## everything is killed, over and over, during a batch of
 
 batch-chaos-short: $(READY)  ## of 150
 	$(BIN)/python -m reliability.batch_chaos --short
+
+following: $(READY)  ## clients follow while workers, gateways and Temporal are killed every five seconds
+	$(BIN)/python -m reliability.following
+
+following-short: $(READY)  ## for half a minute, and not for ten
+	$(BIN)/python -m reliability.following --short
+
+attaching: $(READY)  ## 1,000 clients of three kinds attach at random moments, mostly in the middle of an answer
+	$(BIN)/python -m reliability.following.attaching
+
+attaching-short: $(READY)  ## 90 of them
+	$(BIN)/python -m reliability.following.attaching --short
+
+sessions: $(READY)  ## 200 times, too many conversations begin at once at three gateways, one of which is killed
+	$(BIN)/python -m reliability.sessions
+
+sessions-short: $(READY)  ## 15 times
+	$(BIN)/python -m reliability.sessions --short
+
+fuzz-api: $(READY)  ## 100,000 requests of two users to the native API, by Schemathesis; without it: not checked
+	@$(BIN)/python -m reliability.api.environment; case $$? in \
+		0) $(BIN)/python -m reliability.api $(if $(SHORT),--short) ;; \
+		77) ;; \
+		*) exit 1 ;; \
+	esac
+
+fuzz-api-short: $(READY)  ## some 3,000 of them
+	@$(MAKE) --no-print-directory fuzz-api SHORT=1
 
 mutants: $(READY)  ## plant 150 faults in the product: the tests of their rooms catch nine of ten
 	$(BIN)/python -m reliability.mutants

@@ -1,9 +1,13 @@
 """The wiring of a worker: storage, models, tools, activities and workflows."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+
+if __name__ == "__main__":
+    gc.disable()  # what is imported below stays: looking for garbage among it takes 40 ms
 
 import temporalio.client
 from temporalio.worker import Worker
@@ -29,6 +33,7 @@ from perdure.workflows.ask import AskWorkflow
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
 from perdure.workflows.sandbox import WorkflowSandbox
+from perdure.workflows.sessions import Sessions
 
 
 def build_worker(
@@ -49,7 +54,7 @@ def build_worker(
         world,
         watchdog,
         build_id,
-        workflows=[Conversation, AskWorkflow, Batch],
+        workflows=[Conversation, AskWorkflow, Batch, Sessions],
         workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None),
         **worker_process.WORKFLOW_OPTIONS,
     )
@@ -153,4 +158,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    gc.freeze()  # every full collection would visit all modules anew
+    gc.enable()
     main()

@@ -2,7 +2,7 @@
 
 from temporalio import activity
 
-from perdure.activities.support.prompt_images import load_prompt_images
+from perdure.activities.support.prompt_images import load_prompt
 from perdure.activities.support.resources import Activities, load_spec
 from perdure.activities.support.step import final_failure, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
@@ -50,7 +50,7 @@ class AskActivities(Activities):
         question = {"role": "user", "content": QUESTION_PROMPT.format(question=masked_question)}
         return Request(
             spec.model,
-            [*await load_prompt_images(log, transcript.messages()), question],
+            [*await load_prompt(log, transcript), question],
             transcript.tools,
             fallbacks=spec.fallbacks,
             purpose="ask",

@@ -69,9 +69,8 @@ class DelegateActivities(Activities):
     ) -> Start:
         state = await read_state(self.resources.log(task.user_id, child))
         spec = await load_spec(log, task.step.spec_seq)
-        workspace = self.resources.workspace(spec, task.conversation_id)
-        place = (task.conversation_id, task.step.action_seq)
-        await begin_changes(self.resources, spec, *place)
+        workspace = self.resources.workspace(spec, log)
+        await begin_changes(self.resources, spec, log, task.step.action_seq)
         assert isinstance(action.action, MCPToolAction), "delegate takes plain arguments"
         arguments = action.action.data
         message = UserMessage(

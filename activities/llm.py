@@ -6,12 +6,15 @@ from functools import partial
 from uuid import UUID, uuid5
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from perdure.activities.support.inbox_events import error_event
 from perdure.activities.support.late_signals import has_late_signals
-from perdure.activities.support.prompt_images import load_prompt_images
+from perdure.activities.support.prompt_images import load_prompt
 from perdure.activities.support.resources import Activities, load_event, load_spec
 from perdure.activities.support.responses import (
+    Parse,
+    append_failure,
     find_record,
     record_and_append,
     record_events,
@@ -23,7 +26,6 @@ from perdure.activities.support.step import (
     now,
     was_cancel_requested,
 )
-from perdure.activities.support.writer import append_exclusive
 from perdure.activities.workspace.file_changes import begin_scan
 from perdure.agent.calls.answer import OfferedTool, parse_response
 from perdure.agent.calls.completion import Completion
@@ -58,25 +60,28 @@ class ModelActivities(Activities):
             seen = task.step.seen_events
             if record is None and seen is not None and await has_late_signals(seen):
                 return []  # the workflow decides again, with what it knows then
+            base = task.base
+            parse: Parse = _refuse_to_parse
             try:
                 spec = await load_spec(log, task.step.spec_seq)
-                begin_scan(self.resources, spec, task.conversation_id)
+                begin_scan(self.resources, spec, log)
                 self.resources.model_queues.admit(task.step, spec)
                 prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
-                tools = self.resources.offered_tools(spec, prompt, task.conversation_id)
+                tools = self.resources.offered_tools(spec, prompt, log)
+                assessor = self._assessment(log, base, spec, tools)
+                parse = partial(_parse, tools=tools, assessor=assessor)
                 answer = record or await self._complete(log, task, spec, tools, progress)
             except (ModelRefused, ContextOverflow, CatalogError) as error:
-                return await append_exclusive(log, [_failure_event(error)], task.base, "failure")
+                return await append_failure(log, base, _failure_event(error), "failure", parse)
             except asyncio.CancelledError:
                 if not (was_cancel_requested() and progress.text.strip()):
                     raise
                 interrupted = _interrupted_message(progress.text)
-                return await append_exclusive(log, [interrupted], task.base, "partial")
-            parse = partial(_parse, tools=tools, assessor=self._assessment(task, spec, tools))
+                return await append_failure(log, base, interrupted, "partial", parse)
             # A worker may die of what takes long: such an answer is recorded before it is judged.
-            is_quick = record is None and _is_quick(answer, parse.keywords["assessor"])
+            is_quick = record is None and _is_quick(answer, assessor)
             write = record_events if is_quick else record_and_append
-            return await ignore_cancellation(write(log, task.base, answer, parse))
+            return await ignore_cancellation(write(log, base, answer, parse))
 
     async def _complete(
         self, log: EventLog, task: Task[Think], spec: Agent, tools: Tools, progress: StepProgress
@@ -87,7 +92,7 @@ class ModelActivities(Activities):
         )
         prompt = Request(
             spec.model,
-            await load_prompt_images(log, transcript.messages()),
+            await load_prompt(log, transcript),
             [render_tool(definition) for definition in _definitions(spec, tools)],
             fallbacks=spec.fallbacks,
             number=task.step.response_index,
@@ -96,18 +101,20 @@ class ModelActivities(Activities):
         ensure_not_given_up(progress)
         return await self.resources.model.complete(prompt, progress.report)
 
-    def _assessment(self, task: Task[Think], spec: Agent, tools: Tools) -> RiskAssessor | None:
+    def _assessment(
+        self, log: EventLog, base: int, spec: Agent, tools: Tools
+    ) -> RiskAssessor | None:
         """Return how to assess the risk of the actions, None if the policy never asks."""
         if spec.confirmation.policy == "never":
             return None
-        workspace = self.resources.workspace(spec, task.conversation_id)
+        workspace = self.resources.workspace(spec, log)
         read_only = [
             name for name, tool in tools.items() if tool.definition.annotations.readOnlyHint
         ]
         return RiskAssessor(
             spec.confirmation.policy,
             load_analyzers(spec.analyzers, workspace, read_only),
-            lambda nth: str(uuid5(UUID(task.conversation_id), str(task.base + nth))),
+            lambda nth: str(uuid5(UUID(log.conversation_id), str(base + nth))),
         )
 
 
@@ -116,6 +123,11 @@ async def _parse(answer: Completion, tools: Tools, assessor: RiskAssessor | None
     if _is_quick(answer, assessor):
         return parse_response(answer, tools)
     return await asyncio.to_thread(parse_response, answer, tools, assessor)
+
+
+async def _refuse_to_parse(answer: Completion) -> list[Event]:
+    """Have Temporal repeat an attempt that lacks the tools for a response which is on record."""
+    raise ApplicationError(f"The tools that response {answer.id} may call cannot be loaded.")
 
 
 def _is_quick(answer: Completion, assessor: RiskAssessor | None) -> bool:

@@ -38,7 +38,7 @@ from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Fenced
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
-from perdure.storage.log.verify import check_integrity
+from perdure.storage.log.verify import CheckedLog, check_integrity
 from perdure.storage.noted_values import save_shared_values
 from perdure.tools.catalog import CatalogError
 
@@ -56,14 +56,14 @@ class LogActivities(Activities):
             if await log.is_new(run := origin().run):
                 with contextlib.suppress(Fenced):  # another run was faster
                     return await self._open(log, task.step, State())
-            end = await check_integrity(log)
+            checked = await check_integrity(log)
             for _ in range(MAX_OPEN_TRIES - 1):
                 try:
-                    return await self._open(log, task.step, await read_state(log, run, end))
+                    return await self._open(log, task.step, await _read_state(log, run, checked))
                 except Fenced:
                     if await _was_taken_over(log):
                         raise
-            return await self._open(log, task.step, await read_state(log, run, end))
+            return await self._open(log, task.step, await _read_state(log, run, checked))
 
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[EventSummary]:
@@ -121,7 +121,7 @@ class LogActivities(Activities):
         await self._write_opening(writer, step, origin().run, state)
         items = [item for item in step.items if not is_recorded(state, item)]
         spec = (step.spec if new else state.spec) or PLACEHOLDER_SPEC
-        self.resources.reload_code(spec, log.conversation_id)
+        self.resources.reload_code(spec, log)
         skills = None if state.first_user_seq is None else state.shown_skills
         await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
         if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
@@ -151,7 +151,7 @@ class LogActivities(Activities):
         self, log: EventLog, spec: Agent, report: OnText = lambda _: None
     ) -> SystemPromptEvent:
         context = build_dynamic_context(spec)
-        tools = await self.resources.tools(spec, log.conversation_id, report)
+        tools = await self.resources.tools(spec, log, report)
         check_extensions(spec)
         return SystemPromptEvent(
             timestamp=now(),
@@ -162,7 +162,7 @@ class LogActivities(Activities):
 
     async def _reload_code(self, writer: Writer, spec: Agent) -> None:
         """Begin a turn with the user's modules as they are now; record a prompt that changed."""
-        if not self.resources.reload_code(spec, writer.log.conversation_id) or spec.mcp:
+        if not self.resources.reload_code(spec, writer.log) or spec.mcp:
             return
         with contextlib.suppress(CatalogError):  # `llm.chat` records the error
             await writer.write("prompt", await self._system_prompt(writer.log, spec))
@@ -212,6 +212,10 @@ async def _find_delegations(log: EventLog, state: State) -> list[int]:
     exists = partial(conversation_exists, log.store, log.user_id)
     seqs = [call.seq for call in state.pending if call.tool_name == DELEGATE_TOOL]
     return [seq for seq in seqs if await exists(child_id(log.conversation_id, seq))]
+
+
+async def _read_state(log: EventLog, run: str, checked: CheckedLog) -> State:
+    return await read_state(log, run, checked.end, checked.cached)
 
 
 async def _was_taken_over(log: EventLog) -> bool:

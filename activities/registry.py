@@ -12,6 +12,7 @@ from perdure.activities.condense import CondenseActivities
 from perdure.activities.delegate import DelegateActivities
 from perdure.activities.llm import ModelActivities
 from perdure.activities.log import LogActivities
+from perdure.activities.sessions import SessionsActivities
 from perdure.activities.support.resources import Resources
 from perdure.activities.title import TitleActivities
 from perdure.activities.tool import ToolActivities
@@ -43,7 +44,7 @@ def _tool_activities(resources: Resources) -> list[Activity]:
 def all_activities(resources: Resources, temporal: temporalio.client.Client) -> list[Activity]:
     """List the activities of every kind, those of the lists above among them."""
     log, sample = LogActivities(resources), SampleActivities(resources)
-    batch = BatchActivities(resources, temporal)
+    batch, sessions = BatchActivities(resources, temporal), SessionsActivities(resources, temporal)
     return [
         *model_activities(resources),
         *_tool_activities(resources),
@@ -53,4 +54,5 @@ def all_activities(resources: Resources, temporal: temporalio.client.Client) -> 
         *(sample.set_up, sample.say),
         *(batch.check_code, batch.load_page, batch.count_results),
         *(batch.await_conversations, batch.record_lost_attempt),
+        *(sessions.ask, sessions.survey),
     ]

@@ -174,11 +174,11 @@ class _Call:
         """Record the prompt again if the call of a server's tool has changed its tools."""
         if not self.spec.mcp:
             return []
-        own_tools = self.resources.own_tools(self.spec, self.task.conversation_id)
+        own_tools = self.resources.own_tools(self.spec, self.log)
         if self.action.tool_name in own_tools:
             return []
         others = [tool for tool in self.prompt.tools if tool.name not in own_tools]
-        place = (self.task.conversation_id, self.spec.mcp, self.workspace)
+        place = (self.log.prefix, self.spec.mcp, self.workspace)
         try:
             async with asyncio.timeout(RELIST_TIMEOUT):
                 changes = await self.resources.mcp.find_changes(*place, others)
@@ -196,7 +196,7 @@ class _Call:
         action, spec, name = self.action, self.spec, self.action.tool_name
         fail = partial(_error, action, "tool_raised")
         try:
-            tools = self.resources.offered_tools(spec, self.prompt, self.task.conversation_id)
+            tools = self.resources.offered_tools(spec, self.prompt, self.log)
             tool = tools[name]
         except (CatalogError, KeyError) as error:
             message = f"{name} was not called: this worker does not have it ({error})."
@@ -208,8 +208,7 @@ class _Call:
             return fail(f"{name} was not called: its files are not here. {error}")
         context = self._context()
         if self._may_change_files():
-            place = (self.task.conversation_id, self.task.step.action_seq)
-            await begin_changes(self.resources, spec, *place)
+            await begin_changes(self.resources, spec, self.log, self.task.step.action_seq)
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
                 observation = await tool.run(action.action, context)
@@ -241,7 +240,7 @@ class _Call:
 
     @cached_property
     def workspace(self) -> Path:
-        return self.resources.workspace(self.spec, self.task.conversation_id)
+        return self.resources.workspace(self.spec, self.log)
 
 
 def _touched_resources(action: ActionEvent) -> tuple[str, ...]:
@@ -256,7 +255,7 @@ def _describe_interruption(action: ActionEvent, progress: StepProgress) -> str:
     details = activity.cancellation_details()
     reason = "because nobody waits for it any more"
     if details is not None and details.cancel_requested:
-        reason = "by the user or by a deadline"
+        reason = "by the user, by a deadline or by a limit"
     elif details is None or details.worker_shutdown:
         reason = "because its worker was shut down"
     sentence = f"{action.tool_name} was stopped {reason}, in the middle of what it did."

@@ -44,7 +44,8 @@ async def model_server(file: Path) -> AsyncIterator[str]:
     try:
         yield (await process.stdout.readline()).decode().strip()
     finally:
-        process.terminate()
+        with contextlib.suppress(ProcessLookupError):  # ^C ends it too
+            process.terminate()
         await process.wait()
 
 

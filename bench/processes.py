@@ -33,12 +33,14 @@ def written_bytes(pid: int) -> int:
     return int(dict(line.split(": ") for line in lines)["wchar"])
 
 
-async def wait_until_polling(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the worker logs that it polls."""
+async def wait_until_polling(
+    process: subprocess.Popen[bytes], log: Path, interval: float = 0.05
+) -> None:
+    """Wait until the worker logs that it polls, by a look at the log every `interval` seconds."""
     async with asyncio.timeout(120):
         while "polls" not in log.read_text():
             assert process.poll() is None, log.read_text()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(interval)
 
 
 async def wait_until_quiet(pids: Sequence[int], interval: float = 0.5) -> None:

@@ -9,12 +9,14 @@ import sys
 from bench.processes import ROOT, measured_environment
 
 COMMANDS = (
+    "gateway load --conversations 4 --working 2 --steps 3 --pace 0.5",
     "recover --rounds 1",
     "long --steps 200 --s3 --http",
     "step --rounds 1 --steps 11 --only s3+http",
     "one --rounds 1 --count 4 --only files",
     "many --rounds 1 --conversations 4 --workers 1 --steps 5 --only files+brief",
     "snapshots --files 200",
+    "worker_start --rounds 1 --ways module --only files+http",
 )
 """The longest ones first."""
 

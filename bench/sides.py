@@ -179,7 +179,7 @@ async def _start(
     try:
         for process, log in zip(processes, logs, strict=True):
             await wait_until_polling(process, log)
-        async with _start_client(servers.folder, queue, variables) as client:
+        async with start_client(servers.folder, queue, variables) as client:
             assert await client.ask("origin") == str(tree.folder), "other modules were found first"
             yield Side(servers, queue, processes, client, on_s3)
     finally:
@@ -190,7 +190,7 @@ async def _start(
 
 
 @contextlib.asynccontextmanager
-async def _start_client(
+async def start_client(
     folder: Path, queue: str, variables: dict[str, str]
 ) -> AsyncIterator[BenchClient]:
     log = folder / f"{queue}-client.log"

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.http.client import HttpClient as HttpClient
+    from perdure.client.http.conversation import HttpConversation as HttpConversation
     from perdure.client.run import run as run
     from perdure.client.sync import SyncClient as SyncClient
     from perdure.client.sync import SyncConversation as SyncConversation
+    from perdure.client.sync import SyncHttpClient as SyncHttpClient
     from perdure.client.turn import TurnFailed as TurnFailed
     from perdure.client.turn import TurnResult as TurnResult
     from perdure.errors import Conflict as Conflict
+    from perdure.errors import Forbidden as Forbidden
     from perdure.errors import Invalid as Invalid
     from perdure.errors import MissingExtra as MissingExtra
     from perdure.errors import NotFound as NotFound
@@ -69,10 +73,12 @@ _MODULES = {
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.http.client": "HttpClient",
+    "client.http.conversation": "HttpConversation",
     "client.run": "run",
-    "client.sync": "SyncClient SyncConversation",
+    "client.sync": "SyncClient SyncConversation SyncHttpClient",
     "client.turn": "TurnFailed TurnResult",
-    "errors": "Conflict Invalid MissingExtra NotFound PerdureError TimedOut Unreachable",
+    "errors": "Conflict Forbidden Invalid MissingExtra NotFound PerdureError TimedOut Unreachable",
     "evaluation.sample": "Sample",
     "evaluation.score": "Outcome Score",
     "evaluation.spec": "BatchSpec",

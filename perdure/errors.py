@@ -38,6 +38,14 @@ class NotFound(ClientError):
     def for_conversation(cls, conversation_id: str) -> Self:
         return cls(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
 
+    @classmethod
+    def for_batch(cls, name: str) -> Self:
+        return cls(f"There is no batch {name}.", "`perdure batch status` lists them.")
+
+
+class Forbidden(ClientError):
+    """The user of the client may see the conversation or batch, and not do that."""
+
 
 class Conflict(ClientError):
     """The state of the conversation or batch forbids the request."""
@@ -48,4 +56,4 @@ class TimedOut(ClientError):
 
 
 class Unreachable(ClientError):
-    """Temporal does not answer."""
+    """Temporal, or the gateway, does not answer."""

@@ -19,6 +19,8 @@ from perdure.events.base import Tolerant
 from perdure.storage import keys
 from perdure.storage.cache import Cache
 from perdure.storage.errors import Altered
+from perdure.storage.log.reader import LogReader
+from perdure.storage.readable_batch import ReadableBatch
 from perdure.storage.store import Store, list_folders, list_keys
 
 MAX_CHUNK_SAMPLES = 100
@@ -97,6 +99,10 @@ class BatchFolder:
             raise Altered(self._prefix + keys.chunk_key(samples, chunk))
         sample: Sample = self._parse(Sample, keys.chunk_key(samples, chunk), lines[line])
         return sample
+
+    def open_log(self, conversation_id: str) -> LogReader:
+        """Open the log of the conversation of an attempt."""
+        return LogReader(self.store, self.user_id, conversation_id)
 
     async def list_attempts(self, sample: str) -> list[tuple[int, int]]:
         """List epoch and number of every attempt at a sample that has a result, in order."""
@@ -228,7 +234,7 @@ def _parse_attempt_name(name: str) -> tuple[int, int] | None:
     return int(epoch), int(number)
 
 
-async def list_sample_ids(folder: BatchFolder, record: BatchRecord) -> list[str]:
+async def list_sample_ids(folder: ReadableBatch, record: BatchRecord) -> list[str]:
     """List the ids of the samples, in the order of the dataset. Raises Altered."""
     ids: list[str] = []
     for number in range(record.chunks):
@@ -237,7 +243,7 @@ async def list_sample_ids(folder: BatchFolder, record: BatchRecord) -> list[str]
 
 
 async def read_current_results(
-    folder: BatchFolder, record: BatchRecord
+    folder: ReadableBatch, record: BatchRecord
 ) -> AsyncIterator[SampleResult]:
     """Yield every sample of the batch that has a result, as `BatchFolder.read_results` does.
 

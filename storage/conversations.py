@@ -7,7 +7,8 @@ from itertools import takewhile
 from uuid import UUID
 
 from perdure.storage import keys
-from perdure.storage.store import Store, list_folders
+from perdure.storage.cache import Cache
+from perdure.storage.store import Store, list_folders, list_keys
 
 BEYOND_HEX = "~"
 """Sorts after every character of an id."""
@@ -17,13 +18,15 @@ PARALLEL_READS = 32
 UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-async def list_conversations(store: Store, user_id: str, limit: int) -> list[str]:
+async def list_conversations(
+    store: Store, user_id: str, limit: int, with_hidden: bool = False
+) -> list[str]:
     """List the ids of the user's last `limit` conversations, newest first.
 
     This needs the requests of `list_candidates`, and one for each id returned.
     """
     prefix = keys.conversations_prefix(user_id)
-    candidates = await list_candidates(store, user_id)
+    candidates = await list_candidates(store, user_id, with_hidden)
     ids: list[str] = []
     while candidates and len(ids) < limit:
         newest, candidates = candidates[: limit - len(ids)], candidates[limit - len(ids) :]
@@ -32,25 +35,60 @@ async def list_conversations(store: Store, user_id: str, limit: int) -> list[str
     return ids
 
 
-async def list_candidates(store: Store, user_id: str) -> list[str]:
+async def list_candidates(store: Store, user_id: str, with_hidden: bool = False) -> list[str]:
     """List the ids of the user's conversations, newest first; a purged one may be among them.
 
     Conversations begun by another one or by a batch have ids made from names and are not listed:
-    their creator names them. Our ids hold the time of creation, so that this needs one request for
-    every 1,000 conversations; it needs one more for each id that somebody else made.
+    their creator names them. Nor are hidden ones, unless asked for.
+    """
+    return [name for _, name in await list_ages(store, user_id, with_hidden)]
+
+
+async def list_ages(
+    store: Store,
+    user_id: str,
+    with_hidden: bool = False,
+    known: Cache[str, datetime] | None = None,
+) -> list[tuple[datetime, str]]:
+    """List when each of the conversations of `list_candidates` was created, and its id.
+
+    Our ids hold the time of creation, so that this needs one request for every 1,000
+    conversations; it needs one more for each id that somebody else made, unless it is `known`.
     """
     names = await list_folders(store, keys.conversations_prefix(user_id))
-    ids = [name for name in names if keys.is_conversation_id(name) and not keys.is_derived(name)]
+    hidden = frozenset() if with_hidden else await list_hidden(store, user_id)
+    ids = [name for name in names if _is_listed(name) and name not in hidden]
     turns = asyncio.Semaphore(PARALLEL_READS)
 
     async def read_age(name: str) -> tuple[datetime, str]:
-        if begun := creation_time(name):
-            return begun, name
-        async with turns:
-            return await read_creation_time(store, user_id, name) or UNKNOWN_TIME, name
+        begun = creation_time(name) or (known.get(name) if known is not None else None)
+        if begun is None:
+            async with turns:
+                begun = await read_creation_time(store, user_id, name)
+            if begun is not None and known is not None:
+                known.put(name, begun)
+        return begun or UNKNOWN_TIME, name
 
-    ages = await asyncio.gather(*map(read_age, ids))
-    return [name for _, name in sorted(ages, reverse=True)]
+    return sorted(await asyncio.gather(*map(read_age, ids)), reverse=True)
+
+
+def _is_listed(name: str) -> bool:
+    return keys.is_conversation_id(name) and not keys.is_derived(name)
+
+
+async def hide_conversation(store: Store, user_id: str, conversation_id: str) -> None:
+    """Hide a conversation from lists; its log stays. Raises ValueError for a bad id."""
+    await store.create(keys.hidden_key(user_id, conversation_id), b"")
+
+
+async def is_hidden(store: Store, user_id: str, conversation_id: str) -> bool:
+    return await store.read(keys.hidden_key(user_id, conversation_id)) is not None
+
+
+async def list_hidden(store: Store, user_id: str) -> frozenset[str]:
+    """List the ids of the hidden conversations of a user."""
+    prefix = keys.hidden_prefix(user_id)
+    return frozenset([key.removeprefix(prefix) async for key in list_keys(store, prefix)])
 
 
 async def list_by_prefix(store: Store, user_id: str, start: str, limit: int) -> list[str]:

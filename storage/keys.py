@@ -14,20 +14,32 @@ users/{user_id}/conversations/{conversation_id}/
     workspace/changes/000007         what a turn changed in a directory of the user's
     fork.json                        whose slots come before its own, where it is a fork
     forks/{conversation_id}.json     one object for each of its forks
+    grants/{user_id}.json            what another user may do with it
 users/{user_id}/batches/{name}/
     batch.json                       its spec, and which samples it has now
     samples/{set}/000000.jsonl       up to 100 of them, one a line
     results/{sample}/{epoch}-{number}.json    the result of one attempt
     results/{sample}/{epoch}-{number}/{scorer}.json   a reply of a grading model, as received
+    grants/{user_id}.json            what another user may do with it
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
+users/{user_id}/hidden/{conversation_id}      hides a conversation from lists
+users/{user_id}/keys/{id}                     marks an API key as the user's
+users/{user_id}/shared/{kind}/{owner}/{id}    says where a grant for the user may be
 app/state/{name}.json                a value that all conversations share
+gateway/keys/{id}/                   an API key: storage/credentials
+    key.json                         its user, its scopes and its hash
+    used.json                        when it was used last
+    revoked                          is there once it is revoked
+gateway/tokens/{kind}/               sessions of browsers, tickets, one-time logins
+    {expires}-{sha256}.json          whose it is; the time is in seconds since 1970
+    {expires}-{sha256}.used          is there once it was used, if that is for one time
 """
 
 import hashlib
 import re
 from functools import lru_cache
 from urllib.parse import quote
-from uuid import UUID, uuid5
+from uuid import UUID
 
 LAST_SEQ = 999_999
 """The largest number of six digits: one more would no longer sort."""
@@ -39,13 +51,17 @@ FORK_RUN = "fork"
 """The run in the origin of the events that begin a fork."""
 FORK = "fork.json"
 FORKS = "forks/"
+BLOBS = "blobs/"
 EVENTS = "events/"
+GRANTS = "grants/"
 SEGMENTS = "segments/"
 TAIL = f"{SEGMENTS}tail"
 RESPONSES = "responses/"
 APP_STATE = "app/state/"
 BATCH = "batch.json"
 RESULTS = "results/"
+API_KEYS = "gateway/keys/"
+TOKENS = "gateway/tokens/"
 
 MAX_KEY_NAME_BYTES = 120
 """Bytes of a sample's id or a scorer's name in a key; a longer one ends with its hash."""
@@ -53,6 +69,7 @@ MAX_KEY_NAME_BYTES = 120
 _USER = re.compile(r"(?!\.\.?$)[A-Za-z0-9._@-]{1,128}")
 _CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_API_KEY = re.compile(r"[0-9a-f]{16}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
@@ -69,6 +86,24 @@ def conversations_prefix(user_id: str) -> str:
 
 def user_state_prefix(user_id: str) -> str:
     return f"{_user_prefix(user_id)}state/"
+
+
+def hidden_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}hidden/"
+
+
+def hidden_key(user_id: str, conversation_id: str) -> str:
+    """Return the key of the mark that hides a conversation. Raises ValueError for a bad id."""
+    conversation_prefix(user_id, conversation_id)
+    return f"{hidden_prefix(user_id)}{conversation_id}"
+
+
+def user_keys_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}keys/"
+
+
+def shared_prefix(user_id: str, kind: str) -> str:
+    return f"{_user_prefix(user_id)}shared/{kind}/"
 
 
 def batches_prefix(user_id: str) -> str:
@@ -110,8 +145,13 @@ def escape_name(name: str) -> str:
 
 
 def _user_prefix(user_id: str) -> str:
+    return f"users/{check_user_id(user_id)}/"
+
+
+def check_user_id(user_id: str) -> str:
+    """Return the user id. Raises ValueError for an invalid one."""
     rule = "a user id: use 1 to 128 letters, digits and '.', '_', '@', '-'."
-    return f"users/{_check(user_id, _USER, rule)}/"
+    return _check(user_id, _USER, rule)
 
 
 def conversation_prefix(user_id: str, conversation_id: str) -> str:
@@ -130,10 +170,18 @@ def is_derived(conversation_id: str) -> bool:
 
 def event_id(conversation_id: str, seq: int) -> str:
     """Return the id of the one event that slot `seq` may hold, known before the event is."""
-    return str(uuid5(_namespace(conversation_id), str(seq)))
+    # As `uuid.uuid5` makes it, in a quarter of the time: each slot that is listed or read has one.
+    name = _namespace(conversation_id) + str(seq).encode()
+    digest = bytearray(hashlib.sha1(name, usedforsecurity=False).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x50
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-_namespace = lru_cache(maxsize=1000)(UUID)  # parsed for every slot that is listed or read
+@lru_cache(maxsize=1000)
+def _namespace(conversation_id: str) -> bytes:
+    return UUID(conversation_id).bytes
 
 
 def event_key(conversation_id: str, seq: int) -> str:
@@ -154,11 +202,19 @@ def segment_key(first: int, end: int) -> str:
 
 
 def blob_key(sha256: str) -> str:
-    return f"blobs/{sha256}"
+    return f"{BLOBS}{sha256}"
 
 
 def fork_mark_key(conversation_id: str) -> str:
     return f"{FORKS}{conversation_id}.json"
+
+
+def api_key_prefix(key_id: str) -> str:
+    return f"{API_KEYS}{_check(key_id, _API_KEY, 'the id of an API key: it has 16 hex digits.')}/"
+
+
+def grant_key(user_id: str) -> str:
+    return f"{GRANTS}{check_user_id(user_id)}.json"
 
 
 def check_blob_key(key: str) -> None:

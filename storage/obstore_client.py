@@ -6,7 +6,7 @@ two answers are read from them; how else a request ended is for botocore to find
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import S3Store as ObstoreS3
 
 from perdure.storage.exit_pause import pause_at_exit
-from perdure.storage.store import S3Access
+from perdure.storage.store import KEYS_PER_PAGE, S3Access
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -57,6 +57,10 @@ class Client(Protocol):
 
     async def delete_async(self, paths: str) -> Any: ...
 
+    def list(
+        self, prefix: str, *, offset: str | None = None, chunk_size: int = 50
+    ) -> AsyncIterator[Sequence[Any]]: ...
+
 
 async def create(client: Client, key: str, body: bytes) -> bool:
     try:
@@ -84,6 +88,20 @@ async def replace(client: Client, key: str, body: bytes) -> None:
 
 async def delete(client: Client, key: str) -> None:
     await client.delete_async(key)
+
+
+async def list_folder(client: Client, folder: str, after: str, limit: int) -> list[str]:
+    """List the keys that begin with `folder`, which ends with a slash, and sort after `after`.
+
+    obstore always asks for whole pages of 1,000 keys: it is no gain where a few will do.
+    """
+    keys: list[str] = []
+    # Not `anext` with a default, which raises SystemError with obstore's awaitables.
+    async for page in client.list(folder, offset=after or None, chunk_size=KEYS_PER_PAGE):
+        keys += [found["path"] for found in page]
+        if len(keys) >= limit:
+            break
+    return keys[:limit]
 
 
 def is_usable() -> bool:

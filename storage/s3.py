@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from perdure.storage import obstore_client
 from perdure.storage.errors import StoreError, StoreUnavailable
-from perdure.storage.store import S3Access, check_key
+from perdure.storage.store import KEYS_PER_PAGE, S3Access, check_key
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -117,15 +117,24 @@ class S3Store:
             self._botocore.close()
 
     async def list(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
-        entries = await self._listing(self._query(prefix, after), "Contents", limit)
-        return [entry["Key"].removeprefix(self.prefix) for entry in entries[:limit]]
+        async def repeat() -> list[str]:
+            entries = await self._listing(self._query(prefix, after), "Contents", limit)
+            return [entry["Key"] for entry in entries[:limit]]
+
+        if limit < KEYS_PER_PAGE or not prefix.endswith("/"):
+            keys = await repeat()
+        else:
+            folder, start = self.prefix + prefix, after and self.prefix + after
+            listed = partial(obstore_client.list_folder, folder=folder, after=start, limit=limit)
+            keys = await self._settle(listed, repeat)
+        return [key.removeprefix(self.prefix) for key in keys]
 
     def _query(self, prefix: str, after: str) -> dict[str, Any]:
         query = {"Bucket": self.bucket, "Prefix": self.prefix + prefix}
         return query | ({"StartAfter": self.prefix + after} if after else {})
 
     async def _listing(self, query: dict[str, Any], part: str, limit: int) -> Listing:
-        # By botocore: obstore takes no prefix that ends within a name, and no limit.
+        # obstore takes no prefix that ends within a name, and no limit.
         query["MaxKeys"] = min(limit, 1000)
         entries: Listing = []
         while len(entries) < limit:

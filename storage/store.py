@@ -1,6 +1,6 @@
 """The interface of a store, as a log needs it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -75,7 +75,7 @@ class S3Access:
 KEYS_PER_PAGE = 1000
 
 
-async def list_keys(store: Store, prefix: str, after: str = "") -> AsyncIterator[str]:
+async def list_keys(store: Store, prefix: str, after: str = "") -> AsyncGenerator[str, None]:
     """Yield the keys that begin with `prefix` and sort after `after`, in the store's order."""
     while page := await store.list(prefix, after, KEYS_PER_PAGE):
         for key in page:

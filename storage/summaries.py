@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.events.usage import Usage
 from perdure.storage import keys
 from perdure.storage.conversations import read_creation_time
 from perdure.storage.keys import FORK_RUN
@@ -47,6 +48,7 @@ class Summary:
     tokens: int
     cost: float | None
     """US dollars; None where a model has no known price."""
+    usage: Usage
     first_message: str | None
     """Read where no title is noted, or if it is asked for."""
 
@@ -87,7 +89,7 @@ async def summarize(
 ) -> Summary | None:
     """Summarize a conversation; None where nothing is recorded of it. Raises StoreError."""
     log = _Log(store, user_id, conversation_id)
-    state = parse_cached_state(await store.read(log.prefix + keys.STATE))
+    state = parse_cached_state(await store.read(log.prefix + keys.STATE)).state
     last, end = await asyncio.gather(log.event(max(0, state.next_seq - 1)), log.end(state.next_seq))
     if not last:  # a fork without events of its own, a lost state or a lost event: ask the log
         end = await _read_end(log, state)
@@ -129,6 +131,7 @@ def _build(
         asks=tuple(call.model_dump(include=CALL_FIELDS) for call in waiting),
         tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
         cost=state.usage.known_cost,
+        usage=state.usage,
         first_message=message,
     )
 

@@ -282,6 +282,10 @@ def completion(
     return Completion(id=response, model="m", message=message, received=TIMESTAMP, **fields)
 
 
+SUSPENSION = InterruptEvent(
+    timestamp=TIMESTAMP, source="environment", reason="too_many_conversations"
+)
+
 EVENT_OF_EACH_KIND: list[AnyEvent] = [
     prompt(),
     user(message_id="m-1"),
@@ -299,6 +303,7 @@ EVENT_OF_EACH_KIND: list[AnyEvent] = [
     condensation(1, 2, "In short."),
     PauseEvent(timestamp=TIMESTAMP),
     InterruptEvent(timestamp=TIMESTAMP),
+    SUSPENSION,
     StuckEvent(timestamp=TIMESTAMP, pattern="monologue", first_seq=1, last_seq=3, count=3),
     opened_event(),
     spec_event(),

@@ -6,8 +6,8 @@ import os
 # Before anything imports litellm, which would else fetch its prices from the network.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 import pytest_asyncio
@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, settings
 from perdure.embedded.errors import ProcessFailed
 from perdure.embedded.seaweed import Seaweed
 from perdure.embedded.temporal import TemporalServer
-from perdure.workflows.sandbox import WorkflowSandbox
 
 T = TypeVar("T")
 
@@ -53,21 +52,3 @@ async def seaweed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sea
     store = await start_on_free_ports(lambda: Seaweed.start(tmp_path_factory.mktemp("seaweed")))
     yield store
     await store.stop()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def checked_once() -> Iterator[None]:
-    """A worker has the sandbox load its workflows when it is built, to check them: 0.25 s of CPU.
-
-    Here a process builds hundreds, of the same workflows.
-    """
-    check, checked = WorkflowSandbox.prepare_workflow, set[type]()
-
-    def check_once(sandbox: WorkflowSandbox, workflow: Any) -> None:
-        if workflow.cls not in checked:
-            check(sandbox, workflow)
-            checked.add(workflow.cls)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(WorkflowSandbox, "prepare_workflow", check_once)
-        yield

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from perdure.models.model import ModelRefused
 from perdure.models.router import ModelRouter
 from perdure.storage.files import FileStore
 from perdure.temporal.connect import connect
+from perdure.temporal.names import sessions_workflow_id
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workers import worker_process
 from tests.workflows.batches import (
@@ -289,6 +291,47 @@ async def a_call_that_was_lost(harness: ConversationHarness) -> Conversation:
     return talk
 
 
+def counting(harness: ConversationHarness, limit: int) -> ConversationHarness:
+    """Return the harness with a client whose conversations count."""
+    client = harness.client
+    counts = Client(client.temporal, client.store, "anna", client.task_queue, session_limit=limit)
+    return replace(harness, client=counts)
+
+
+async def suspended(harness: ConversationHarness) -> Conversation:
+    """Record a conversation that another one suspends, and that goes on by a message."""
+    spec = harness.spec(
+        tool_call_answer(("charge", {"amount": 5, "seconds": 60})), text_answer("I will see.")
+    )
+    counts = counting(harness, 1)
+    talk = await counts.client.start("charge", spec)
+    await charging(counts, talk)
+    other = await counts.client.start("hello", harness.spec(text_answer("hello")))
+    await other.result()
+    await talk.submit("Go on.", "m")
+    await talk.wait_for_turn("m")
+    await wait_for_status(talk, "finished")
+    return talk
+
+
+async def sessions(harness: ConversationHarness) -> Recorded:
+    """The sessions of a user with more conversations than may work at once."""
+    counts = counting(harness, 2)
+    for _ in range(4):
+        endless = harness.spec({"content": "one two three", "chunk_delay": 60})
+        talk = await counts.client.start("count", endless)
+        await wait_for_status(talk, "running")
+    hello = await counts.client.start("hello", harness.spec(text_answer("hello")))
+    await hello.result()
+    await (await counts.client.start("hello", harness.spec(text_answer("hello")))).result()
+    await talk.close()
+    return Recorded(
+        harness.client.temporal.get_workflow_handle(
+            sessions_workflow_id("anna", harness.client.task_queue)
+        )
+    )
+
+
 async def a_batch(harness: ConversationHarness) -> Recorded:
     """Set-up, turns, a failure that is tried again, a pause, and a hand-over to a next run."""
     oracle = FakeModel(_sum_or_refusal)
@@ -345,6 +388,8 @@ SHAPES: dict[str, Shape] = {
         reopened,
         continued_as_new,
         local_calls,
+        suspended,
+        sessions,
         a_call_that_was_lost,
         a_batch,
         a_trial,

@@ -72,14 +72,56 @@ async def stack(
         await draining
 
 
-@pytest.mark.parametrize("code", [*blocks("python")])
+@pytest_asyncio.fixture(scope="module")
+async def gateway(
+    stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Mapping[str, str]]:
+    """The environment of the address and the key of a gateway before the same servers."""
+    servers = Perdure(stack)
+    trusting = servers.with_env(PERDURE_GATEWAY_TRUSTED="true")
+    async with trusting.start("gateway", "--port", "0") as process:
+        line = await wait_for_line(process.stderr, "serves http")
+        draining = create_task(drain_stderr(process.stderr))
+        yield {
+            **clean_environment(),
+            "PERDURE_DATA": str(tmp_path_factory.mktemp("elsewhere")),
+            "PERDURE_GATEWAY": line.split()[-1],
+            "PERDURE_GATEWAY_KEY": (await servers("key", "create", "docs")).out.strip(),
+        }
+        process.terminate()
+        await process.wait()
+        await draining
+
+
+def programs(*, over_gateway: bool) -> Iterator[Any]:
+    """Yield the blocks of Python that run there: some are about a gateway."""
+    for block in blocks("python"):
+        if over_gateway or "HttpClient" not in block.values[0]:
+            yield block
+
+
+@pytest.mark.parametrize("code", [*programs(over_gateway=False)])
 async def test_the_python_of_the_documentation_runs(
     code: str, stack: Mapping[str, str], tmp_path: Path
 ) -> None:
+    await run_block(code, stack, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("code", [*programs(over_gateway=True)])
+async def test_the_python_of_the_documentation_runs_over_a_gateway(
+    code: str, gateway: Mapping[str, str], tmp_path: Path
+) -> None:
+    await run_block(code, gateway, tmp_path)
+
+
+async def run_block(code: str, env: Mapping[str, str], tmp_path: Path) -> None:
+    """Run a block as a program. Raises AssertionError if it fails."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"answers": ["5"] * 4}))
     (tmp_path / "sums.jsonl").write_text('{"id": "a", "input": "2 + 3?", "target": "5"}\n')
     code = MODEL.sub(json.dumps(f"scripted:{script}"), code)
+    code = code.replace("https://perdure.example.org", env.get("PERDURE_GATEWAY", ""))
     code = code.replace("file:///tmp/perdure-store", (tmp_path / "store").as_uri())
     if re.search(r"^(async for|await|\w+ = await) ", code, re.MULTILINE):
         body = "".join(f"    {line}\n" for line in code.splitlines())
@@ -87,7 +129,7 @@ async def test_the_python_of_the_documentation_runs(
     run = await create_subprocess_exec(
         *(sys.executable, "-c", code),
         cwd=tmp_path,
-        env={**stack, "PYTHONPATH": str(ROOT)},
+        env={**env, "PYTHONPATH": str(ROOT)},
         stdout=PIPE,
         stderr=PIPE,
     )
@@ -124,6 +166,8 @@ def expand(words: list[str]) -> Iterator[list[str]]:
 def check_command(words: list[str]) -> None:
     """Fail unless the command and all of its options exist."""
     command: Any = get_command(app)
+    if words[:1] == ["--gateway"]:  # stands before every command
+        words = words[2:]
     while hasattr(command, "get_command"):
         assert words, "a group needs a command"
         subcommand = command.get_command(None, words[0])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import pytest
 import temporalio.client
 from temporalio import activity
 
@@ -29,6 +30,13 @@ def test_the_floors_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", ["activities", "storage", "workflows", "worker.py"])
+def test_what_stands_at_the_top_is_linked_into_the_package(name: str) -> None:
+    """A copy would be changed in one place, and run from the other."""
+    assert (PACKAGE / name).is_symlink()
+    assert (PACKAGE / name).samefile(ROOT / name)
+
+
 def test_no_module_of_ours_has_a_bare_name() -> None:
     """Every import says `perdure.`: a second copy of a module would have classes of its own."""
     for path in pkgutil.walk_packages([str(PACKAGE)], "perdure."):
@@ -48,8 +56,8 @@ async def test_every_kind_of_step_has_exactly_one_activity(
     activities = build_worker(client, "nobody asks", world).config()["activities"]
     names = [activity._Definition.must_from_callable(item).name for item in activities]
     of_batches = {f"batch.{name}" for name in ("check", "page", "survey", "follow", "lost")}
-    of_batches.add("sample.rescore")
-    assert of_batches <= set(names)
-    names = [name for name in names if name not in of_batches]
+    others = {*of_batches, "sample.rescore", "sessions.ask", "sessions.survey"}
+    assert others <= set(names)
+    names = [name for name in names if name not in others]
     kinds = [step.model_fields["kind"].default for step in (*get_args(Step), Open, Ask)]
     assert sorted(map(str, names)) == sorted(kinds)

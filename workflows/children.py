@@ -8,8 +8,8 @@ from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 
 from perdure.agent.loop.start import ConversationStatus, Start
-from perdure.temporal.names import conversation_workflow_id
 from perdure.temporal.timeouts import TASK_TIMEOUT
+from perdure.workflows.ids import child_id
 from perdure.workflows.step_failures import reason_of
 
 STOPPED_BEFORE_START = "it was stopped before its conversation began"
@@ -34,7 +34,7 @@ async def run_child(
         child = await workflow.start_child_workflow(
             "Conversation",
             start,
-            id=conversation_workflow_id(start.conversation_id),
+            id=child_id(start.conversation_id),
             result_type=ConversationStatus,
             cancellation_type=workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
             task_timeout=TASK_TIMEOUT,

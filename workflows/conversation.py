@@ -18,6 +18,7 @@ from perdure.agent.loop.inbox import (
 )
 from perdure.agent.loop.start import ConversationStatus, RecordedMessage
 from perdure.events.validation_errors import quote
+from perdure.temporal.sessions import AdmissionStatus
 from perdure.workflows.batch.budget_requests import parse_allowance
 from perdure.workflows.loop import ConversationLoop
 from perdure.workflows.messages import parse_message, parse_start, to_inbox_item
@@ -90,6 +91,14 @@ class Conversation:
         if (parsed := parse_allowance(unwrap(allowance))) is not None:
             self.loop.grant(parsed)
 
+    @workflow.signal(description="Of the user's sessions: go on, by the admission of this id.")
+    async def admit(self, *admission_id: Any) -> None:
+        self.loop.admission.admit(unwrap(admission_id))
+
+    @workflow.signal(description="Of the user's sessions: too many work; a message makes it go on.")
+    async def suspend(self, *admission_id: Any) -> None:
+        await self.loop.admission.suspend(unwrap(admission_id))
+
     @workflow.signal(description="End the conversation for good; its log stays.")
     async def close(self) -> None:
         self.loop.close()
@@ -139,6 +148,10 @@ class Conversation:
     @note.validator
     def check_note(self, *sent: Any) -> None:
         parse_note(unwrap(sent))
+
+    @workflow.query(description="Of the user's sessions: by which admission it works.")
+    def admission(self) -> AdmissionStatus:
+        return self.loop.admission.status()
 
     @workflow.query(description="Status and reason, turn, counts, tokens, cost, what waits.")
     def status(self) -> ConversationStatus:

@@ -8,6 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.workflow import ContinueAsNewVersioningBehavior
 
+from perdure.agent.loop.admission import until_suspended
 from perdure.agent.loop.attempt import Allowance, AttemptSummary
 from perdure.agent.loop.decide import decide, select_opening_items
 from perdure.agent.loop.evolve import fold
@@ -43,6 +44,7 @@ from perdure.agent.loop.steps import (
 )
 from perdure.agent.spec import Agent
 from perdure.temporal.search_attributes import search_attributes, status_markdown
+from perdure.workflows.admission import ConversationAdmission
 from perdure.workflows.batch.budget_requests import await_allowance
 from perdure.workflows.step_failures import (
     StepError,
@@ -67,6 +69,7 @@ class ConversationLoop:
         self.notes = start.notes
         self.inbox: list[InboxItem] = list(start.inbox)
         self.runner = StepRunner(start, lambda: self.state)
+        self.admission = ConversationAdmission(self)
         self.saved_seq = self.state.next_seq
         self.result: AttemptSummary | None = None
         self.published = (self.state.status, self.state.spec_seq)
@@ -104,6 +107,7 @@ class ConversationLoop:
     def add(self, item: InboxItem) -> None:
         """Put an item into the inbox, unless it is a message that came before."""
         if not self.is_duplicate(item):
+            self.admission.note_activity()
             self.inbox.append(item)
 
     async def record(self, item: InboxItem) -> None:
@@ -140,6 +144,7 @@ class ConversationLoop:
             while await self.await_work():
                 if not await self.ensure_allowance():
                     continue
+                await self.admission.ensure()
                 await self.run_steps(*self.next_steps(self.seconds_left()))
                 if self.should_continue_as_new():
                     workflow.continue_as_new(
@@ -165,7 +170,8 @@ class ConversationLoop:
         self.saved_seq = self.state.next_seq
 
     def next_steps(self, seconds_left: float | None = None) -> Sequence[Step]:
-        steps = decide(self.state, self.inbox, seconds_left, self.notes)
+        inbox = until_suspended(self.inbox)
+        steps = decide(self.state, inbox, seconds_left, self.notes)
         if steps or self.start.attempt is None:
             return steps
         step = next_sample_step(self.start.attempt, self.state)
@@ -219,6 +225,8 @@ class ConversationLoop:
         """Run the steps concurrently; a deadline that passes meanwhile stops them."""
         present = [step for step in steps if step]
         await self.runner.run_all(present, self.run_and_apply, self.seconds_left())
+        if self.state.at_rest:
+            self.admission.end()
         self.publish_status()
 
     async def run_and_apply(self, step: Step | Open) -> None:
@@ -248,15 +256,19 @@ class ConversationLoop:
             self.inbox.append(failure_item(step, error))
 
     async def open(self, step: Open) -> None:
+        counts = self.start.session_limit is not None  # it runs no sooner than it is admitted
+        items = () if counts else select_opening_items(self.inbox, step.spec)
         step = step.model_copy(
             update={
-                "items": select_opening_items(self.inbox, step.spec),
+                "items": items,
                 "parent": self.start.parent,
                 "attempt": self.start.attempt,
             }
         )
         self.state = await self.runner.execute(step, State)
-        left = self.inbox[len(step.items) :]
+        if self.start.starts_running:
+            self.published = ("running", self.state.spec_seq)
+        left = self.inbox[len(items) :]
         self.inbox = [item for item in left if not is_recorded(self.state, item)]
         self.is_opened = True
 
@@ -286,6 +298,8 @@ class ConversationLoop:
             "inbox": tuple(self.inbox),
             "model_queues": self.runner.model_queues.as_input(),
             "max_run_events": MAX_RUN_EVENTS,
+            "admission_id": self.admission.id,
+            "active_at": self.admission.active_at,
         }
         return self.start.model_copy(update={"spec": None, **changes})
 

@@ -29,7 +29,7 @@ from perdure.evaluation.progress import Progress, count_attempts, summarize_atte
 from perdure.evaluation.result import AttemptFailure, AttemptResult
 from perdure.evaluation.sample import Sample, attempt_conversation_id
 from perdure.storage.batches import PARALLEL_REQUESTS, BatchFolder
-from perdure.temporal.names import conversation_workflow_id
+from perdure.temporal.names import conversation_id_of
 
 GATHER_INTERVAL = 0.5
 """Seconds after the first end in which further ends are reported with it."""
@@ -87,10 +87,13 @@ class BatchActivities(Activities):
             return progress
 
     @activity.defn(name="batch.follow")
-    async def await_conversations(self, conversation_ids: list[str]) -> list[AwaitedConversation]:
-        """Wait until one of the conversations has ended; return the ends."""
+    async def await_conversations(self, names: list[str]) -> list[AwaitedConversation]:
+        """Wait until one of the conversations has ended; return the ends.
+
+        `names` are the ids of their workflows without `conv-`: an id, or its user and an id.
+        """
         async with heartbeating(self.resources.secrets):
-            ends = [asyncio.ensure_future(self._await_end(name)) for name in conversation_ids]
+            ends = [asyncio.ensure_future(self._await_end(f"conv-{name}")) for name in names]
             try:
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
                 done, _ = await asyncio.wait(ends, timeout=GATHER_INTERVAL)
@@ -119,10 +122,9 @@ class BatchActivities(Activities):
             sample = await self.resources.load_sample(lost.user_id, attempt)
             return summarize_attempt(await folder.record_attempt(sample, result))
 
-    async def _await_end(self, conversation_id: str) -> AwaitedConversation:
-        handle = self.temporal.get_workflow_handle(
-            conversation_workflow_id(conversation_id), result_type=ConversationStatus
-        )
+    async def _await_end(self, workflow_id: str) -> AwaitedConversation:
+        conversation_id = conversation_id_of(workflow_id)
+        handle = self.temporal.get_workflow_handle(workflow_id, result_type=ConversationStatus)
         try:
             status = await handle.result()
             return AwaitedConversation(conversation_id=conversation_id, scored=status.scored)

@@ -47,7 +47,7 @@ class SampleActivities(Activities):
             if recorded is not None:  # maybe on another worker
                 await restore_files(self.resources, log, spec, recorded.seq)
                 return await self._write_first_turn(log, sample, recorded, spec)
-            folder = self.resources.workspace(spec, task.conversation_id)
+            folder = self.resources.workspace(spec, log)
             sandbox, masker = self.resources.sandbox, self.resources.secrets.masker
             context = CommandContext(folder, sandbox, spec.network, masker)
             seconds = SETUP_TIMEOUT.total_seconds()
@@ -83,8 +83,8 @@ class SampleActivities(Activities):
             await record_changes(self.resources, log, state.spec)
             await save_closed(self.resources, log, state, origin().run)
             # Nothing may change while it is scored.
-            self.resources.mcp.close_conversation(task.conversation_id)
-            await SESSIONS.close_session(task.conversation_id)
+            self.resources.mcp.close_conversation(log.prefix)
+            await SESSIONS.close_session(log.prefix)
             place = (attempt.sample, attempt.epoch, attempt.number)
             if is_retry() and (recorded := await folder.read_result(*place)):
                 return summarize_attempt(recorded.attempts[0])
@@ -140,9 +140,9 @@ class SampleActivities(Activities):
         """
         if self.resources.model_queues.is_model_queue():
             raise final_failure(GRADED, "The workspace is scored on its own queue.")
-        folder = self.resources.workspaces / log.conversation_id
+        folder = self.resources.own_folder(log)
         await restore_files(self.resources, log, spec, slot)
         never_changed = slot is None and keeps_files(self.resources, spec)
         if not folder.is_dir() and not never_changed:
             return None
-        return str(self.resources.workspace(spec, log.conversation_id))
+        return str(self.resources.workspace(spec, log))

@@ -27,7 +27,8 @@ def to_event(item: inbox.InboxItem, at: str, spec: Agent) -> Event:
         case inbox.PauseRequest():
             return PauseEvent(timestamp=at)
         case inbox.InterruptRequest():
-            return InterruptEvent(timestamp=at)
+            source: Source = "user" if item.reason is None else "environment"
+            return InterruptEvent(timestamp=at, source=source, reason=item.reason)
         case inbox.ResumeRequest():
             return state_update(at, "status", "resumed", "user")
         case inbox.CloseRequest():

@@ -1,9 +1,8 @@
 """The images of a prompt, which its conversation has as blobs."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from perdure.agent.view.transcript import ChatMessage
+from perdure.agent.view.transcript import ChatMessage, Transcript
 from perdure.events.images import is_stored_image
 from perdure.models.model import ModelRefused
 from perdure.storage.errors import Altered
@@ -11,11 +10,14 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.images import load_image
 
 
-async def load_prompt_images(log: EventLog, messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages with their images; those without stored ones are not copied.
+async def load_prompt(log: EventLog, transcript: Transcript) -> list[ChatMessage]:
+    """Return the messages of a prompt with their images; those without stored ones are not copied.
 
     Raises ModelRefused if an image is lost.
     """
+    messages = transcript.messages()
+    if not transcript.has_images:
+        return messages
     return [
         await _load_message_images(log, message) if _has_stored_image(message) else message
         for message in messages

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perdure.activities.support.model_queues import RateLimitedQueues
-from perdure.activities.support.step import StepProgress, final_failure, heartbeating
+from perdure.activities.support.step import (
+    StepProgress,
+    check_owner,
+    final_failure,
+    heartbeating,
+    runs_without_owner,
+)
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.attempt import Attempt
 from perdure.agent.loop.steps import Task
@@ -27,8 +33,10 @@ from perdure.storage.batches import BatchFolder, BatchRecord
 from perdure.storage.cache import Cache
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.reader import LogReader
 from perdure.storage.snapshots.manifest import SnapshotCache
 from perdure.storage.store import Store
+from perdure.temporal.names import DEFAULT_USER, workspace_folder
 from perdure.tools.catalog import DuplicateTool, load_tools
 from perdure.tools.mcp.servers import McpSessions
 from perdure.tools.tool import Tool
@@ -85,13 +93,17 @@ class Resources:
     sandbox: Sandbox = UNCONFINED
     save_llm_messages: bool = True
     open_turns: dict[str, OpenTurn] = field(default_factory=dict)
-    """The turns whose changes of files this worker records, by conversation."""
+    """The turns whose changes of files this worker records, by the prefix of the log."""
     model_queues: RateLimitedQueues = field(default_factory=RateLimitedQueues)
     _code_versions: dict[str, int] = field(default_factory=dict)
     """The version of the user's modules in the present turn of a conversation."""
 
     def log(self, user_id: str, conversation_id: str) -> EventLog:
-        """Return the log of a conversation. Raises ApplicationError if an id is invalid."""
+        """Return the log of a conversation of the user whose workflow this step belongs to.
+
+        Raises ApplicationError for another user, and if an id is invalid.
+        """
+        check_owner(user_id)
         try:
             return MaskedLog(self.store, user_id, conversation_id, self.entries, self.secrets)
         except ValueError as error:
@@ -99,13 +111,17 @@ class Resources:
 
     def evict(self, log: EventLog, before: int) -> None:
         """Evict a conversation that has ended, up to slot `before`."""
-        self.mcp.close_conversation(log.conversation_id)
-        self.transcripts.evict(log.conversation_id)
-        self._code_versions.pop(log.conversation_id, None)
+        self.mcp.close_conversation(log.prefix)
+        self.transcripts.evict(log)
+        self._code_versions.pop(log.prefix, None)
         self.entries.evict_log(log.user_id, log.conversation_id, before)
 
     def batch(self, user_id: str, name: str) -> BatchFolder:
-        """Return a batch's folder. Raises ApplicationError if its name is invalid."""
+        """Return the folder of a batch of the user whose workflow this step belongs to.
+
+        Raises ApplicationError for another user, and if its name is invalid.
+        """
+        check_owner(user_id)
         try:
             return self._open_batch(user_id, name)
         except ValueError as error:
@@ -120,41 +136,41 @@ class Resources:
         """The batches used last, each of which keeps samples in memory."""
         return lru_cache(MAX_CACHED_BATCHES)(partial(BatchFolder, self.store))
 
-    def reload_code(self, spec: Agent, conversation_id: str) -> bool:
+    def reload_code(self, spec: Agent, log: LogReader) -> bool:
         """Use the user's modules as they are now, for a turn that begins.
 
         Returns whether they have changed since this conversation's last turn on this worker.
         """
         USER_MODULES.use_client_folder(spec.code)
-        before, now = self._code_versions.pop(conversation_id, None), USER_MODULES.refresh()
-        self._code_versions[conversation_id] = now
+        before, now = self._code_versions.pop(log.prefix, None), USER_MODULES.refresh()
+        self._code_versions[log.prefix] = now
         if len(self._code_versions) > MAX_CODE_VERSIONS:
             del self._code_versions[next(iter(self._code_versions))]
         return before not in (None, now)
 
-    def own_tools(self, spec: Agent, conversation_id: str) -> Mapping[str, Tool]:
+    def own_tools(self, spec: Agent, log: LogReader) -> Mapping[str, Tool]:
         """Return an agent's tools without those of servers, as they were when the turn began.
 
         Raises CatalogError.
         """
         USER_MODULES.use_client_folder(spec.code)
-        if conversation_id not in self._code_versions:
-            self.reload_code(spec, conversation_id)
+        if log.prefix not in self._code_versions:
+            self.reload_code(spec, log)
         folders = tuple(USER_MODULES.search_path)
-        return _cached_tools(spec.tools, folders, self._code_versions[conversation_id])
+        return _cached_tools(spec.tools, folders, self._code_versions[log.prefix])
 
     async def tools(
-        self, spec: Agent, conversation_id: str, report: OnText = lambda _: None
+        self, spec: Agent, log: LogReader, report: OnText = lambda _: None
     ) -> list[Tool]:
         """Return an agent's tools, with those that its servers offer now. Raises CatalogError.
 
         `report` is called with a sentence on the servers that are starting.
         """
-        own = self.own_tools(spec, conversation_id)
+        own = self.own_tools(spec, log)
         if not spec.mcp:
             return list(own.values())
-        workspace = self.workspace(spec, conversation_id)
-        others = await self.mcp.list_tools(conversation_id, spec.mcp, workspace, report)
+        workspace = self.workspace(spec, log)
+        others = await self.mcp.list_tools(log.prefix, spec.mcp, workspace, report)
         if duplicates := [tool.name for tool in others if tool.name in own]:
             raise DuplicateTool(
                 f"Two tools are called {duplicates[0]!r}, one of them an MCP server's: "
@@ -163,22 +179,27 @@ class Resources:
         return [*own.values(), *others]
 
     def offered_tools(
-        self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
+        self, spec: Agent, prompt: SystemPromptEvent, log: LogReader
     ) -> Mapping[str, Tool]:
         """Return the tools of a prompt by name without asking a server. Raises CatalogError."""
-        own = self.own_tools(spec, conversation_id)
+        own = self.own_tools(spec, log)
         if not spec.mcp:
             return own
-        make = partial(
-            self.mcp.make_tool, conversation_id, spec.mcp, self.workspace(spec, conversation_id)
-        )
+        make = partial(self.mcp.make_tool, log.prefix, spec.mcp, self.workspace(spec, log))
         others = {tool.name: make(tool) for tool in prompt.tools if tool.name not in own}
         return {**own, **others}
 
-    def workspace(self, spec: Agent, conversation_id: str) -> Path:
+    def own_folder(self, log: LogReader) -> Path:
+        """Return the conversation's own folder, which need not exist.
+
+        A workflow of before, whose id has no user, goes on in the folder of before.
+        """
+        user_id = DEFAULT_USER if runs_without_owner() else log.user_id
+        return self.workspaces / workspace_folder(user_id, log.conversation_id)
+
+    def workspace(self, spec: Agent, log: LogReader) -> Path:
         """Return the working directory of a conversation, created if need be."""
-        own = self.workspaces / conversation_id
-        folder = Path(spec.workspace) if spec.workspace else own
+        folder = Path(spec.workspace) if spec.workspace else self.own_folder(log)
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
         return folder

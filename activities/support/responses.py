@@ -14,7 +14,8 @@ from perdure.activities.support.writer import (
 )
 from perdure.agent.calls.answer import holds_response, is_recorded_by
 from perdure.agent.calls.completion import Completion
-from perdure.events.event import Event
+from perdure.events.entry import Entry
+from perdure.events.event import Event, response_of
 from perdure.events.summary import EventSummary
 from perdure.storage.log.event_log import EventLog
 
@@ -50,10 +51,30 @@ async def record_events(
     entries = await append_or_adopt(log, events, base, completion.usage_with_names())
     if holds_response(entries[0].event, completion):
         return summarize_all(entries)
-    other = await log.read_response(base)
-    if other is None or not holds_response(entries[0].event, other):
+    return await _append_rest(log, base, entries, parse)
+
+
+async def append_failure(
+    log: EventLog, base: int, event: Event, part: str, parse: Parse
+) -> list[EventSummary]:
+    """Append an event in place of a response, unless an earlier attempt's response came first."""
+    entries = await append_or_adopt(log, [event], base, part=part)
+    if response_of(entries[0].event) is None:
         return summarize_all(entries)
-    return await record_and_append(log, base, other, parse)
+    return await _append_rest(log, base, entries, parse)
+
+
+async def _append_rest(
+    log: EventLog, base: int, entries: list[Entry], parse: Parse
+) -> list[EventSummary]:
+    """Append what an earlier attempt has not yet written of the response that holds `base`.
+
+    The workflow would otherwise go on behind the first of its events, in the slots of the others.
+    """
+    recorded = await log.read_response(base)
+    if recorded is None or not holds_response(entries[0].event, recorded):
+        return summarize_all(entries)
+    return await record_and_append(log, base, recorded, parse)
 
 
 async def record_and_append(
@@ -61,5 +82,9 @@ async def record_and_append(
 ) -> list[EventSummary]:
     """Record a response unless another one is on record, and append the events of that which is."""
     recorded = await log.record_response(base, completion, origin())
-    events = await parse(recorded)
-    return summarize_all(await append_or_adopt(log, events, base, recorded.usage_with_names()))
+    events, usage = await parse(recorded), recorded.usage_with_names()
+    entries = await append_or_adopt(log, events, base, usage)
+    if len(entries) < len(events) and holds_response(entries[0].event, recorded):
+        # A step that was given up began to write them: the rest gets the origin of that step.
+        entries = await append_or_adopt(log, events, base, usage, own=entries[0].origin)
+    return summarize_all(entries)

@@ -9,6 +9,7 @@ from perdure.events.control import ConversationStateUpdateEvent
 from perdure.exports.format import ExportMetadata, Part
 from perdure.exports.results import RESULTS
 from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
+from perdure.storage.log.cached_state import encode_cached_state
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.exporting import export
 
@@ -26,7 +27,7 @@ async def save_state(log: EventLog, state: State, run: str = "", closing: bool =
 
     `run` is that of `EventLog.seal`.
     """
-    await log.save_state(state.model_dump_json().encode())
+    await log.save_state(encode_cached_state(state))
     await log.seal(state.next_seq, closing, run)
 
 

@@ -17,7 +17,7 @@ from perdure.events.summary import EventSummary
 from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
 from perdure.storage.errors import Altered, Damaged, Fenced, Missing, Superseded, explain_read_only
-from perdure.temporal.names import conversation_id_of
+from perdure.temporal.names import conversation_id_of, owner_of
 from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
 
 MAX_HEARTBEAT_CHARS = 2000
@@ -104,10 +104,13 @@ class _Heartbeats:
         self._schedule()
         progress = self._progress
         progress.beat()
+        text = progress.shareable_text
+        offset = max(0, len(text) - MAX_HEARTBEAT_CHARS)
         details = {
             "started": progress.started_at,
             "changed_at": progress.changed_at,
-            "text": progress.shareable_text[-MAX_HEARTBEAT_CHARS:],
+            "text": text[offset:],
+            "offset": offset,
         }
         activity.heartbeat(details)
 
@@ -175,6 +178,19 @@ def origin(part: str = "") -> Origin:
     name = info.activity_id.rstrip(REROUTED_SUFFIX)
     name = f"{name} {part}" if part else name
     return Origin(run=info.workflow_run_id, activity=name)
+
+
+def runs_without_owner() -> bool:
+    """Tell whether the workflow of this step has no user in its id."""
+    return activity.in_activity() and owner_of(activity.info().workflow_id or "") is None
+
+
+def check_owner(user_id: str) -> None:
+    """Raise ApplicationError if the id of this step's workflow names another user."""
+    owner = owner_of(activity.info().workflow_id or "") if activity.in_activity() else None
+    if owner not in (None, user_id):
+        sentence = f"The workflow of the user {owner} asks for what is of {user_id}: use its id."
+        raise final_failure("OtherUser", sentence)
 
 
 def was_cancel_requested() -> bool:

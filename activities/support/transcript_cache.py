@@ -39,7 +39,7 @@ class TranscriptCache:
         `condenser` may mask a part of it. The next call may extend it in place. Raises Missing or
         Damaged for the first slot that cannot be read.
         """
-        cached = self.evict(log.conversation_id)
+        cached = self.evict(log)
         if cached is None or cached.read > upto or cached.forgotten != forgotten:
             cached = _CachedTranscript(forgotten)
         entries = await read_unforgotten(log, cached.read, upto, forgotten)
@@ -47,15 +47,18 @@ class TranscriptCache:
         cached.transcript.condenser = condenser or NoCondenser()
         cached.read = upto
         cached.size += sum(map(memory_size, entries))
-        self._cached[log.conversation_id] = cached
+        self._cached[log.prefix] = cached
         self._size += cached.size
         while self._size > self.limit and len(self._cached) > 1:
-            self.evict(next(iter(self._cached)))
+            self._pop(next(iter(self._cached)))
         return cached.transcript
 
-    def evict(self, conversation_id: str) -> _CachedTranscript | None:
+    def evict(self, log: EventLog) -> _CachedTranscript | None:
         """Evict a conversation whose next step is far off, and return what was cached of it."""
-        cached = self._cached.pop(conversation_id, None)
+        return self._pop(log.prefix)
+
+    def _pop(self, prefix: str) -> _CachedTranscript | None:
+        cached = self._cached.pop(prefix, None)
         self._size -= cached.size if cached else 0
         return cached
 

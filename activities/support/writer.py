@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from perdure.activities.support.step import is_retry, origin, summarize_all
 from perdure.agent.calls.completion import Completion
-from perdure.events.entry import Entry
+from perdure.events.entry import Entry, Origin
 from perdure.events.event import Event, answered_action_id
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
@@ -27,11 +27,16 @@ async def append_exclusive(
 
 
 async def append_or_adopt(
-    log: EventLog, events: Sequence[Event], base: int, usage: Usage | None = None, part: str = ""
+    log: EventLog,
+    events: Sequence[Event],
+    base: int,
+    usage: Usage | None = None,
+    part: str = "",
+    own: Origin | None = None,
 ) -> list[Entry]:
-    """Append like `append_exclusive`; return the entries."""
+    """Append like `append_exclusive`, as this step or as `own`; return the entries."""
     try:
-        return await log.append(events, base=base, origin=origin(part), usage=usage)
+        return await log.append(events, base=base, origin=own or origin(part), usage=usage)
     except Superseded:
         return ensure_own_run(await log.read(base, MAX_ADOPTED_ENTRIES))
 

@@ -29,6 +29,8 @@ from perdure.storage.changes.record import (
 )
 from perdure.storage.errors import TooLarge
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.reader import LogReader
+from perdure.temporal.names import qualify
 
 logger = logging.getLogger(__name__)
 
@@ -42,41 +44,41 @@ def find_recorded_directory(resources: Resources, spec: Agent) -> Path | None:
     return directory if directory.is_dir() and not is_own else None
 
 
-def begin_scan(resources: Resources, spec: Agent, conversation_id: str) -> None:
+def begin_scan(resources: Resources, spec: Agent, log: LogReader) -> None:
     """Begin to scan the directory for a turn, unless that has been done; do not wait for it."""
     turns = resources.open_turns
     directory = find_recorded_directory(resources, spec)
-    if directory is None or conversation_id in turns:
+    if directory is None or log.prefix in turns:
         return
-    work = (_folder(resources), directory, conversation_id)
-    scan = asyncio.create_task(_try(lambda: open_baseline(*work), conversation_id))
-    turns[conversation_id] = OpenTurn(scan)
+    work = (_folder(resources), directory, _name(log))
+    scan = asyncio.create_task(_try(lambda: open_baseline(*work), log))
+    turns[log.prefix] = OpenTurn(scan)
 
 
-async def begin_changes(resources: Resources, spec: Agent, conversation_id: str, seq: int) -> None:
+async def begin_changes(resources: Resources, spec: Agent, log: LogReader, seq: int) -> None:
     """Wait for the scan before the action in slot `seq`, which may change files."""
-    begin_scan(resources, spec, conversation_id)
-    turn = resources.open_turns.get(conversation_id)
+    begin_scan(resources, spec, log)
+    turn = resources.open_turns.get(log.prefix)
     directory = find_recorded_directory(resources, spec)
     if turn is None or directory is None:
         return
     is_first, turn.first = turn.first is None, seq if turn.first is None else turn.first
     if await asyncio.shield(turn.scan) is None and is_first:
-        work = (_folder(resources), directory, conversation_id, seq)
-        await _try(lambda: note_first_action(*work), conversation_id)
+        work = (_folder(resources), directory, _name(log), seq)
+        await _try(lambda: note_first_action(*work), log)
 
 
 async def record_changes(resources: Resources, log: EventLog, spec: Agent | None) -> None:
     """Store what the actions of the turn changed, once it has ended. Raises StoreError."""
     directory = find_recorded_directory(resources, spec) if spec else None
-    turn = resources.open_turns.pop(log.conversation_id, None)
+    turn = resources.open_turns.pop(log.prefix, None)
     if directory is None:
         return
-    place = (_folder(resources), directory, log.conversation_id)
+    place = (_folder(resources), directory, _name(log))
     fault = await asyncio.shield(turn.scan) if turn is not None else None
     if fault is None:
         changes: list[tuple[int, list[ChangedFile]] | None] = []
-        fault = await _try(lambda: changes.append(find_changes(*place)), log.conversation_id)
+        fault = await _try(lambda: changes.append(find_changes(*place)), log)
         for first, files in filter(None, changes):
             readable = await asyncio.to_thread(_leave_out, files, resources.secrets)
             record = ChangeRecord(first=first, files=tuple(readable))
@@ -84,19 +86,24 @@ async def record_changes(resources: Resources, log: EventLog, spec: Agent | None
     if fault is not None and turn is not None and turn.first is not None:
         record = ChangeRecord(first=turn.first, fault=resources.secrets.mask(fault))
         await write_record(log.store, log.user_id, log.conversation_id, record)
-    await _try(lambda: close_baseline(*place), log.conversation_id)
+    await _try(lambda: close_baseline(*place), log)
 
 
 def _folder(resources: Resources) -> Path:
     return resources.workspaces / ".baselines"
 
 
-async def _try(work: Callable[[], None], conversation_id: str) -> str | None:
+def _name(log: LogReader) -> str:
+    """Return the name of the conversation's baseline: several users may have one id."""
+    return qualify(log.user_id, log.conversation_id)
+
+
+async def _try(work: Callable[[], None], log: LogReader) -> str | None:
     """Do the work in a thread; return why it failed: no action fails for want of a record."""
     try:
         await asyncio.to_thread(work)
     except (OSError, TooLarge, sqlite3.Error) as error:
-        logger.warning("the changes of %s are not recorded: %s", conversation_id, error)
+        logger.warning("the changes of %s are not recorded: %s", log.conversation_id, error)
         return str(error)
     return None
 

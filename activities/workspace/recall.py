@@ -36,7 +36,7 @@ async def record_recall(
 
     `shown_skills` is None before the first message.
     """
-    workspace = resources.workspace(spec, writer.log.conversation_id)
+    workspace = resources.workspace(spec, writer.log)
     shown = tuple(shown_skills or ())
     recalled = await recall_for_message(shown_skills is None, text, spec, workspace, shown)
     if recalled is None:

@@ -43,7 +43,7 @@ async def restore_files(resources: Resources, log: EventLog, spec: Agent, slot: 
     """
     if slot is None or not keeps_files(resources, spec):
         return
-    folder = resources.workspace(spec, log.conversation_id)
+    folder = resources.workspace(spec, log)
     async with _lock_folder(folder) as descriptor:
         if _read_slot(descriptor) >= slot and last_snapshot_key(folder) is not None:
             return
@@ -51,8 +51,8 @@ async def restore_files(resources: Resources, log: EventLog, spec: Agent, slot: 
         if files is None or files.snapshot is None:
             return
         # Processes that run in the replaced folder would stay in the old one.
-        await SESSIONS.close_session(log.conversation_id)
-        resources.mcp.close_conversation(log.conversation_id)
+        await SESSIONS.close_session(log.prefix)
+        resources.mcp.close_conversation(log.prefix)
         await restore(resources.store, files.snapshot, folder, resources.snapshots)
         await asyncio.to_thread(resources.sandbox.prepare, folder)
         _write_slot(descriptor, slot)
@@ -77,7 +77,7 @@ async def record_with_files(
     """
     if not keeps_files(resources, spec) or (slot is None and not changed):
         return await append()
-    folder = resources.workspace(spec, log.conversation_id)
+    folder = resources.workspace(spec, log)
     try:
         async with _lock_folder(folder) as descriptor:
             newest = max(_read_slot(descriptor), NO_SLOT if slot is None else slot)

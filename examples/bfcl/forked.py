@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 
 def work(env: Mapping[str, str], log: Path) -> None:
     """Be a worker with these environment variables, whose output goes to `log`."""
-    _stand_alone()
+    stand_alone()
     with log.open("wb") as output:
         os.dup2(output.fileno(), sys.stdout.fileno())
         os.dup2(output.fileno(), sys.stderr.fileno())
@@ -23,7 +23,7 @@ def work(env: Mapping[str, str], log: Path) -> None:
     worker.main()
 
 
-def _stand_alone() -> None:
+def stand_alone() -> None:
     """No ^C in the terminal reaches it; it ends with its parent, and that one with ours."""
     os.setsid()
     if sys.platform == "linux":

@@ -3,7 +3,7 @@
 import importlib
 
 MODULES = (
-    "perdure.models.openai_compatible.connections",
+    "perdure.models.direct.connections",
     "perdure.worker",
     "examples.bfcl.backends",
 )

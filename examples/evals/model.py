@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from perdure.models.model import NUMBER_HEADER, ModelRefused
+from perdure.testing.replies import CallCounter, ReplyResponse, error_response
 from perdure.testing.script import Script, ScriptedFailure
 from perdure.testing.script_player import ScriptPlayer
-from perdure.testing.server import CallCounter, ReplyResponse, error_response, serve_app
+from perdure.testing.server import serve_app
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -69,8 +70,7 @@ class Server:
         except ModelRefused as error:
             return error_response(ScriptedFailure(status=400, message=str(error), code=error.code))
         self.asked.times[name, cue.number].append(time.monotonic())
-        include_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        return ReplyResponse(cue, self._calls, body.get("stream") is True, include_usage)
+        return ReplyResponse(cue, self._calls, body)
 
 
 @asynccontextmanager

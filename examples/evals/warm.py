@@ -2,5 +2,5 @@
 
 import importlib
 
-for module in ("perdure.models.openai_compatible.connections", "perdure.worker"):
+for module in ("perdure.models.direct.connections", "perdure.worker"):
     importlib.import_module(module)

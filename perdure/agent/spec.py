@@ -35,7 +35,7 @@ class ModelSpec(Tolerant):
 
     name: Name
     api_base: str | None = None
-    """The URL of an OpenAI-compatible server of your own, such as `http://127.0.0.1:8000/v1`."""
+    """The URL of a server of your own; an OpenAI-compatible one is like `http://127.0.0.1:8000/v1`."""
     temperature: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """The sampling temperature; None takes the provider's default."""
     max_output_tokens: int | None = None
@@ -275,7 +275,12 @@ class Agent(Tolerant):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        size = len(self.model_dump_json(exclude=PROMPT_FIELDS).encode())
+        try:
+            size = len(self.model_dump_json(exclude=PROMPT_FIELDS).encode())
+            for prompt in (self.system_prompt, self.instructions):
+                (prompt or "").encode()  # raises for half a surrogate pair
+        except ValueError as error:
+            raise ValueError("it has half a surrogate pair, which is no character") from error
         if size > MAX_SPEC_BYTES:
             raise ValueError(
                 f"all but its prompts has {size:,} bytes, and {MAX_SPEC_BYTES:,} is the most"

@@ -9,11 +9,11 @@ from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, show, show_json
 from perdure.errors import Conflict
 from perdure.operations.error_reports import EXIT_OK
-from perdure.storage.log.reader import LogReader
+from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_agent, read_state
 
 
-async def show_agent(log: LogReader, output: Format) -> int:
+async def show_agent(log: ReadableLog, output: Format) -> int:
     """Print the agent: as TOML, or as JSON."""
     fields = agent_fields(await load_agent(log))
     if output is Format.text:
@@ -23,7 +23,7 @@ async def show_agent(log: LogReader, output: Format) -> int:
     return EXIT_OK
 
 
-async def load_agent(log: LogReader) -> Agent:
+async def load_agent(log: ReadableLog) -> Agent:
     """Load the agent in force. Raises Conflict before a worker has taken the conversation up."""
     agent = await read_agent(log, await read_state(log))
     if agent is None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from perdure.storage.store import Store
+    from perdure.cli.catalogs.catalog import Catalog
 
 Candidates: TypeAlias = list[tuple[str, str]]
 """What a word may become, each with a help."""
@@ -41,20 +41,22 @@ def complete_models(incomplete: str) -> Candidates:
 
 
 def _complete(
-    incomplete: str, list_names: "Callable[[Store, str, str], Awaitable[Candidates]]"
+    incomplete: str, list_names: "Callable[[Catalog, str], Awaitable[Candidates]]"
 ) -> Candidates:
-    """Return what begins with the word; nothing where the store does not answer in time.
+    """Return what begins with the word; nothing where nobody answers in time.
 
     A shell would show any error in the middle of the line that is typed.
     """
     import asyncio
 
     async def find() -> Candidates:
-        from perdure.cli.environment import open_store_alone
+        from perdure.cli.environment import close_gateways, open_catalog
 
-        async with asyncio.timeout(MAX_SECONDS):
-            store, user = await open_store_alone()
-            return await list_names(store, user, incomplete)
+        try:
+            async with asyncio.timeout(MAX_SECONDS):
+                return await list_names(await open_catalog(), incomplete)
+        finally:
+            await close_gateways()
 
     try:
         return [item for item in asyncio.run(find()) if item[0].startswith(incomplete)]
@@ -62,34 +64,29 @@ def _complete(
         return []
 
 
-async def _list_conversations(store: "Store", user: str, incomplete: str) -> Candidates:
+async def _list_conversations(catalog: "Catalog", incomplete: str) -> Candidates:
     return [
         (summary.id, _one_line(f"{summary.title or ''} ({summary.status})"))
-        for summary in await _summarize_newest(store, user, incomplete)
+        for summary in await _summarize_newest(catalog, incomplete)
     ]
 
 
-async def _list_batches(store: "Store", user: str, _: str) -> Candidates:
-    from perdure.storage import keys
-    from perdure.storage.store import list_folders
-
-    return [(name, "batch") for name in await list_folders(store, keys.batches_prefix(user))]
+async def _list_batches(catalog: "Catalog", _: str) -> Candidates:
+    return [(name, "batch") for name in await catalog.list_batches()]
 
 
-async def _list_models(store: "Store", user: str, _: str) -> Candidates:
-    models = [summary.model for summary in await _summarize_newest(store, user, "")]
+async def _list_models(catalog: "Catalog", _: str) -> Candidates:
+    models = [summary.model for summary in await _summarize_newest(catalog, "")]
     return [(name, "") for name in dict.fromkeys(models) if name]
 
 
-async def _summarize_newest(store: "Store", user: str, incomplete: str) -> list[Any]:
-    import asyncio
-
-    from perdure.storage.conversations import list_candidates
-    from perdure.storage.summaries import summarize
-
-    ids = [id for id in await list_candidates(store, user) if id.startswith(incomplete)]
-    found = await asyncio.gather(*(summarize(store, user, id) for id in ids[:MAX_CONVERSATIONS]))
-    return [summary for summary in found if summary is not None]
+async def _summarize_newest(catalog: "Catalog", incomplete: str) -> list[Any]:
+    newest: list[Any] = []
+    async for summary in catalog.walk(lambda id: id.startswith(incomplete), MAX_CONVERSATIONS):
+        newest.append(summary)
+        if len(newest) == MAX_CONVERSATIONS:
+            break
+    return newest
 
 
 def _one_line(text: str) -> str:

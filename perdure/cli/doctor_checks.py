@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from perdure.agent.loop.model_queues import model_queue_name
-from perdure.cli.environment import find_environment
+from perdure.cli.environment import find_servers
 from perdure.client.store import open_configured_store
 from perdure.embedded.record import StackInfo
 from perdure.errors import Invalid, Unreachable
@@ -79,7 +79,7 @@ async def run_checks() -> list[CheckResult]:
     """Run every check, whether others fail or not. Raises SettingsError."""
     checks = LOCAL_CHECKS
     try:
-        environment = await find_environment()
+        environment = await find_servers()
     except Unreachable:  # reported by check_stack
         checkup = Checkup(load_settings())
     else:

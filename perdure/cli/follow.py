@@ -19,7 +19,7 @@ from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.cli.rendering.log_pages import load_contents
 from perdure.cli.rendering.status_lines import name_commands, status_fields
 from perdure.cli.workspaces import describe_workspace
-from perdure.client.conversation import Conversation
+from perdure.client.protocol import ConversationHandle
 from perdure.errors import TimedOut
 from perdure.events.entry import Entry
 from perdure.events.tools import ActionEvent
@@ -52,7 +52,7 @@ class TurnView:
 
 
 async def follow(
-    conversation: Conversation,
+    conversation: ConversationHandle,
     message_id: str | None,
     after: int,
     view: TurnView,
@@ -97,7 +97,7 @@ def _ignore(_: Entry) -> None:
     pass
 
 
-async def note_trouble(conversation: Conversation) -> None:
+async def note_trouble(conversation: ConversationHandle) -> None:
     """Note, until cancelled, why the conversation does not go on, and when it does again.
 
     Each reason is noted once.
@@ -115,7 +115,7 @@ async def note_trouble(conversation: Conversation) -> None:
 
 
 async def print_result(
-    conversation: Conversation, state: State, view: TurnView, **fields: Any
+    conversation: ConversationHandle, state: State, view: TurnView, **fields: Any
 ) -> int:
     """Print the end of a turn, with `fields` for programs; return the exit code.
 
@@ -174,7 +174,7 @@ def _summarize_usage(state: State) -> str:
     return f"{answers}: {tokens}, {describe_cost(spent)}"
 
 
-async def describe_pending_call(conversation: Conversation, call: PendingCall) -> str:
+async def describe_pending_call(conversation: ConversationHandle, call: PendingCall) -> str:
     """Describe a call with its arguments, shortened for a person."""
     event: Any = (await conversation.log.get(call.seq)).event
     if not isinstance(event, ActionEvent) or event.action is None:
@@ -184,7 +184,7 @@ async def describe_pending_call(conversation: Conversation, call: PendingCall) -
 
 @contextmanager
 def announce_conversation(
-    conversation: Conversation,
+    conversation: ConversationHandle,
     environment: Environment,
     view: TurnView,
     script: Path | None = None,
@@ -203,16 +203,25 @@ def announce_conversation(
 
 
 def note_start(
-    conversation: Conversation, environment: Environment, workspace: str | None = None
+    conversation: ConversationHandle, environment: Environment, workspace: str | None = None
 ) -> None:
     """Print where to look at a conversation that begins."""
     note(f"conversation  {conversation.id}", "bold")
-    place = describe_workspace(environment.settings, conversation.id, workspace)
+    place = describe_workspace(
+        environment.settings, conversation.id, workspace, conversation.log.user_id
+    )
     note(f"workspace     {place}")
-    if environment.stack_info is not None:
-        workflows = f"{environment.stack_info.ui}/namespaces/default/workflows"
-        note(f"Temporal UI   {workflows}/{conversation.workflow_id}")
+    if (page := find_workflow_page(conversation, environment)) is not None:
+        note(f"Temporal UI   {page}")
     note("")
+
+
+def find_workflow_page(conversation: ConversationHandle, environment: Environment) -> str | None:
+    """Return the address of the workflow's page, where a stack of this machine serves one."""
+    workflow_id = getattr(conversation, "workflow_id", None)  # of none behind a gateway
+    if environment.stack_info is None or workflow_id is None:
+        return None
+    return f"{environment.stack_info.ui}/namespaces/default/workflows/{workflow_id}"
 
 
 def note_return(conversation_id: str, environment: Environment, script: Path | None) -> None:

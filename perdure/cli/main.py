@@ -1,9 +1,11 @@
 """The `perdure` command: its groups of commands, and its errors and exit codes."""
 
 import json
+import os
 import re
 import sys
 import traceback
+from collections.abc import Iterator
 from copy import copy
 from difflib import get_close_matches
 from typing import Annotated, NoReturn
@@ -11,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import batches, control, conversations, operations
+from perdure.cli.declarations import batches, control, conversations, gateway, operations
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
@@ -21,10 +23,10 @@ INTERNAL_ERROR = 1
 app = new_group(
     completion=True,
     epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
-    "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal or the "
-    "store unreachable, 130 interrupted.",
+    "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal, the store "
+    "or the gateway unreachable, 130 interrupted.",
 )
-for group in (conversations, control, operations):
+for group in (conversations, control, operations, gateway):
     app.add_typer(group.app)
 app.add_typer(batches.app, name="batch")
 
@@ -32,6 +34,14 @@ app.add_typer(batches.app, name="batch")
 @app.callback(invoke_without_command=True)
 def perdure(
     context: typer.Context,
+    gateway: Annotated[
+        str | None,
+        typer.Option(
+            "--gateway",
+            metavar="URL",
+            help="Use the servers behind this gateway, with the key of PERDURE_GATEWAY_KEY.",
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
     show_version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.")
@@ -39,6 +49,8 @@ def perdure(
 ) -> None:
     """Agent conversations that cannot be lost."""
     context.obj = debug
+    if gateway is not None:  # stronger than the settings of the environment and of files
+        os.environ["PERDURE_GATEWAY"] = gateway
     if show_version:
         from importlib.metadata import version  # slow
 
@@ -73,7 +85,7 @@ def select_commands(arguments: list[str]) -> typer.Typer:
 
     Typer is slow to make the parser of a command, and makes those of all that an app has.
     """
-    called = next((word for word in arguments if not word.startswith("-")), None)
+    called = next(_list_words(arguments), None)
     selection = copy(app)
     for group in app.registered_groups:
         commands = group.typer_instance.registered_commands if group.typer_instance else []
@@ -85,6 +97,15 @@ def select_commands(arguments: list[str]) -> typer.Typer:
             selection.registered_commands, selection.registered_groups = named, []
             return selection
     return app
+
+
+def _list_words(arguments: list[str]) -> Iterator[str]:
+    """Yield the arguments that are neither an option nor the address of --gateway."""
+    before = ""
+    for word in arguments:
+        if not word.startswith("-") and before != "--gateway":
+            yield word
+        before = word
 
 
 def report_usage_error(error: typer.TyperException, arguments: list[str]) -> int:

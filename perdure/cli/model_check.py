@@ -27,8 +27,8 @@ async def check_models(models: Iterable[ModelSpec], settings: Settings) -> None:
 
     The keys of a worker on another machine are not known. Raises Invalid, and ScriptError.
     """
-    info = None if settings.store is not None else await find_stack(settings.data)
-    is_near = settings.store is None
+    is_near = settings.store is None and settings.gateway is None
+    info = await find_stack(settings.data) if is_near else None
     variables = info.worker_variables if info is not None else sorted(os.environ)
     for model in models:
         _check_script(model, is_near)

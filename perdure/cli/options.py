@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, dataclass_transform
 
 import typer
 
@@ -68,6 +68,14 @@ def completer(name: str) -> Callable[[str], list[tuple[str, str]]]:
 
 complete_ids = completer("complete_ids")
 
+GatewayUse: TypeAlias = Literal["works", "never", "unrelated"]
+"""A command works through a gateway; or it needs the servers themselves, and is refused where a
+gateway is set; or it is about this machine, and is refused if it is given --gateway."""
+
+IdKind: TypeAlias = Literal[
+    "conversation", "own conversation", "conversation or batch", "batch", "own batch"
+]
+
 Timeout = Annotated[
     float | None, typer.Option(help="The seconds to wait; the work continues after that.", min=0)
 ]
@@ -110,14 +118,15 @@ def argument(metavar: str, help: str, **details: Any) -> Any:
     return field(default=default, metadata={"typer": typer_argument})
 
 
-def id_argument(
-    metavar: str, help: str = "The conversation's id or its beginning; @ is the newest."
-) -> Any:
-    """Declare an argument that is replaced by the whole ids: `perdure.cli.ids`."""
-    return as_ids(argument(metavar, help, autocompletion=complete_ids), "conversation")
+def id_argument(metavar: str, own: bool = False) -> Any:
+    """Declare an argument that becomes whole ids (`perdure.cli.ids`), with `own` of one's own."""
+    shared = "" if own else ", or USER/ID"
+    help = f"The conversation's id or its beginning{shared}; @ is the newest."
+    kind: IdKind = "own conversation" if own else "conversation"
+    return as_ids(argument(metavar, help, autocompletion=complete_ids), kind)
 
 
-def as_ids(declared: Any, kind: Literal["conversation", "conversation or batch", "batch"]) -> Any:
+def as_ids(declared: Any, kind: IdKind) -> Any:
     """Make a declared field one of ids or names that may be abbreviated."""
     return field(default=declared.default, metadata={**declared.metadata, "ids": kind})
 
@@ -129,6 +138,9 @@ class Options:
 
     runs_user_code: ClassVar[bool] = True
     """Whether the command, or a process that it starts, may run tools or scorers of the user."""
+
+    through_gateway: ClassVar[GatewayUse] = "never"
+    """Whether the command works through a gateway, and needs no other server then."""
 
     def __init_subclass__(cls) -> None:
         # Every help makes all of these classes: what a dataclass can do besides costs time.
@@ -157,6 +169,7 @@ class ConversationOptions(OutputOptions):
     """The options of a command about one conversation, whose tools are run by workers alone."""
 
     runs_user_code = False
+    through_gateway = "works"
 
     conversation_id: str = id_argument("ID")
     last: bool = flag("Use the newest conversation; there is no ID then.", LAST)

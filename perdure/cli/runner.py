@@ -18,6 +18,9 @@ from perdure.cli.options import LAST, NEWEST, ConversationOptions, Options
 OptionsT = TypeVar("OptionsT", bound=Options)
 
 
+CONTEXT = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+
+
 class CommandGroup(TyperGroup):
     """A group that lists its commands with the whole first line of their help."""
 
@@ -77,10 +80,10 @@ def command(
 
     def register(cls: type[OptionsT]) -> type[OptionsT]:
 
-        def run(**values: Any) -> None:
-            run_command(work, cls(**values))
+        def run(context: typer.Context, **values: Any) -> None:
+            run_command(work, cls(**values), context.find_root().params.get("gateway"))
 
-        run.__signature__ = Signature(_parameters(cls))  # type: ignore[attr-defined]
+        run.__signature__ = Signature([CONTEXT, *_parameters(cls)])  # type: ignore[attr-defined]
         kind = IdCommand if issubclass(cls, ConversationOptions) else Command
         group.command(name or cls.__name__.lower(), cls=kind, help=cls.__doc__)(run)
         return cls
@@ -101,14 +104,19 @@ def _parameters(options: type[Options]) -> list[Parameter]:
     ]
 
 
-def run_command(work: str, options: Options) -> None:
-    """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence."""
+def run_command(work: str, options: Options, gateway: str | None = None) -> None:
+    """Run `work` and exit with its code; report the errors of EXPECTED_ERRORS in a sentence.
+
+    `gateway` is the address of --gateway.
+    """
     module, _, name = work.partition(":")
     if not options.runs_user_code:
         avoid_plugin_search()
     with quick_imports():
         import asyncio
 
+        from perdure.cli.environment import close_gateways
+        from perdure.cli.gateway_use import check_gateway_use
         from perdure.cli.ids import resolve_ids
         from perdure.cli.output import report_failure
         from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
@@ -116,8 +124,12 @@ def run_command(work: str, options: Options) -> None:
         function = getattr(import_module(f"perdure.cli.{module}"), name)
 
     async def execute() -> int | None:
-        await resolve_ids(options)
-        result: int | None = await function(options)
+        check_gateway_use(options.through_gateway, gateway)
+        try:
+            await resolve_ids(options)
+            result: int | None = await function(options)
+        finally:
+            await close_gateways()
         return result
 
     try:

@@ -6,29 +6,40 @@ connects, not when it imports this class.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Literal, Self, cast
 
-from perdure.errors import Invalid, Unreachable
+from perdure.client.connecting import Connecting
+from perdure.client.http.client import HttpClient
+from perdure.errors import Invalid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import temporalio.client
 
+    from perdure.agent.loop.ask import AskResponse
     from perdure.agent.spec import Agent
     from perdure.client.conversation import Conversation
+    from perdure.client.fork_handle import Fork
     from perdure.client.images import Image
     from perdure.settings.settings import Settings
+    from perdure.storage.log.entry_cache import EntryCache
+    from perdure.storage.shared import Shared
     from perdure.storage.store import Store
 
 
 class Client:
     """The client of one user: plain Temporal signals and objects of the store, nothing else.
 
+    It addresses the conversations and batches of `user_id`: whoever knows the id of another user's
+    reaches nothing with it. Conversations that others share are addressed with their `owner`.
     `store_address` is shown in the Temporal UI. `limited_models` are the models with a rate limit:
     their steps go straight to the models' own task queues. `code_folder` has the modules of the
-    program's own tools: a worker of `perdure dev` imports them from there.
+    program's own tools: a worker of `perdure dev` imports them from there. Of the conversations
+    whose workflows this and other clients with a `session_limit` start, so many work at once: one
+    more suspends the least recently active, which goes on with its next message.
     """
 
     def __init__(
@@ -41,6 +52,7 @@ class Client:
         store_address: str | None = None,
         limited_models: Iterable[str] = (),
         code_folder: Path | None = None,
+        session_limit: int | None = None,
     ) -> None:
         from perdure.client import connection  # slow
 
@@ -53,18 +65,34 @@ class Client:
         queue_name = connection.model_queue_name
         self.model_queues = {model: queue_name(task_queue, model) for model in limited_models}
         self.code_folder = str(code_folder.absolute()) if code_folder else None
+        self.session_limit = session_limit
         self._cache = connection.EntryCache(16 * 1024 * 1024)
-        self._has_search_attributes: bool | None = None if search_attributes == "auto" else False
+        known = None if search_attributes == "auto" else False
+        self._attributes = connection.AttributeCheck(temporal, known)
+
+    def as_user(self, user_id: str) -> Client:
+        """Return the client of another user, which shares the connections and the cache."""
+        client = copy(self)
+        client.user_id = user_id
+        return client
+
+    def with_session_limit(self, limit: int | None) -> Client:
+        """Return this client with another `session_limit`; None counts nothing."""
+        client = copy(self)
+        client.session_limit = limit
+        return client
 
     @classmethod
-    def connect(cls, settings: Settings | None = None) -> Connecting:
+    def connect(cls, settings: Settings | None = None) -> Connecting[Client]:
         """Connect by the settings; without any, by PERDURE_*, `perdure.toml` or `perdure dev`.
 
         Write `client = await Client.connect()`, or `async with Client.connect() as client`, which
         closes it. Given settings are the only ones used, but for TEMPORAL_* and AWS_*. A `perdure
-        dev` that runs in the data folder is used if no store is set. Raises Unreachable, Invalid.
+        dev` that runs in the data folder is used if no store is set. Where a gateway is set, the
+        client is an `HttpClient`, which has these methods and neither `temporal` nor `store`.
+        Raises Unreachable, Invalid.
         """
-        return Connecting(settings)
+        return Connecting(lambda: _connect(settings))
 
     async def close(self) -> None:
         """Close the connections to the store; the client is of no use afterwards."""
@@ -78,82 +106,126 @@ class Client:
 
     async def start(
         self,
-        text: str,
+        text: str | None,
         spec: Agent,
         conversation_id: str | None = None,
         message_id: str | None = None,
         images: Sequence[Image] = (),
+        title: str | None = None,
     ) -> Conversation:
-        """Start a conversation with its first message.
+        """Start a conversation with its first message; without one the agent waits for it.
 
         `images` are http addresses, files, bytes, or `data:image/…` with the image itself. Raises
         Invalid, also for a budget where a model's price is neither its own nor listed by litellm.
         """
-        conversation = self.conversation(conversation_id or self._connection.new_conversation_id())
-        await conversation.start(text, spec, message_id, images)
+        if conversation_id is None:
+            conversation = self._handle(self._connection.new_conversation_id(), is_new=True)
+        else:
+            conversation = self.conversation(conversation_id)
+        await conversation.start(text, spec, message_id, images, title)
         return conversation
 
-    def conversation(self, conversation_id: str) -> Conversation:
-        """Return the handle of a conversation, existing or not. Raises Invalid for a bad id."""
+    def conversation(self, conversation_id: str, owner: str | None = None) -> Conversation:
+        """Return the handle of a conversation, existing or not. Raises Invalid for a bad id.
+
+        `owner` is another user, who has granted access to the conversation; without a grant it is
+        as if it did not exist.
+        """
+        return self._handle(conversation_id, owner)
+
+    def _handle(
+        self, conversation_id: str, owner: str | None = None, is_new: bool = False
+    ) -> Conversation:
+        connection = self._connection
+        store: Store = self.store
+        cache: EntryCache | None = self._cache
         try:
-            log = self._connection.EventLog(self.store, self.user_id, conversation_id, self._cache)
+            connection.check_user_id(self.user_id)
+            user_id = self.user_id if owner is None else owner
+            if user_id != self.user_id:
+                of = connection.Shareable("conversation", user_id, conversation_id)
+                store = connection.open_granted(store, of, self.user_id)
+                cache = None  # which would answer after the grant was revoked
+            log = connection.EventLog(store, user_id, conversation_id, cache)
         except ValueError as error:
             raise Invalid(str(error)) from error
-        workflow = self._connection.ConversationWorkflow(
+        address = connection.WorkflowAddress.of_conversation(log.user_id, conversation_id)
+        if is_new:
+            address.former_id = None
+        workflow = connection.ConversationWorkflow(
             self.temporal,
             log,
             self.task_queue,
+            address,
             self.has_search_attributes,
             self.store_address,
             self.model_queues,
             self.code_folder,
+            self.session_limit,
         )
-        return self._connection.Conversation(workflow)
+        conversation: Conversation = connection.Conversation(workflow)
+        return conversation
 
     async def list_conversations(self, limit: int = 20) -> list[str]:
         """List the ids of conversations, the newest first."""
         return await self._connection.list_conversations(self.store, self.user_id, limit)
 
+    async def list_shared(self, limit: int = 20) -> list[Shared]:
+        """List conversations that others share with the user, the newest first."""
+        connection = self._connection
+        shared: list[Shared] = await connection.list_shared(
+            self.store, self.user_id, "conversation", limit
+        )
+        return shared
+
+    async def fork(
+        self,
+        conversation_id: str,
+        at: int | None = None,
+        model: str | None = None,
+        owner: str | None = None,
+    ) -> Fork[Conversation]:
+        """Fork a conversation after slot `at`, by default the last one.
+
+        The conversation may be running, and is not disturbed. The fork uses `model` if it is
+        given. A closed conversation is forked just before it was closed. One of another `owner`
+        needs the grant `read`; the fork is one's own. Raises Invalid, NotFound.
+        """
+        return await self._connection.fork(self, conversation_id, at, model, owner)
+
+    async def ask(
+        self,
+        conversation_id: str,
+        question: str,
+        max_wait: float | None = None,
+        owner: str | None = None,
+    ) -> AskResponse:
+        """Ask the agent a question about the conversation so far, and return its answer.
+
+        Neither enters the log. Raises Invalid, NotFound, Unreachable, Conflict if the model gives
+        no answer, and TimedOut after `max_wait` seconds.
+        """
+        return await self._connection.ask(self, conversation_id, question, max_wait, owner)
+
     async def has_search_attributes(self) -> bool:
         """Tell whether Temporal knows our search attributes; the answer is cached."""
-        if self._has_search_attributes is None:
-            try:
-                missing = await self._connection.missing_attributes(self.temporal)
-                self._has_search_attributes = not missing
-            except Unreachable:  # the server does not list them
-                self._has_search_attributes = False
-        return self._has_search_attributes
+        known: bool = await self._attributes.ask()
+        return known
 
 
-class Connecting:
-    """A client that is about to connect: to be awaited, or entered by `async with`."""
+async def _connect(settings: Settings | None) -> Client:
+    from perdure.client import connection, find_connection  # slow
 
-    def __init__(self, settings: Settings | None) -> None:
-        self._settings = settings
-        self._client: Client | None = None
-
-    def __await__(self) -> Generator[Any, Any, Client]:
-        return self._connect().__await__()
-
-    async def __aenter__(self) -> Client:
-        self._client = await self._connect()
-        return self._client
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._client is not None:
-            await self._client.close()
-
-    async def _connect(self) -> Client:
-        from perdure.client import connection  # slow
-
-        settings, store, address = await connection.find_connection(self._settings)
-        return Client(
-            store=store,
-            temporal=await connection.connect(address, settings.payload_keys, quiet=True),
-            user_id=settings.user,
-            task_queue=settings.task_queue,
-            search_attributes=settings.search_attributes,
-            store_address=settings.store,
-            limited_models=settings.model_rates,
-            code_folder=settings.code,
-        )
+    if (gateway := find_connection.find_gateway(settings)) is not None:
+        return cast("Client", await HttpClient.connect(gateway))
+    settings, store, address = await find_connection.find_connection(settings)
+    return Client(
+        store=store,
+        temporal=await connection.connect(address, settings.payload_keys, quiet=True),
+        user_id=settings.user,
+        task_queue=settings.task_queue,
+        search_attributes=settings.search_attributes,
+        store_address=settings.store,
+        limited_models=settings.model_rates,
+        code_folder=settings.code,
+    )

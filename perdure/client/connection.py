@@ -1,47 +1,18 @@
 """The parts of a client that are slow to import: `Client` loads them when it connects."""
 
-import sys
-from pathlib import Path
-
 from perdure.agent.loop.model_queues import model_queue_name as model_queue_name
+from perdure.client.address import WorkflowAddress as WorkflowAddress
+from perdure.client.ask import ask as ask
 from perdure.client.conversation import Conversation as Conversation
-from perdure.client.discovery import NoServers
+from perdure.client.fork import fork as fork
 from perdure.client.ids import new_conversation_id as new_conversation_id
-from perdure.client.store import open_configured_store
 from perdure.client.workflow import ConversationWorkflow as ConversationWorkflow
-from perdure.embedded.discovery import await_stack
-from perdure.embedded.record import open_stack_store
-from perdure.settings.settings import Settings, load_settings
 from perdure.storage.conversations import list_conversations as list_conversations
+from perdure.storage.granted_store import open_granted as open_granted
+from perdure.storage.grants import Shareable as Shareable
+from perdure.storage.keys import check_user_id as check_user_id
 from perdure.storage.log.entry_cache import EntryCache as EntryCache
 from perdure.storage.log.event_log import EventLog as EventLog
-from perdure.storage.open import open_store_for_reading
-from perdure.storage.store import Store
+from perdure.storage.shared import list_shared as list_shared
 from perdure.temporal.connect import connect as connect
-from perdure.temporal.register_attributes import missing_attributes as missing_attributes
-
-
-async def find_connection(settings: Settings | None) -> tuple[Settings, Store, str | None]:
-    """Return settings, the store, and the address of Temporal where it is that of `perdure dev`.
-
-    Given settings are used as they are; others are those of the environment, or of a stack that
-    runs in the data folder if no store is set. Raises Unreachable, Invalid.
-    """
-    explicit, settings = settings is not None, settings or load_settings()
-    if explicit or settings.store is not None:
-        return settings, open_configured_store(settings, open_store_for_reading), None
-    stack = await await_stack(settings.data)
-    if stack is None:
-        raise NoServers(settings.data)
-    code = settings.code or _program_folder()
-    settings = settings.model_copy(update={"store": stack.store_url, "code": code})
-    return settings, open_stack_store(stack), stack.temporal
-
-
-def _program_folder() -> Path:
-    """Return the folder of the script that runs; the current one in a notebook or by `-m`."""
-    main = sys.modules["__main__"]
-    script = getattr(main, "__file__", None) if main.__spec__ is None else None
-    if script is None or Path(script).absolute().is_relative_to(sys.prefix):  # as of uvicorn
-        return Path.cwd()
-    return Path(script).absolute().parent
+from perdure.temporal.register_attributes import AttributeCheck as AttributeCheck

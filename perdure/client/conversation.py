@@ -5,26 +5,30 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from temporalio.client import WorkflowFailureError, WorkflowHandle
-from temporalio.service import RPCError
+from temporalio.client import WorkflowHandle
 
-from perdure.agent.loop.inbox import UserMessage
+from perdure.agent.loop.inbox import StateNote, UserMessage
 from perdure.agent.loop.start import ConversationStatus, RecordedMessage, build_status
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.client import sharing
+from perdure.client.access import require_owner
 from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, diagnose_workflow
-from perdure.client.diagnosis.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
+from perdure.client.file_changes import WorkspaceChanges, read_workspace_changes
 from perdure.client.images import Image, make_message, store_images
-from perdure.client.live import RunningStep, list_running_steps, watch_running_steps
+from perdure.client.live import list_running_steps, watch_running_steps
+from perdure.client.logged_conversation import LoggedConversation
 from perdure.client.logged_status import read_logged_status
-from perdure.client.outage import Outage
-from perdure.client.turn import Turn, TurnFailed, TurnResult, read_newest_state
-from perdure.client.workflow import ConversationWorkflow, is_running
-from perdure.errors import Conflict, NotFound, Unreachable
-from perdure.events.entry import Entry
-from perdure.events.event import AnyEvent
-from perdure.storage.errors import Damaged, Missing, explain_read_only
-from perdure.storage.log.state import read_answer, read_state
+from perdure.client.open_state import require_open
+from perdure.client.outage import check_workflow
+from perdure.client.patience import Outage
+from perdure.client.running_step import RunningStep
+from perdure.client.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
+from perdure.client.workflow import ConversationWorkflow
+from perdure.errors import Forbidden, NotFound, Unreachable
+from perdure.storage.granted_store import GrantedStore
+from perdure.storage.grants import Access, Grant, Shareable, list_grants
+from perdure.storage.log.event_log import EventLog
 from perdure.storage.noted_values import load_session_state
 
 T = TypeVar("T")
@@ -33,7 +37,7 @@ UPDATE_TIMEOUT = 60.0
 """Seconds for a worker to answer an update."""
 
 
-class Conversation:
+class Conversation(LoggedConversation):
     """A conversation: it sends through Temporal, and reads its log without worker or server.
 
     Every method that sends, except `start`, raises NotFound, Conflict if the conversation is
@@ -41,12 +45,12 @@ class Conversation:
     wait for an answer also raise Invalid if it refuses, and TimedOut if no worker takes them.
     """
 
+    log: EventLog
+
     def __init__(self, workflow: ConversationWorkflow) -> None:
         self.workflow = workflow
         self.log = workflow.log
         self.id = workflow.log.conversation_id
-        self._sent_id: str | None = None
-        self._sent_after: int | None = None
         self._outage = Outage()
 
     @property
@@ -55,24 +59,37 @@ class Conversation:
 
     @property
     def handle(self) -> WorkflowHandle[object, ConversationStatus]:
+        """The handle of the workflow. Raises Forbidden for another user's conversation."""
+        if isinstance(self.log.store, GrantedStore):
+            raise Forbidden(f"Only {self.log.user_id} has the handle of this workflow.")
         return self.workflow.handle
 
     async def start(
-        self, text: str, spec: Agent, message_id: str | None = None, images: Sequence[Image] = ()
+        self,
+        text: str | None,
+        spec: Agent,
+        message_id: str | None = None,
+        images: Sequence[Image] = (),
+        title: str | None = None,
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
-        Raises Unreachable, and Invalid, also for a budget in dollars where a model has no price:
-        neither its own nor one that litellm lists here, where the program runs.
+        Without a text and images the agent waits for its first message. Raises Unreachable, and
+        Invalid, also for a budget in dollars where a model has no price: neither its own nor one
+        that litellm lists here, where the program runs.
         """
         if spec.limits.max_budget is not None:
             from perdure.models.budget import PROGRAM_HINT, check_budget  # slow
 
             await asyncio.to_thread(check_budget, spec, PROGRAM_HINT)
-        message, blobs = make_message(text, message_id, images)
+        notes = (StateNote(key="title", value=title),) if title else ()
+        if text is None and not images:
+            await self.workflow.begin(spec, notes)
+            return
+        message, blobs = make_message(text or "", message_id, images)
         await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, -1
-        await self.workflow.signal_with_start("send_message", [message], spec, text)
+        await self.workflow.signal_with_start("send_message", [message], spec, title or text, notes)
 
     async def send(
         self, text: str, message_id: str | None = None, images: Sequence[Image] = ()
@@ -111,13 +128,6 @@ class Conversation:
         self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
         return message, state.title
 
-    async def state(self) -> State:
-        """Fold the log into its state. Raises NotFound."""
-        state = await read_state(self.log)
-        if state.next_seq == 0:
-            raise NotFound.for_conversation(self.id)
-        return state
-
     async def status(self) -> ConversationStatus:
         """Query the workflow for its status; read it from the log if the workflow has ended.
 
@@ -151,72 +161,28 @@ class Conversation:
         """Tell whether it has been started, even if no worker has taken it up yet."""
         return await self.log.end() > 0 or await self.workflow.is_running()
 
-    async def events(self, after: int = -1) -> AsyncIterator[Entry]:
-        """Yield every log entry after slot `after`, and new ones as they are written, forever."""
-        async for entry in self.log.tail(after):
-            yield entry
-
     async def values(self) -> dict[str, Any]:
         """Read its noted state; keys of `user:` and `app:` are shared with other conversations."""
         return await load_session_state(self.log)
 
+    async def changes(self, after: int = -1) -> WorkspaceChanges:
+        """Compare the files of the workspace after slot `after` with the newest ones."""
+        return await read_workspace_changes(self.log, after)
+
     def watch_running_steps(self) -> AsyncIterator[tuple[RunningStep, ...]]:
         """Yield the running steps and their text whenever they change, forever."""
         return watch_running_steps(self.workflow)
-
-    async def turn(self) -> AsyncIterator[AnyEvent]:
-        """Yield the events of the turn of the newest message, and end with that turn.
-
-        The newest message is the last one that this object sent, else the last one that anybody
-        did. A turn ends when the agent has answered, failed, reached a limit, or waits for a
-        person; a message that anybody sends before belongs to it.
-        """
-        async for entry in (await self._turn()).entries():
-            yield entry.event
 
     async def text(self) -> AsyncIterator[str]:
         """Yield the model's text of that turn piece by piece while it grows, and end with it."""
         async for piece in (await self._turn()).text(partial(list_running_steps, self.workflow)):
             yield piece
 
-    async def result(self) -> TurnResult:
-        """Wait for the end of that turn. Raises TurnFailed if it ended with an error."""
-        state = await (await self._turn()).end()
-        if state.status == "error":
-            raise TurnFailed(state.reason or "The turn failed.", f"`perdure show {self.id}`")
-        text = await read_answer(self.log, state)
-        return TurnResult(self.id, state.status, state.reason, text, state.usage)
-
-    async def wait_for_turn(self, message_id: str | None = None, after: int = -1) -> State:
-        """Wait until the agent's turn is over, or waits for a person to confirm its actions.
-
-        The turn is the one that the message `message_id` began, if it is given, and has an event
-        after slot `after`. Raises Conflict if the workflow fails.
-        """
-        return await Turn(self.log, message_id, after, self._check_workflow).end()
-
-    async def _turn(self) -> Turn:
-        after, has_news = self._sent_after, self.workflow.has_news
-        if after is None:
-            after = max(-1, (await read_newest_state(self.log, has_news)).last_user_seq - 1)
-        return Turn(self.log, self._sent_id, after, self._check_workflow, has_news)
+    async def _has_news(self, next_seq: int) -> bool | None:
+        return await self.workflow.has_news(next_seq)
 
     async def _check_workflow(self) -> None:
-        """Raise Conflict if the workflow failed or vanished, Unreachable after a long outage."""
-        try:
-            description = await self.workflow.describe()
-        except Unreachable as error:
-            self._outage.bear(error, self.id)
-            return
-        self._outage.end()
-        if is_running(description):
-            return
-        try:
-            await self.handle.result()
-        except RPCError as error:
-            raise Unreachable(f"Temporal does not answer any more: {error.message}") from error
-        except WorkflowFailureError as error:
-            raise Conflict(f"The conversation's workflow failed: {error.cause}") from error
+        await check_workflow(self.workflow, self._outage)
 
     async def pause(self) -> None:
         """Pause between two steps. Raises Conflict if no workflow is running, too."""
@@ -265,22 +231,35 @@ class Conversation:
         changes = {name: value for name, value in fields.items() if value is not None}
         await self._update("note", changes, type(None))
 
+    async def grant(self, user_id: str, access: Access = "read") -> None:
+        """Let another user read the conversation, or also steer it; see `Client.conversation`.
+
+        Raises NotFound, Forbidden for another user's conversation, and Invalid for a bad user id.
+        """
+        await sharing.grant(self.log.store, await self._require_own(), user_id, access)
+
+    async def revoke(self, user_id: str) -> None:
+        """Take the grant of a user back, at once. Raises as `grant`."""
+        await sharing.revoke(self.log.store, await self._require_own(), user_id)
+
+    async def grants(self) -> list[Grant]:
+        """List the grants to other users. Raises NotFound, and Forbidden for another's."""
+        return await list_grants(self.log.store, await self._require_own())
+
+    async def _require_own(self) -> Shareable:
+        """Return what is shared, which exists and is the client's own. Raises NotFound."""
+        await require_owner(self.log.store)
+        if not await self.exists():
+            raise NotFound.for_conversation(self.id)
+        return Shareable("conversation", self.log.user_id, self.id)
+
     async def require_open(self) -> State:
         """Return the state of the log.
 
         Raises NotFound, and Conflict if the conversation is closed or an event that the state needs
         is damaged. The worker that opens the conversation again checks the rest of the log.
         """
-        try:
-            state = await read_state(self.log)
-        except (Missing, Damaged) as error:
-            raise Conflict(explain_read_only(self.id, error)) from error
-        if state.next_seq == 0 and not await self.workflow.is_running():
-            raise NotFound.for_conversation(self.id)
-        if state.status == "closed":
-            hint = "Start another one with `perdure run`."
-            raise Conflict(f"The conversation {self.id} is closed.", hint)
-        return state
+        return await require_open(self.log, self.workflow.is_running)
 
     async def _signal(self, signal: str) -> None:
         state = await self.require_open()

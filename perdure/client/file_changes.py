@@ -4,18 +4,16 @@ import asyncio
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from perdure.agent.loop.state import State
+from perdure.client.file_change import Changes, FileChange
 from perdure.events.entry import Files
 from perdure.storage.changes.compare import compare_snapshots
 from perdure.storage.changes.record import ChangedFile, FileVersion, read_records
 from perdure.storage.errors import Altered, Unrestorable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import load_cached_state, read_state
-
-if TYPE_CHECKING:
-    from perdure.client.conversation import Conversation
 
 MAX_COMPARED_LINES = 40_000
 """Lines of both versions of a file: comparing more takes seconds."""
@@ -28,20 +26,6 @@ RECORD_TIMEOUT = 10.0
 
 RECORD_POLL_INTERVAL = 0.05
 ENTRIES_PER_READ = 100
-
-
-@dataclass(frozen=True)
-class FileChange:
-    """A file that was added, changed or removed, with its numbers of lines.
-
-    `path` is relative to the workspace. The numbers are None where the file is no text, or too
-    large to compare.
-    """
-
-    path: str
-    kind: Literal["added", "changed", "removed"]
-    added: int | None
-    removed: int | None
 
 
 @dataclass(frozen=True)
@@ -69,34 +53,45 @@ class WorkspaceChanges:
         return "".join(parts)
 
 
-async def list_file_changes(conversation: "Conversation", after: int = -1) -> list[FileChange]:
+class ChangeSource(Protocol):
+    """The part of a conversation that lists and differences of its files need."""
+
+    async def changes(self, after: int = -1) -> Changes: ...
+
+
+async def list_file_changes(conversation: ChangeSource, after: int = -1) -> list[FileChange]:
     """List the files that the events after slot `after` changed, sorted by path.
 
     Of a directory of the user's, whole turns are recorded, when they end: `after` is the last
     slot before a turn. Raises StoreError.
     """
-    changes = await read_workspace_changes(conversation.log, after)
+    changes = await conversation.changes(after)
     return await asyncio.to_thread(changes.summarize)
 
 
-async def diff_files(conversation: "Conversation", after: int = -1) -> str:
+async def diff_files(conversation: ChangeSource, after: int = -1) -> str:
     """Build a unified diff of what the events after slot `after` changed; see above."""
-    changes = await read_workspace_changes(conversation.log, after)
+    changes = await conversation.changes(after)
     return await asyncio.to_thread(changes.diff)
 
 
-async def read_workspace_changes(log: EventLog, after: int = -1) -> WorkspaceChanges:
+async def read_workspace_changes(
+    log: EventLog, after: int = -1, through: int | None = None
+) -> WorkspaceChanges:
     """Read both versions of each file that the events after slot `after` changed.
 
-    Raises StoreError.
+    `through` is the last of these events, by default the newest. Raises StoreError.
     """
     state = await read_state(log)
     if state.files_seq is not None:
-        return await _compare_snapshots(log, state.files_seq, after)
+        newest = state.files_seq if through is None else min(through, state.files_seq)
+        return await _compare_snapshots(log, newest, after)
     await _await_record(log, state)
     files: dict[str, ChangedFile] = {}
     faults = []
     async for record in read_records(log.store, log.user_id, log.conversation_id, after):
+        if through is not None and record.first > through:
+            break
         faults += [f"The changes of a turn are not recorded: {record.fault}"] * bool(record.fault)
         for file in record.files:
             first = files.get(file.path, file)
@@ -105,29 +100,32 @@ async def read_workspace_changes(log: EventLog, after: int = -1) -> WorkspaceCha
     return WorkspaceChanges(sorted(differing, key=lambda file: file.path), faults)
 
 
-async def _compare_snapshots(log: EventLog, files_seq: int, after: int) -> WorkspaceChanges:
-    newest = (await log.get(files_seq)).files
-    if newest is None or newest.snapshot is None:
+async def _compare_snapshots(log: EventLog, through: int, after: int) -> WorkspaceChanges:
+    newest, oldest = await find_files(log, through), await find_files(log, after)
+    if newest is None or newest[1].snapshot is None:
         return WorkspaceChanges()
-    oldest = await _find_files(log, after)
-    faults = [f"The newest changes are not kept: {newest.fault}"] if newest.fault else []
+    fault, before = newest[1].fault, oldest[1].snapshot if oldest else None
+    faults = [f"The newest changes are not kept: {fault}"] if fault else []
     try:
-        files = await compare_snapshots(
-            log.store, oldest.snapshot if oldest else None, newest.snapshot
-        )
+        files = await compare_snapshots(log.store, before, newest[1].snapshot)
     except (Altered, Unrestorable) as error:
         return WorkspaceChanges(faults=[*faults, str(error)])
     return WorkspaceChanges(files, faults)
 
 
-async def _find_files(log: EventLog, upto: int) -> Files | None:
-    """Find the files of the last entry up to slot `upto` that has any."""
-    end = upto + 1
+async def find_files(log: EventLog, upto: int | None = None) -> tuple[int, Files] | None:
+    """Find the last entry up to slot `upto` that has files; return its slot and its files.
+
+    Without `upto`, or where the log is shorter, it is the last one of the log.
+    """
+    end = await log.end()
+    if upto is not None:
+        end = min(end, upto + 1)
     while end > 0:
         first = max(0, end - ENTRIES_PER_READ)
         for entry in reversed(await log.read(first, end - first)):
             if entry.files is not None:
-                return entry.files
+                return entry.seq, entry.files
         end = first
     return None
 

@@ -1,13 +1,15 @@
 """Forks: conversations that start from an earlier point of another one."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from perdure.agent.configure import check_changes
 from perdure.agent.loop.state import State
-from perdure.client.client import Client
+from perdure.agent.spec import Agent
+from perdure.client.access import require_access
 from perdure.client.conversation import Conversation
+from perdure.client.fork_handle import Fork
 from perdure.client.ids import new_conversation_id
 from perdure.errors import Invalid, NotFound
 from perdure.events.base import TIMESTAMP_FORMAT, Source
@@ -17,34 +19,38 @@ from perdure.storage.log.fork import fork as start_fork
 from perdure.storage.log.state import read_agent, read_state_at
 
 
-@dataclass(frozen=True)
-class Fork:
-    """A new conversation that shares its parent's events up to slot `at`.
+class ForkClient(Protocol):
+    """The part of a client that a fork needs."""
 
-    Its workflow starts with the first message, or with `resume`.
-    """
-
-    conversation: Conversation
-    at: int
-    state: State
+    def conversation(self, conversation_id: str, owner: str | None = None) -> Conversation: ...
 
 
 async def fork(
-    client: Client, conversation_id: str, at: int | None = None, model: str | None = None
-) -> Fork:
+    client: ForkClient,
+    conversation_id: str,
+    at: int | None = None,
+    model: str | None = None,
+    owner: str | None = None,
+    check_agent: Callable[[Agent], None] | None = None,
+) -> Fork[Conversation]:
     """Fork a conversation after slot `at`, by default the last one.
 
     The conversation may be running, and is not disturbed. The fork uses `model` if it is given. A
-    closed conversation is forked just before it was closed. Raises Invalid and NotFound.
+    closed conversation is forked just before it was closed. One of another `owner` needs the grant
+    `read`; the fork is the client's own. `check_agent` raises an error for an agent that may not go
+    on in it. Raises Invalid and NotFound.
     """
-    log = client.conversation(conversation_id).log
+    log = client.conversation(conversation_id, owner).log
+    await require_access(log.store, "read")
     state = await _load_cut_state(log, at)
+    if check_agent is not None:
+        check_agent(await _read_agent(log, state))
     at = state.next_seq - 1
     events = [_state_update("forked", {"conversation_id": conversation_id, "at": at})]
     if model is not None:
         events.insert(0, _state_update("spec", await _replace_model(log, state, model), "user"))
     child = client.conversation(new_conversation_id())
-    forked = await start_fork(log, child.id, state, events)
+    forked = await start_fork(log, child.log, state, events)
     return Fork(child, at, forked)
 
 
@@ -77,10 +83,15 @@ async def _find_close(log: EventLog, end: int) -> int:
     raise AssertionError("a closed conversation was closed")
 
 
+async def _read_agent(log: EventLog, state: State) -> Agent:
+    agent = await read_agent(log, state)
+    assert agent is not None, "a cut state has an agent"
+    return agent
+
+
 async def _replace_model(log: EventLog, state: State, model: str) -> dict[str, Any]:
     """Return the recorded spec with another model."""
-    spec = await read_agent(log, state)
-    assert spec is not None, "a cut state has an agent"
+    spec = await _read_agent(log, state)
     try:
         changes = check_changes(spec, {"model": model}).changes
     except ValueError as error:

@@ -19,3 +19,12 @@ def new_conversation_id() -> str:
 
 def new_message_id() -> str:
     return str(uuid.uuid4())
+
+
+def split_owner(name: str) -> tuple[str, str | None]:
+    """Split `USER/ID` into the id of a conversation and its user, None where only the id is given.
+
+    A user id has no slash.
+    """
+    owner, _, conversation_id = name.rpartition("/")
+    return conversation_id, owner or None

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
@@ -10,30 +9,12 @@ from temporalio.client import Client
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.client.diagnosis.failures import decode_reason, load_heartbeat
 from perdure.client.diagnosis.trouble import STEP_SCHEDULED
+from perdure.client.running_step import STEP_POLL_INTERVAL, RunningStep
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import Unreachable
 
-STEP_POLL_INTERVAL = 0.25
-"""Seconds between two polls of running steps: as often as they heartbeat."""
-
 MAX_STEP_POLL_INTERVAL = 1.0
 """The longest pause, in seconds, between two polls while no step is running."""
-
-
-class RunningStep(NamedTuple):
-    """A running step, such as `llm.chat` or `tool.call`.
-
-    The events that it appends have `run_id` and `activity_id` as their origin.
-    """
-
-    kind: str
-    activity_id: str
-    attempt: int
-    text: str
-    """The end of this attempt's output so far; a new attempt starts with none."""
-    run_id: str
-    failure: str | None = None
-    """The reason why the attempt before failed."""
 
 
 async def watch_running_steps(
@@ -77,4 +58,5 @@ async def _load_step(temporal: Client, run_id: str, step: PendingActivityInfo) -
         text=str(heartbeat.get("text", "")),
         run_id=run_id,
         failure=failure[0] if failure else None,
+        offset=offset if isinstance(offset := heartbeat.get("offset"), int) else None,
     )

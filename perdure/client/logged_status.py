@@ -2,15 +2,15 @@
 
 from perdure.agent.loop.start import ConversationStatus, build_status
 from perdure.storage.errors import explain_read_only
-from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import is_new_fork
+from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_state_until_damage
 
 FORKED_REASON = "forked in the middle of a turn: resume it, or send a message"
 """The reason of a fork that nobody has begun."""
 
 
-async def read_logged_status(log: EventLog) -> ConversationStatus | None:
+async def read_logged_status(log: ReadableLog) -> ConversationStatus | None:
     """Read the status from the log, even a damaged one; return None if the log is empty."""
     state, damage = await read_state_until_damage(log)
     status = build_status(log.conversation_id, state)

@@ -1,28 +1,27 @@
-"""The patience of those who wait for a turn while Temporal does not answer."""
+"""Checks of whether a workflow still runs, through outages of Temporal."""
 
-from dataclasses import dataclass
-from time import monotonic
+from temporalio.client import WorkflowFailureError
+from temporalio.service import RPCError
 
-from perdure.errors import Unreachable
+from perdure.client.description import is_running
+from perdure.client.patience import Outage
+from perdure.client.workflow import ConversationWorkflow
+from perdure.errors import Conflict, Unreachable
 
-OUTAGE_PATIENCE = 60.0
-"""Seconds without an answer of Temporal after which nobody waits any more."""
 
-
-@dataclass
-class Outage:
-    """An outage of Temporal, as long as one lasts."""
-
-    patience: float = OUTAGE_PATIENCE
-    began: float | None = None
-
-    def end(self) -> None:
-        self.began = None
-
-    def bear(self, error: Unreachable, conversation_id: str) -> None:
-        """Raise Unreachable if the outage has lasted too long."""
-        self.began = monotonic() if self.began is None else self.began
-        if monotonic() - self.began >= self.patience:
-            hint = f"The turn goes on when it does: `perdure watch {conversation_id}` shows it."
-            message = f"Temporal has not answered for {self.patience:g} s."
-            raise Unreachable(message, hint) from error
+async def check_workflow(workflow: ConversationWorkflow, outage: Outage) -> None:
+    """Raise Conflict if the workflow failed or vanished, Unreachable after a long outage."""
+    try:
+        description = await workflow.describe()
+    except Unreachable as error:
+        outage.bear(error, workflow.log.conversation_id)
+        return
+    outage.end()
+    if is_running(description):
+        return
+    try:
+        await workflow.handle.result()
+    except RPCError as error:
+        raise Unreachable(f"Temporal does not answer any more: {error.message}") from error
+    except WorkflowFailureError as error:
+        raise Conflict(f"The conversation's workflow failed: {error.cause}") from error

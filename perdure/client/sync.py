@@ -6,80 +6,83 @@ Each client runs an event loop in a thread of its own, so that it works inside a
 from __future__ import annotations
 
 import atexit
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import update_wrapper
+from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
+from perdure.client.fork_handle import Fork
+from perdure.client.http.client import HttpClient
+from perdure.client.protocol import ConversationClient, ConversationHandle
 from perdure.settings.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
-A = TypeVar("A")
-A_co = TypeVar("A_co", covariant=True)
 
 WAIT_INTERVAL = 0.2
 """Seconds after which a waiting thread looks for ^C, which some platforms do not deliver to it."""
 
 
-class _Wrapper(Protocol[A_co]):
+class _Wrapper(Protocol):
     """An object that has an asynchronous one, and the thread of its event loop."""
 
     @property
-    def wrapped(self) -> A_co: ...
-
+    def wrapped(self) -> Any: ...
     @property
     def portal(self) -> BlockingPortal: ...
 
 
-class _Waiting(Generic[A, P, R]):
+class _Waiting(Generic[P, R]):
     """A method that calls an asynchronous one of the same name, and waits for its result."""
 
-    def __init__(self, method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]]) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> None:
         self.method = method
         update_wrapper(self, method)  # type: ignore[arg-type]  # for `help`
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, instance: _Wrapper[A], owner: type) -> Callable[P, R]: ...
-    def __get__(self, instance: _Wrapper[A] | None, owner: type) -> Self | Callable[P, R]:
+    def __get__(self, instance: _Wrapper, owner: type) -> Callable[P, R]: ...
+    def __get__(self, instance: _Wrapper | None, owner: type) -> Self | Callable[P, R]:
         if instance is None:
             return self
+        method: Callable[P, Awaitable[R]] = getattr(instance.wrapped, self.method.__name__)
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return wait_for(instance.portal, lambda: self.method(instance.wrapped, *args, **kwargs))
+            return wait_for(instance.portal, lambda: method(*args, **kwargs))
 
         return update_wrapper(call, self.method)
 
 
-class _Iterating(Generic[A, P, R]):
+class _Iterating(Generic[P, R]):
     """A method that iterates over what an asynchronous one of the same name yields."""
 
-    def __init__(self, method: Callable[Concatenate[A, P], AsyncIterator[R]]) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> None:
         self.method = method
         update_wrapper(self, method)  # type: ignore[arg-type]
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
     @overload
+    def __get__(self, instance: _Wrapper, owner: type) -> Callable[P, Generator[R, None, None]]: ...
     def __get__(
-        self, instance: _Wrapper[A], owner: type
-    ) -> Callable[P, Generator[R, None, None]]: ...
-    def __get__(
-        self, instance: _Wrapper[A] | None, owner: type
+        self, instance: _Wrapper | None, owner: type
     ) -> Self | Callable[P, Generator[R, None, None]]:
         if instance is None:
             return self
+        method: Callable[P, AsyncIterator[R]] = getattr(instance.wrapped, self.method.__name__)
 
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Generator[R, None, None]:
-            items = self.method(instance.wrapped, *args, **kwargs)
+            items = method(*args, **kwargs)
             try:
                 while True:
                     try:
@@ -112,10 +115,27 @@ def wait_for(portal: BlockingPortal, call: Callable[[], Awaitable[T]]) -> T:
         raise
 
 
+@contextmanager
+def _defer_interrupt() -> Iterator[None]:
+    """Handle ^C after the block: anyio, interrupted while it starts a thread, waits for its end."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    interrupts: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *details: interrupts.append(details))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if interrupts:
+        handler(*interrupts[0])
+
+
 class SyncConversation:
     """A conversation whose methods wait: those of `Conversation`, by the same names."""
 
-    def __init__(self, wrapped: Conversation, portal: BlockingPortal) -> None:
+    def __init__(self, wrapped: ConversationHandle, portal: BlockingPortal) -> None:
         self.wrapped = wrapped
         self.portal = portal
         self.id = wrapped.id
@@ -126,6 +146,7 @@ class SyncConversation:
     status = _Waiting(Conversation.status)
     state = _Waiting(Conversation.state)
     values = _Waiting(Conversation.values)
+    changes = _Waiting(Conversation.changes)
     pause = _Waiting(Conversation.pause)
     resume = _Waiting(Conversation.resume)
     interrupt = _Waiting(Conversation.interrupt)
@@ -134,6 +155,9 @@ class SyncConversation:
     respond = _Waiting(Conversation.respond)
     configure = _Waiting(Conversation.configure)
     note = _Waiting(Conversation.note)
+    grant = _Waiting(Conversation.grant)
+    revoke = _Waiting(Conversation.revoke)
+    grants = _Waiting(Conversation.grants)
     turn = _Iterating(Conversation.turn)
     text = _Iterating(Conversation.text)
     events = _Iterating(Conversation.events)
@@ -143,7 +167,7 @@ class _Starting(Generic[P]):
     """A method that waits for a conversation, and wraps it."""
 
     def __init__(
-        self, method: Callable[Concatenate[Client, P], Coroutine[Any, Any, Conversation]]
+        self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Conversation]]
     ) -> None:
         self.method = _Waiting(method)
 
@@ -171,20 +195,45 @@ class SyncClient:
     without closing it.
     """
 
+    portal: BlockingPortal
+    wrapped: ConversationClient
+
     def __init__(self, settings: Settings | None = None) -> None:
+        self._open(lambda: Client.connect(settings))
+
+    def _open(self, connect: Callable[[], Awaitable[ConversationClient]]) -> None:
+        """Start the thread of the event loop, and connect there."""
         with ExitStack() as stack:
-            self.portal = stack.enter_context(start_blocking_portal(name="perdure"))
-            self.wrapped = wait_for(self.portal, lambda: Client.connect(settings))
+            with _defer_interrupt():
+                self.portal = stack.enter_context(start_blocking_portal(name="perdure"))
+            self.wrapped = wait_for(self.portal, connect)
             stack.callback(wait_for, self.portal, self.wrapped.close)
             self._stack = stack.pop_all()
         atexit.register(self._stop_loop)  # what is dropped later waits for nothing
 
     start = _Starting(Client.start)
     list_conversations = _Waiting(Client.list_conversations)
+    list_shared = _Waiting(Client.list_shared)
+    ask = _Waiting(Client.ask)
 
-    def conversation(self, conversation_id: str) -> SyncConversation:
-        """Return the handle of a conversation, existing or not. Raises Invalid for a bad id."""
-        return SyncConversation(self.wrapped.conversation(conversation_id), self.portal)
+    def conversation(self, conversation_id: str, owner: str | None = None) -> SyncConversation:
+        """Return the handle of a conversation, existing or not. Raises Invalid for a bad id.
+
+        `owner` is another user, who has granted access to it.
+        """
+        return SyncConversation(self.wrapped.conversation(conversation_id, owner), self.portal)
+
+    def fork(
+        self,
+        conversation_id: str,
+        at: int | None = None,
+        model: str | None = None,
+        owner: str | None = None,
+    ) -> Fork[SyncConversation]:
+        """Fork a conversation after slot `at`, by default the last one; see `Client.fork`."""
+        forked = wait_for(self.portal, lambda: self.wrapped.fork(conversation_id, at, model, owner))
+        child = SyncConversation(forked.conversation, self.portal)
+        return Fork(child, forked.at, forked.state)
 
     def close(self) -> None:
         """Close the connections, and end the client's thread."""
@@ -199,3 +248,13 @@ class SyncClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class SyncHttpClient(SyncClient):
+    """A client of a gateway whose methods wait: those of `HttpClient`, by the same names.
+
+    It asks the gateway at once who the key belongs to, and raises what `HttpClient` raises.
+    """
+
+    def __init__(self, url: str, key: str, plain_http: bool = False) -> None:
+        self._open(lambda: HttpClient(url, key, plain_http).__aenter__())

@@ -1,7 +1,8 @@
 """A turn of a conversation: its entries, its text while it grows, and its result."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from typing import TypeAlias
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import TRUNCATED_REASON, Status
-from perdure.client.live import STEP_POLL_INTERVAL, RunningStep
+from perdure.client.running_step import STEP_POLL_INTERVAL, RunningStep
 from perdure.errors import ClientError
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -17,8 +18,8 @@ from perdure.events.event import agent_text
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
-from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.state import read_state
+from perdure.storage.log.readable import ReadableLog
+from perdure.storage.log.state import read_answer, read_state
 
 CHECK_INTERVAL = 2.0
 """Seconds between two looks at whether the workflow still runs."""
@@ -67,20 +68,21 @@ class Turn:
     the messages that Temporal has taken and the log does not have yet.
     """
 
-    log: EventLog
+    log: ReadableLog
     message_id: str | None
     after: int
     check: Callable[[], Awaitable[None]]
     has_news: HasNews | None = None
 
-    async def entries(self) -> AsyncIterator[Entry]:
+    async def entries(self) -> AsyncGenerator[Entry, None]:
         """Yield each entry of the turn, and end with the turn."""
         state = await read_state(self.log)
         if (count := state.next_seq - self.after - 1) > 0:
             for entry in await self.log.read(self.after + 1, count):
                 yield entry
-        async for entry, _ in self._follow(state):
-            yield entry
+        async with aclosing(self._follow(state)) as following:
+            async for entry, _ in following:
+                yield entry
 
     async def end(self) -> State:
         """Wait until the turn is over; return the state at its end."""
@@ -89,23 +91,32 @@ class Turn:
             state = newest
         return state
 
-    async def _follow(self, state: State) -> AsyncIterator[tuple[Entry, State]]:
+    async def result(self) -> TurnResult:
+        """Wait until the turn is over. Raises TurnFailed if it ended with an error."""
+        state, name = await self.end(), self.log.conversation_id
+        if state.status == "error":
+            raise TurnFailed(state.reason or "The turn failed.", f"`perdure show {name}`")
+        text = await read_answer(self.log, state)
+        return TurnResult(name, state.status, state.reason, text, state.usage)
+
+    async def _follow(self, state: State) -> AsyncGenerator[tuple[Entry, State], None]:
         """Yield each entry after `state`, with the state after it, until the turn is over."""
-        if await self._has_ended(state):
+        if await self.has_ended(state):
             return
         check = self._check_now_and_then()
 
         async def is_idle() -> bool:
             await check()
-            return self.is_over(state) and await self._has_ended(state)
+            return self.is_over(state) and await self.has_ended(state)
 
-        async for entry in self.log.tail(state.next_seq - 1, is_idle=is_idle):
-            state = fold(state, [summarize(entry)])
-            yield entry, state
-            if await self._has_ended(state):
-                return
+        async with aclosing(self.log.tail(state.next_seq - 1, is_idle=is_idle)) as entries:
+            async for entry in entries:
+                state = fold(state, [summarize(entry)])
+                yield entry, state
+                if await self.has_ended(state):
+                    return
 
-    async def _has_ended(self, state: State) -> bool:
+    async def has_ended(self, state: State) -> bool:
         """Tell whether this turn is over, and no other message waits."""
         if self.has_news is None or not self.is_over(state):
             return self.is_over(state)
@@ -123,14 +134,14 @@ class Turn:
         check = self._check_now_and_then()
         while True:
             if (entry := await self.log.find(seq)) is not None:
-                if text := _text(entry):
+                if text := spoken_text(entry):
                     yield text.removeprefix(sent) if text.startswith(sent) else f"\n{text}"
                     yield "\n"
                     sent = ""
                 seq += 1
                 if seq > state.next_seq:
                     state = fold(state, [summarize(entry)])
-            elif await self._has_ended(state):
+            elif await self.has_ended(state):
                 return
             else:
                 await check()
@@ -158,7 +169,7 @@ class Turn:
         return check
 
 
-async def read_newest_state(log: EventLog, has_news: HasNews) -> State:
+async def read_newest_state(log: ReadableLog, has_news: HasNews) -> State:
     """Read the state of the log, once it has the messages that Temporal has taken."""
     state, began = await read_state(log), monotonic()
     while is_turn_over(state):
@@ -184,7 +195,8 @@ def is_turn_over(state: State) -> bool:
     return state.turn > 0 and state.at_rest and (asks or not state.pending)
 
 
-def _text(entry: Entry) -> str:
+def spoken_text(entry: Entry) -> str:
+    """Return what the agent says in an entry: its message, its report, or its thought; else ""."""
     event = entry.event
     thought = join_text(event.thought) if isinstance(event, ActionEvent) else ""
     return thought or agent_text(event)

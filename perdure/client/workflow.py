@@ -3,13 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import WorkflowExecutionStatus as Status
-from temporalio.api.workflowservice import v1 as requests
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -23,32 +20,29 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.code import with_code
+from perdure.agent.loop.inbox import StateNote
 from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start
 from perdure.agent.spec import Agent
+from perdure.client.access import require_access
+from perdure.client.address import WorkflowAddress
+from perdure.client.description import Description, describe_workflow, is_running
 from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog
 from perdure.temporal.connect import DOCTOR_HINT, translate_rpc_errors
-from perdure.temporal.names import conversation_workflow_id
+from perdure.temporal.names import conversation_id_of
 from perdure.temporal.register_attributes import initial_attributes
 from perdure.temporal.timeouts import TASK_TIMEOUT
 
 QUERY_TIMEOUT = timedelta(seconds=3)
 """The time within which a running workflow must answer a query."""
 
-RPC_TIMEOUT = timedelta(seconds=10)
-"""The time within which the Temporal server must answer a request."""
-
 MAX_SUMMARY_CHARS = 100
 """Characters of a title in the Temporal UI's list of workflows."""
-
-RUNNING = (Status.WORKFLOW_EXECUTION_STATUS_RUNNING, Status.WORKFLOW_EXECUTION_STATUS_PAUSED)
 
 START_WORKER_HINT = (
     "Start a worker with `perdure dev` or `perdure worker`; the conversation goes on by itself."
 )
-
-Description: TypeAlias = requests.DescribeWorkflowExecutionResponse
 
 T = TypeVar("T")
 
@@ -60,6 +54,7 @@ class ConversationWorkflow:
     temporal: Client
     log: EventLog
     task_queue: str
+    address: WorkflowAddress
     has_search_attributes: Callable[[], Awaitable[bool]]
     """Tells whether Temporal knows our search attributes."""
     store_address: str | None = None
@@ -67,41 +62,36 @@ class ConversationWorkflow:
     """The task queues of rate-limited models, by model name."""
     code_folder: str | None = None
     """The folder of the client's own modules."""
+    session_limit: int | None = None
+    """The number of its user's conversations that may work at once; None if it does not count."""
 
     @property
     def workflow_id(self) -> str:
-        return conversation_workflow_id(self.log.conversation_id)
+        """The id under which it was found last; see `WorkflowAddress`."""
+        return self.address.workflow_id
 
     @property
     def handle(self) -> WorkflowHandle[object, ConversationStatus]:
         return self.temporal.get_workflow_handle(self.workflow_id, result_type=ConversationStatus)
 
-    def child(self, conversation_id: str) -> "ConversationWorkflow":
+    def child(self, workflow_id: str) -> "ConversationWorkflow":
         """Return the workflow of another conversation of the same user."""
-        log = EventLog(self.log.store, self.log.user_id, conversation_id)
-        return ConversationWorkflow(
-            self.temporal, log, self.task_queue, self.has_search_attributes, self.store_address
+        return replace(
+            self,
+            log=EventLog(self.log.store, self.log.user_id, conversation_id_of(workflow_id)),
+            address=WorkflowAddress(self.log.user_id, workflow_id),
         )
 
     async def describe(self) -> Description | None:
         """Describe the workflow; None if Temporal does not know it.
 
-        The raw request is sent because the SDK's `describe` fails on a workflow that an operator
-        has paused in Temporal. Raises Unreachable.
+        Raises Unreachable, and NotFound without a grant for another user's.
         """
-        request = requests.DescribeWorkflowExecutionRequest(
-            namespace=self.temporal.namespace,
-            execution=WorkflowExecution(workflow_id=self.workflow_id),
-        )
-        service = self.temporal.workflow_service
-        try:
-            return await service.describe_workflow_execution(request, timeout=RPC_TIMEOUT)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            if error.status is RPCStatusCode.UNAVAILABLE:
-                raise Unreachable("Temporal does not answer.") from error
-            raise Unreachable(f"Temporal does not say where it stands: {error.message}") from error
+        await require_access(self.log.store, "read")
+        workflow_id = await self.address.find(self.temporal)
+        if workflow_id is None:
+            return None
+        return await describe_workflow(self.temporal, workflow_id)
 
     async def is_running(self) -> bool:
         """Tell whether the workflow runs or waits for a worker. Raises Unreachable."""
@@ -109,8 +99,11 @@ class ConversationWorkflow:
 
     async def query_status(self) -> ConversationStatus | None:
         """Query the status of the conversation; None if the workflow does not answer."""
+        await require_access(self.log.store, "read")
         # The SDK raises ValueError if an operator has paused the workflow in Temporal.
-        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError):
+        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError, Unreachable):
+            if await self.address.find(self.temporal) is None:
+                return None
             status: ConversationStatus = await self.handle.query(
                 "status", result_type=ConversationStatus, rpc_timeout=QUERY_TIMEOUT
             )
@@ -135,32 +128,59 @@ class ConversationWorkflow:
 
     async def signal(self, name: str) -> None:
         """Signal the workflow. Raises Conflict if it has ended, Unreachable."""
+        await require_access(self.log.store, "write")
+        message = f"The conversation {self.log.conversation_id} is not running."
+        if await self.address.find(self.temporal) is None:
+            raise Conflict(message)
         with translate_rpc_errors(f"did not take the {name}"):
             try:
                 await self.handle.signal(name)
             except RPCError as error:
                 if error.status is not RPCStatusCode.NOT_FOUND:
                     raise
-                message = f"The conversation {self.log.conversation_id} is not running."
                 raise Conflict(message) from error
 
     async def signal_with_start(
-        self, name: str, args: list[Any], spec: Agent | None = None, title: str | None = None
+        self,
+        name: str,
+        args: list[Any],
+        spec: Agent | None = None,
+        title: str | None = None,
+        notes: tuple[StateNote, ...] = (),
     ) -> None:
-        """Signal the workflow, and start it if it does not run. Raises Unreachable."""
-        await self._start(name, spec, title, start_signal=name, start_signal_args=args)
+        """Signal the workflow, and start it if it does not run. Raises Unreachable.
+
+        A workflow that is started records the `notes` before anything else.
+        """
+        more = {"start_signal": name, "start_signal_args": args}
+        await self._start(name, spec, title, notes, **more)
+
+    async def begin(self, spec: Agent, notes: tuple[StateNote, ...] = ()) -> None:
+        """Start the workflow of a conversation that waits for its first message.
+
+        Does nothing if it runs already. Raises Unreachable.
+        """
+        policy = WorkflowIDConflictPolicy.USE_EXISTING
+        await self._start("conversation", spec, None, notes, id_conflict_policy=policy)
 
     async def start(self, title: str | None = None) -> bool:
         """Start the workflow from its log; return False if it runs already. Raises Unreachable."""
         policy = WorkflowIDConflictPolicy.FAIL
         try:
-            await self._start("conversation", None, title, id_conflict_policy=policy)
+            await self._start("conversation", None, title, (), id_conflict_policy=policy)
         except WorkflowAlreadyStartedError:
             return False
         return True
 
-    async def _start(self, name: str, spec: Agent | None, title: str | None, **more: Any) -> None:
-        more |= await self._start_options(spec, title)
+    async def _start(
+        self,
+        name: str,
+        spec: Agent | None,
+        title: str | None,
+        notes: tuple[StateNote, ...],
+        **more: Any,
+    ) -> None:
+        more |= await self._start_options(spec, title, notes, "start_signal" in more)
         with translate_rpc_errors(f"did not take the {name.removeprefix('send_')}"):
             await self.temporal.start_workflow("Conversation", **more)
 
@@ -193,22 +213,37 @@ class ConversationWorkflow:
         finally:
             start_task.cancel()
 
-    async def _start_options(self, spec: Agent | None, title: str | None) -> dict[str, Any]:
-        """Build the arguments of every start."""
+    async def _start_options(
+        self,
+        spec: Agent | None,
+        title: str | None,
+        notes: tuple[StateNote, ...] = (),
+        has_message: bool = True,
+    ) -> dict[str, Any]:
+        """Build the arguments of every start. Raises Conflict, Unreachable."""
+        await require_access(self.log.store, "write")
+        workflow_id = await self.address.find(self.temporal)
+        if workflow_id is None:
+            message = f"Temporal has a workflow {self.address.own_id} of an earlier version."
+            raise Conflict(message, "Use another id, or wait until it has ended.")
         start = Start(
             conversation_id=self.log.conversation_id,
             user_id=self.log.user_id,
             spec=with_code(spec, self.code_folder) if spec else None,
             searchable=await self.has_search_attributes(),
+            # One that counts runs once it is admitted.
+            starts_running=spec is not None and has_message and self.session_limit is None,
+            inbox=notes,
             model_queues=dict(self.model_queues) if self.model_queues else None,
             max_run_events=MAX_RUN_EVENTS,
+            session_limit=self.session_limit,
         )
         return {
             "args": [start],
-            "id": self.workflow_id,
+            "id": workflow_id,
             "task_queue": self.task_queue,
             "task_timeout": TASK_TIMEOUT,
-            "search_attributes": initial_attributes(start),
+            "search_attributes": initial_attributes(start, datetime.now(UTC)),
             "static_summary": _shorten_title(title),
             "static_details": self._static_details(),
         }
@@ -218,11 +253,6 @@ class ConversationWorkflow:
         prefix = conversation_prefix(self.log.user_id, self.log.conversation_id)
         at = f"{self.store_address.rstrip('/')}/{prefix}" if self.store_address else prefix
         return f"- conversation: `{self.log.conversation_id}`\n- log: `{at}`"
-
-
-def is_running(description: Description | None) -> bool:
-    """Tell whether a described workflow runs or waits for a worker."""
-    return description is not None and description.workflow_execution_info.status in RUNNING
 
 
 def _shorten_title(title: str | None) -> str | None:

@@ -8,12 +8,13 @@ import sys
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import IO, Any, Self
 
-from perdure.datasets.rows import READERS, BadDataset, Rows, bad_row, read_python
+from perdure.datasets.rows import READERS, BadDataset, Row, Rows, bad_row, read_python
 from perdure.evaluation.sample import EncodedFile, InvalidSample, Sample, SourceFile, build_sample
 from perdure.evaluation.seeded_random import permutation
 from perdure.evaluation.spec import BatchSpec, DatasetSpec, FieldMap
@@ -39,7 +40,7 @@ class Dataset:
     spool: IO[bytes]
     ends: Sequence[int]
     order: Sequence[int]
-    folder: Path
+    folder: Path | None
 
     def __len__(self) -> int:
         return len(self.order)
@@ -64,26 +65,30 @@ class Dataset:
         self.spool.close()
 
 
-def read_dataset(batch: BatchSpec) -> Dataset:
+def read_dataset(batch: BatchSpec, rows: Iterable[Mapping[str, Any]] | None = None) -> Dataset:
     """Check every row, and spool those that the batch selects, in its order.
 
-    Memory grows by about 200 bytes a row, whatever its size. Raises BadDataset.
+    `rows` are those of somebody who has no file here: they name no source files either. Memory
+    grows by about 200 bytes a row, whatever its size. Raises BadDataset.
     """
     # The Dataset closes it, or the handler below.
     spool = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        folder = _folder(batch.dataset)
-        ends = _spool_samples(spool, batch, folder)
+        folder = _folder(batch.dataset) if rows is None else None
+        numbered = _rows(batch.dataset) if rows is None else starmap(Row, enumerate(rows, 1))
+        ends = _spool_samples(spool, batch, numbered, folder)
         return Dataset(spool, ends, _order(batch, len(ends) - 1), folder)
     except BaseException:
         spool.close()
         raise
 
 
-def _spool_samples(spool: IO[bytes], batch: BatchSpec, folder: Path) -> Sequence[int]:
+def _spool_samples(
+    spool: IO[bytes], batch: BatchSpec, rows: Rows, folder: Path | None
+) -> Sequence[int]:
     """Write the selected samples; return the offset where each begins, and the last one ends."""
     ends, missing = array("Q", [0]), set(batch.ids)
-    for sample in _samples(batch.dataset, folder):
+    for sample in _samples(batch.dataset, rows, folder):
         if not batch.ids or sample.id in missing:
             missing.discard(sample.id)
             ends.append(ends[-1] + spool.write(sample.model_dump_json().encode()))
@@ -101,9 +106,9 @@ def _order(batch: BatchSpec, count: int) -> Sequence[int]:
     return order[: batch.limit]
 
 
-def _samples(dataset: DatasetSpec, folder: Path) -> Iterator[Sample]:
+def _samples(dataset: DatasetSpec, rows: Rows, folder: Path | None) -> Iterator[Sample]:
     unique_ids = _UniqueIds()
-    for line, row in _rows(dataset):
+    for line, row in rows:
         try:
             fields = map_fields(row, dataset.fields)
             is_explicit = fields.get("id") is not None
@@ -192,7 +197,7 @@ def _folder(dataset: DatasetSpec) -> Path:
     return Path(file).parent if file else Path.cwd()
 
 
-def _read(file: str | EncodedFile | SourceFile, folder: Path) -> str | EncodedFile:
+def _read(file: str | EncodedFile | SourceFile, folder: Path | None) -> str | EncodedFile:
     if not isinstance(file, SourceFile):
         return file
     content = _resolve(file, folder).read_bytes()
@@ -202,8 +207,10 @@ def _read(file: str | EncodedFile | SourceFile, folder: Path) -> str | EncodedFi
         return EncodedFile(base64=base64.b64encode(content).decode())
 
 
-def _resolve(file: SourceFile, folder: Path) -> Path:
+def _resolve(file: SourceFile, folder: Path | None) -> Path:
     """Refuse paths outside the folder: a dataset may come from anywhere."""
+    if folder is None:
+        raise InvalidSample(f"{file.source!r} is not here: write the file's text in its place")
     try:
         path = (folder / file.source).resolve()
         is_inside = path.is_relative_to(folder.resolve())

@@ -39,7 +39,7 @@ Rows: TypeAlias = Iterator[Row]
 
 
 def bad_row(source: object, line: int, why: object) -> BadDataset:
-    return BadDataset(f"{source}:{line}: {why}")
+    return BadDataset(f"{source}:{line}: {str(why).rstrip('.')}.")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

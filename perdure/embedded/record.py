@@ -27,9 +27,11 @@ class StackInfo(BaseModel):
     ui: str | None
     codec: str | None = None
     store: str
+    gateway: str | None = None
+    """The URL of the gateway, if there is one."""
     bucket: str
     pids: dict[str, int]
-    """The process ids of supervisor, temporal, weed and worker."""
+    """The process ids of supervisor, temporal, weed, worker and gateway."""
     environment: dict[str, str]
     """The variables that a worker or a client needs to use this stack, keys included."""
     worker_variables: tuple[str, ...] | None = None

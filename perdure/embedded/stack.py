@@ -1,9 +1,8 @@
-"""The embedded stack: Temporal, a store and a supervised worker on one machine."""
+"""The embedded stack: Temporal, a store, a worker and a gateway on one machine."""
 
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from typing import Any, Self
 
 from perdure.embedded.disk import Disk
 from perdure.embedded.folder import lock_folder, make_folder
+from perdure.embedded.gateway import GATEWAY_FINAL_CODES, GatewayServer
+from perdure.embedded.ports import parse_port
 from perdure.embedded.process import ChildProcess
 from perdure.embedded.progress import WorkerLog, show_progress
 from perdure.embedded.record import (
@@ -29,23 +30,13 @@ from perdure.embedded.temporal import (
     CodecStarter,
     TemporalServer,
 )
+from perdure.embedded.worker_command import WORKER_COMMAND
 
 STACK_BUCKET = "perdure"
 WORKER_STOP_TIMEOUT = 10.0
 WORKER_FINAL_CODES = (2,)
 """The exit code of a worker whose settings are wrong."""
 WORKER_LOG = "worker.log"
-
-# Without -P, a module in the current folder would shadow an installed one.
-WORKER_COMMAND = (sys.executable, "-P", "-m", "perdure.worker")
-
-
-def worker_command(processes: int) -> tuple[str, ...]:
-    """Return the command of a worker with that many processes; 0 is one for each core."""
-    if processes == 1:
-        return WORKER_COMMAND
-    return (*WORKER_COMMAND[:-1], "perdure.operations.worker_processes", str(processes))
-
 
 logger = logging.getLogger("perdure.stack")
 
@@ -62,6 +53,7 @@ class Stack:
     _store: Seaweed
     _report: Callable[[str], None]
     _disk: Disk
+    _gateway: GatewayServer | None = None
     _worker: ChildProcess = field(init=False)
     _worker_log: WorkerLog = field(init=False)
     _watches: list[asyncio.Task[Any]] = field(init=False)
@@ -74,6 +66,7 @@ class Stack:
         folder: Path,
         ui: bool = True,
         worker: Sequence[str] = WORKER_COMMAND,
+        gateway: Sequence[str] | None = None,
         report: Callable[[str], None] = logger.warning,
         codec: CodecStarter | None = None,
         ports: Mapping[str, int] | None = None,
@@ -82,9 +75,10 @@ class Stack:
         """Start a stack in `folder`.
 
         The data and the ports of earlier stacks in the folder are used; `ports` names those of
-        `temporal`, `ui` and `store` instead. `worker` is the worker's command, its first word a
-        path. `report` is called with a line whenever something died or the disk is full, and
-        `progress` while the start takes long; it goes on until `wait_for_worker` returns. `codec`
+        `temporal`, `ui`, `store` and `gateway` instead. `worker` is the worker's command, its first
+        word a path, and `gateway` that of a gateway, if there is to be one. `report` is called with
+        a line whenever something died or the disk is full, and `progress` while the start takes
+        long; it goes on until `wait_for_worker` returns. `codec`
         decrypts payloads for Temporal's UI. Raises FolderTaken if another stack has the folder,
         FolderUnusable, DiskFull, PortTaken, and ProcessFailed if a part does not start; nothing is
         left running then.
@@ -96,12 +90,15 @@ class Stack:
             remove_stack_info(folder)
             disk = Disk(folder, report)
             disk.require_room()
-            servers = await _prepare_servers(folder, ui, codec, ports or {}, report)
+            ports = ports or {}
+            servers = await _prepare_servers(folder, ui, codec, ports, report)
+            door = gateway and _prepare_gateway(folder, gateway, ports, servers, report)
             async with show_progress("Temporal and the store are starting", progress):
                 await _launch_servers(*servers, exit_stack)
             await servers[1].make_bucket(STACK_BUCKET)
-            stack = cls(folder, *servers, report, disk)
+            stack = cls(folder, *servers, report, disk, door or None)
             await stack._start_worker(worker, exit_stack)
+            await stack._start_gateway(exit_stack)
             stack._watch(progress)
             exit_stack.push_async_callback(stack._stop_watching)
             write_stack_info(stack.info)
@@ -130,6 +127,24 @@ class Stack:
             Supervisor("The store", self._store.process, self._store.launch, wait, on_end),
             Supervisor("The worker", self._worker, launch, wait, on_end, WORKER_FINAL_CODES),
         ]
+
+    async def _start_gateway(self, exit_stack: AsyncExitStack) -> None:
+        """Start the gateway, if there is to be one, and its supervisor."""
+        gateway = self._gateway
+        if gateway is None:
+            return
+        env = {**self._worker_environment(), "PERDURE_GATEWAY_TRUSTED": "true"}  # as of its owner
+        if self._temporal.ui_url is not None:
+            env["PERDURE_GATEWAY_TEMPORAL_UI"] = self._temporal.ui_url
+
+        async def launch() -> ChildProcess:
+            return await gateway.launch(env)
+
+        await launch()
+        exit_stack.push_async_callback(gateway.stop)
+        wait, on_end, codes = self._disk.wait_for_room, self._on_end, GATEWAY_FINAL_CODES
+        supervisor = Supervisor("The gateway", gateway.process, launch, wait, on_end, codes)
+        self._supervisors.append(supervisor)
 
     def _watch(self, progress: Callable[[str], None]) -> None:
         self._worker_log = WorkerLog(self._worker.log, self._report, progress)
@@ -166,12 +181,14 @@ class Stack:
             ui=self._temporal.ui_url,
             codec=self._temporal.codec_url,
             store=self._store.endpoint,
+            gateway=self._gateway.url if self._gateway else None,
             bucket=STACK_BUCKET,
             pids={
                 "supervisor": os.getpid(),
                 "temporal": self._temporal.pid,
                 "weed": self._store.pid,
                 "worker": self._worker.pid,
+                **({"gateway": self._gateway.process.pid} if self._gateway else {}),
             },
             environment=self._environment,
             worker_variables=self._provider_variables(),
@@ -187,6 +204,11 @@ class Stack:
     async def wait_for_worker(self) -> None:
         """Wait until the worker takes work."""
         await self._worker_log.ready.wait()
+
+    async def wait_for_gateway(self) -> None:
+        """Wait until the gateway answers, if there is one."""
+        if self._gateway is not None:
+            await self._gateway.wait_until_ready()
 
     async def stop(self) -> None:
         """Stop the worker, then the servers; their data stays in the folder."""
@@ -236,6 +258,20 @@ async def _prepare_servers(
     home = folder / "temporal"
     temporal = await TemporalServer.prepare(home, ui, codec, own, report, store.ports)
     return temporal, store
+
+
+def _prepare_gateway(
+    folder: Path,
+    command: Sequence[str],
+    ports: Mapping[str, int],
+    servers: tuple[TemporalServer, Seaweed],
+    report: Callable[[str], None],
+) -> GatewayServer:
+    temporal, store = servers
+    others = {*store.ports, parse_port(temporal.address)}
+    if temporal.ui_url is not None:
+        others.add(parse_port(temporal.ui_url))
+    return GatewayServer.prepare(folder, command, ports.get("gateway"), report, others)
 
 
 async def _launch_servers(

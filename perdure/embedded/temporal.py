@@ -24,8 +24,13 @@ SQLITE_PRAGMAS = ("journal_mode=wal", "synchronous=2")
 
 DYNAMIC_CONFIG = (
     # By default a shard's queues are read 20 times a second: 50 ms for each activity of a single
-    # conversation. The daily version check is off, and operators may pause workflows.
+    # conversation.
     "history.transferProcessorMaxPollRPS=2000",
+    # By default every timer, retry and time-out is up to a second late, and a run that lasted less
+    # than a second delays the next run of its workflow by one.
+    'history.timerProcessorMaxTimeShift="10ms"',
+    'history.continueAsNewMinInterval="10ms"',
+    # The daily version check is off, and operators may pause workflows.
     "frontend.enableServerVersionCheck=false",
     "frontend.WorkflowPauseEnabled=true",
     # Batches share a queue by priority. With the default of four partitions, neither their shares

@@ -14,6 +14,8 @@ MAX_DETAIL_CHARS = 500  # of an error in its summary
 PROMPT_FIELDS = {"system_prompt", "instructions"}
 """Fields of an agent that are texts of any length, and decide nothing."""
 
+TOO_MANY_CONVERSATIONS = "too many conversations of the user were at work"
+
 
 class PauseEvent(EventBase):
     """A person paused the conversation."""
@@ -29,16 +31,24 @@ class PauseEvent(EventBase):
 
 
 class InterruptEvent(EventBase):
-    """A person stopped what was running."""
+    """A person stopped what was running, or a limit did, which `reason` names."""
 
     source: Source = "user"
     kind: Literal["InterruptEvent"] = "InterruptEvent"
+    reason: Literal["too_many_conversations"] | None = None
 
     def describe(self) -> tuple[str, str]:
+        if self.reason is not None:
+            return "system", f"suspended: {TOO_MANY_CONVERSATIONS}"
         return "user", "interrupted"
 
     def export_note(self) -> str:
+        if self.reason is not None:
+            return f"The conversation was suspended: {TOO_MANY_CONVERSATIONS}."
         return "The user stopped what was running."
+
+    def summary_fields(self) -> dict[str, Any]:
+        return {} if self.reason is None else {"key": self.reason}
 
 
 class SecurityAnalysisEvent(EventBase):

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import re
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from perdure.events.base import Tolerant
 from perdure.events.event import AnyEvent, dump_event, parse_event
@@ -13,6 +15,8 @@ from perdure.events.nesting import exceeds_depth
 from perdure.events.usage import Usage
 
 ENTRY_PREFIX = b'{"origin":{'
+_HEAD = re.compile(rb'\{"origin":\{"checksum":"([0-9a-f]{32})","after":"([0-9a-f]*)",')
+_DECODER = json.JSONDecoder(parse_constant=str)  # `json.loads` would make one for each entry
 MAX_EVENT_DEPTH = 256  # pydantic writes no more than 255 levels
 
 
@@ -38,13 +42,21 @@ class Files(Tolerant):
     """Paths that are not in the snapshot, with the reason; ten at most."""
 
 
+class _Parsed:
+    """The mark of a field whose value is parsed already: its validator is not built once more."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.any_schema()
+
+
 class Entry(BaseModel):
     """An object of the log: an event, its slot, its origin, and its bytes as stored."""
 
     model_config = ConfigDict(frozen=True)
 
     seq: int
-    event: AnyEvent
+    event: Annotated[AnyEvent, _Parsed]
     origin: Origin
     usage: Usage | None = None
     """The usage of a model's response, with its first event: the log alone has the bill."""
@@ -124,10 +136,21 @@ def parse_entry(seq: int, body: bytes) -> Entry:
     )
 
 
+def read_previous_sha(seq: int, body: bytes) -> str | None:
+    """Return the sha of the entry before the one stored in slot `seq` as `body`, without parsing.
+
+    None where the bytes do not begin as `add_checksum` writes them, or do not match their checksum.
+    """
+    head = _HEAD.match(body)
+    if head is None or _checksum(seq, body.replace(head[1], b"", 1)) != head[1]:
+        return None
+    return head[2].decode()
+
+
 def _parse_fields(body: bytes) -> dict[str, Any]:
     text = body.decode()
     try:
-        fields = json.loads(text, parse_constant=str)
+        fields = _DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("an event must be flatter") from error
     if not isinstance(fields, dict):

@@ -6,11 +6,15 @@ from typing import Any
 from perdure.events import tools
 from perdure.events.base import hash_text, shorten_name
 from perdure.events.content import Content, ImageContent, join_text
+from perdure.events.control import InterruptEvent
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
+
+# `json.dumps` would make one for each event.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 TOKENS_PER_IMAGE = 1000  # an estimate for every size
 
@@ -41,10 +45,7 @@ def _shrink_usage(usage: Usage | None) -> Usage | None:
 
 def compute_fingerprint(event: AnyEvent) -> str:
     """Hash what stuck detection compares: no ids and no times."""
-    canonical = json.dumps(
-        _fingerprint_fields(event), sort_keys=True, separators=(",", ":"), default=str
-    )
-    return hash_text(canonical)
+    return hash_text(_CANONICAL.encode(_fingerprint_fields(event)))
 
 
 def _fingerprint_fields(event: AnyEvent) -> list[Any]:
@@ -65,6 +66,9 @@ def _fingerprint_fields(event: AnyEvent) -> list[Any]:
         case MessageEvent():
             content = [part.model_dump() for part in event.llm_message.content]
             return [event.kind, event.source, content]
+        case InterruptEvent():  # without a reason it has the hash of before there were any
+            named = event.model_dump(exclude={"id", "timestamp"}, exclude_none=True)
+            return [event.kind, named]
         case UnknownEvent():
             raw = {key: event.raw[key] for key in event.raw.keys() - {"id", "timestamp"}}
             return [event.kind, raw]

@@ -18,7 +18,7 @@ from typing import Any
 
 from perdure.events.condensation import Condensation
 from perdure.events.content import Message, TextContent, ToolDefinition
-from perdure.events.control import ConversationErrorEvent, StuckEvent
+from perdure.events.control import ConversationErrorEvent, InterruptEvent, StuckEvent
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
@@ -99,6 +99,8 @@ def openhands_event(event: AnyEvent) -> Json:
             return _fields(event, "action_id") | {"classification": failure}
         case ConversationErrorEvent():
             return _fields(event) | {"classification": _failure(event.code)}
+        case InterruptEvent():
+            return _fields(event, "reason")
         case Condensation():
             # No model response is behind a plain cut, and their field is required.
             return _fields(event) | {"llm_response_id": event.llm_response_id or ""}

@@ -71,4 +71,5 @@ def add_cost(usage: Usage, spec: ModelSpec, list_cost: Callable[[Usage], float] 
 
 
 def tool_call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {str(call.get("id")) for message in messages for call in message.get("tool_calls") or ()}
+    calls = [message["tool_calls"] for message in messages if "tool_calls" in message]
+    return {str(call.get("id")) for group in calls for call in group or ()}

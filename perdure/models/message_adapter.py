@@ -19,16 +19,33 @@ SIGNATURE_SEPARATOR = "__thought__"
 
 def adapt_messages(messages: Iterable[Message], capabilities: Capabilities) -> list[Message]:
     """Remove or replace the parts of messages that the model refuses; the rest is not copied."""
-    adapted = [_without_reasoning(message, capabilities) for message in messages]
-    if not capabilities.signed_ids:
-        adapted = [_without_signatures(message) for message in adapted]
-    if not capabilities.vision:
-        adapted = [_without_images(message) for message in adapted]
-    elif not capabilities.images_in_results:
+    adapted = [_without_refused(message, capabilities) for message in messages]
+    if capabilities.vision and not capabilities.images_in_results:
         adapted = list(_images_after_results(adapted))
     if capabilities.cache_marks:
-        return _add_cache_marks(adapted)
+        for index in find_cache_marks(adapted):
+            adapted[index] = _mark(adapted[index])
+        return adapted
     return [_flatten_text(message) for message in adapted]
+
+
+def adapt_message(message: Message, capabilities: Capabilities, *, is_marked: bool) -> Message:
+    """Adapt one message of a prompt, for a model that takes images in tool results."""
+    adapted = _without_refused(message, capabilities)
+    if not capabilities.cache_marks:
+        return _flatten_text(adapted)
+    return _mark(adapted) if is_marked else adapted
+
+
+def find_cache_marks(messages: Sequence[Message]) -> set[int]:
+    """Find the places of two of the four cache marks that a provider allows.
+
+    One is at the system prompt and one at the end, at the last message that is no answer.
+    """
+    forwards, backwards = range(len(messages)), reversed(range(len(messages)))
+    first = next((at for at in forwards if messages[at].get("role") == "system"), None)
+    last = next((at for at in backwards if messages[at].get("role") in ("tool", "user")), None)
+    return {at for at in (first, last) if at is not None}
 
 
 def lacks_thinking(messages: Sequence[Message]) -> bool:
@@ -42,6 +59,13 @@ def lacks_thinking(messages: Sequence[Message]) -> bool:
         if message.get("tool_calls") and not message.get("thinking_blocks"):
             return True
     return False
+
+
+def _without_refused(message: Message, capabilities: Capabilities) -> Message:
+    adapted = _without_reasoning(message, capabilities)
+    if not capabilities.signed_ids:
+        adapted = _without_signatures(adapted)
+    return adapted if capabilities.vision else _without_images(adapted)
 
 
 def _without_reasoning(message: Message, capabilities: Capabilities) -> Message:
@@ -99,19 +123,12 @@ def _flatten_text(message: Message) -> Message:
     return {**message, "content": "\n".join(part["text"] for part in parts)}
 
 
-def _add_cache_marks(messages: list[Message]) -> list[Message]:
-    """Add two of the four cache marks that a provider allows: at the system prompt and the end."""
-    marked, roles = list(messages), [message.get("role") for message in messages]
-    if "system" in roles:
-        first = roles.index("system")
-        marked[first] = _mark_part(marked[first], 0)
-    last = max((at for at, role in enumerate(roles) if role in ("tool", "user")), default=None)
-    if last is not None and roles[last] == "tool":
+def _mark(message: Message) -> Message:
+    """Mark a message: the system prompt at its part that never changes, others at their end."""
+    if message.get("role") == "tool":
         # Some hosts of Anthropic's models ignore a mark inside the content of a result.
-        marked[last] = {**marked[last], "cache_control": CACHE_CONTROL}
-    elif last is not None:
-        marked[last] = _mark_part(marked[last], -1)
-    return marked
+        return {**message, "cache_control": CACHE_CONTROL}
+    return _mark_part(message, 0 if message.get("role") == "system" else -1)
 
 
 def _mark_part(message: Message, index: int) -> Message:

@@ -13,7 +13,8 @@ def check_address(spec: ModelSpec) -> None:
     """Raise ModelRefused if the `api_base` of the model is no address."""
     if spec.api_base is not None and not is_address(spec.api_base):
         address = f"The api_base {spec.api_base!r} of {spec.name}"
-        raise ModelRefused("bad_request", f"{address} is no address: write it like http://HOST/v1.")
+        example = "http://HOST" if spec.name.startswith("anthropic/") else "http://HOST/v1"
+        raise ModelRefused("bad_request", f"{address} is no address: write it like {example}.")
 
 
 def is_address(text: str) -> bool:

@@ -23,7 +23,7 @@ RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 OVERFLOW_TEXT = re.compile(
     r"context[ _]length|context window|context limit|context size|prompt is too long"
     r"|maximum (context|input|number of tokens)|too many (input )?tokens|reduce the length"
-    r"|exceeds the (maximum|limit).*tokens|input tokens exceed|request too large"
+    r"|exceeds the (maximum|limit).*tokens|input tokens exceed|request[ _]too[ _]large"
     r"|current length is .* while limit is|max_new_tokens. must be",
     re.IGNORECASE,
 )
@@ -42,9 +42,15 @@ INVALID_KEY_TEXT = re.compile(
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
     "insufficient_quota": 429,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
 }
 """The status of an error inside a stream, whose own status was 200, by the error's type."""
 

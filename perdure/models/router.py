@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import ModelSpec
+from perdure.models.anthropic.client import Anthropic
 from perdure.models.litellm.client import LiteLLM
 from perdure.models.litellm.route import find_key_variables
 from perdure.models.model import (
@@ -20,7 +21,6 @@ from perdure.models.model import (
     Request,
 )
 from perdure.models.openai_compatible.client import OpenAICompatible
-from perdure.models.openai_compatible.errors import KEY_VARIABLE
 from perdure.references import BadReference, find_entry_points, import_reference
 from perdure.user_modules import USER_MODULES
 
@@ -38,11 +38,12 @@ MODEL_GROUP = "perdure.models"
 class ModelRouter:
     """The model behind every name: a loader's for its prefix, or a provider's.
 
-    OpenAI-compatible servers are called directly, if `direct` allows it; litellm calls all others.
+    OpenAI-compatible servers and Anthropic's are called directly, if `direct` allows it; litellm
+    calls all others.
     """
 
     def __init__(self, *, direct: bool = True) -> None:
-        self._direct = OpenAICompatible() if direct else None
+        self._direct = (OpenAICompatible(), Anthropic()) if direct else ()
         self._litellm = LiteLLM()
 
     async def complete(self, request: Request, on_text: OnText) -> Completion:
@@ -54,19 +55,18 @@ class ModelRouter:
     async def preload(self, model: str | None = None) -> None:
         """Load litellm where it will be needed: its first request would wait for it.
 
-        `model` is the one of agents for which none is named. A key of another provider than OpenAI
-        tells as much; whether a model of OpenAI's needs litellm is known when it is called.
+        `model` is the one of agents for which none is named. A key of a provider that is not called
+        directly tells as much; whether a model of the others needs litellm is known when it is
+        called.
         """
-        keys = set(find_key_variables(os.environ))
-        if self._direct is not None:
-            keys.discard(KEY_VARIABLE)
+        keys = set(find_key_variables(os.environ)) - {each.key_variable for each in self._direct}
         if keys or (model and not await self._needs_no_litellm(model)):
             await self._litellm.load()
 
     async def _needs_no_litellm(self, name: str) -> bool:
         if _find_loader(name) is not None:
             return True
-        request = Request(ModelSpec(name=name), ())
+        request = Request(ModelSpec(name=name), [{"role": "user", "content": "any"}])
         return await self._find_provider(request) is not self._litellm
 
     async def _complete_one(self, request: Request, on_text: OnText) -> Completion:
@@ -74,8 +74,9 @@ class ModelRouter:
         return await model.complete(request, on_text)
 
     async def _find_provider(self, request: Request) -> Model:
-        if self._direct is not None and await self._direct.serves(request):
-            return self._direct
+        for model in self._direct:
+            if await model.serves(request):
+                return model
         return self._litellm
 
 

@@ -9,8 +9,16 @@ from perdure.embedded.errors import (
     FolderUnusable,
     PortTaken,
 )
-from perdure.errors import ClientError, Conflict, Invalid, NotFound, TimedOut, Unreachable
-from perdure.settings.settings import SettingsError
+from perdure.errors import (
+    ClientError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TimedOut,
+    Unreachable,
+)
+from perdure.settings.errors import SettingsError
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable, UnsafeStore
 from perdure.testing.errors import ScriptError
 
@@ -23,6 +31,7 @@ EXPECTED_ERRORS = (ClientError, StoreError, SettingsError, ScriptError, Embedded
 ERROR_CODES: dict[type[Exception], tuple[str, int]] = {
     Invalid: ("invalid", EXIT_USAGE),
     NotFound: ("not_found", EXIT_NOT_FOUND),
+    Forbidden: ("forbidden", EXIT_CONFLICT),
     Conflict: ("conflict", EXIT_CONFLICT),
     TimedOut: ("timed_out", EXIT_TIMED_OUT),
     Unreachable: ("unreachable", EXIT_UNREACHABLE),

@@ -7,10 +7,10 @@ import signal
 LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(message)s"
 
 
-def configure_logs() -> None:
-    """Log warnings of all libraries, and all that a worker reports."""
+def configure_logs(name: str = "perdure.worker") -> None:
+    """Log warnings of all libraries, and all that the logger of a name reports."""
     logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT)
-    logging.getLogger("perdure.worker").setLevel(logging.INFO)
+    logging.getLogger(name).setLevel(logging.INFO)
 
 
 def stop_signal() -> asyncio.Event:

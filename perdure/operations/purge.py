@@ -11,9 +11,11 @@ from temporalio.client import Client as Temporal
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
-from perdure.client.ask import ask_workflow_prefix
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
+from perdure.client.description import Description, describe_workflow
+from perdure.client.ids import split_owner
+from perdure.client.recorded_user import load_recorded_user
 from perdure.errors import Conflict, NotFound
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import StillForked
@@ -21,6 +23,7 @@ from perdure.storage.log.fork import forks_of
 from perdure.storage.log.purge import purge as delete_objects
 from perdure.storage.log.state import read_state_until_damage
 from perdure.temporal.connect import translate_rpc_errors
+from perdure.temporal.names import DEFAULT_USER, ask_workflow_prefix, conversation_workflow_id
 
 END_TIMEOUT = 10.0
 """Seconds for a worker to end a workflow; then Temporal does."""
@@ -42,8 +45,8 @@ async def list_purge_targets(
 ) -> list[str]:
     """List the conversations to purge, forks before the conversations they start from.
 
-    Raises NotFound, Unreachable, and Conflict if one is at work without `force`, or has forks
-    without `with_forks`.
+    Raises NotFound, Unreachable, and Conflict if one is at work without `force`, has forks without
+    `with_forks`, or forks of other users.
     """
     conversation = client.conversation(conversation_id)
     is_running = await conversation.workflow.is_running()
@@ -57,6 +60,8 @@ async def list_purge_targets(
     forks = await forks_of(conversation.log)
     if forks and not with_forks:
         raise _to_conflict(StillForked(conversation_id, forks))
+    if others := [fork for fork in forks if split_owner(fork)[1] is not None]:
+        raise Conflict(str(StillForked(conversation_id, others)), "Only their users delete those.")
     targets: list[str] = []
     for fork in forks:
         targets += await list_purge_targets(client, fork, with_forks=True, force=force)
@@ -108,12 +113,15 @@ def _to_conflict(error: StillForked) -> Conflict:
 
 async def _delete_histories(temporal: Temporal, conversation: Conversation) -> int:
     """Delete the histories of the conversation and of questions about it; return their number."""
-    prefix = ask_workflow_prefix(conversation.id)
-    query = f"WorkflowId = '{conversation.workflow_id}' OR WorkflowId STARTS_WITH '{prefix}'"
+    address = conversation.workflow.address
+    prefix = ask_workflow_prefix(address.user_id, conversation.id)
+    query = f"WorkflowId = '{address.own_id}' OR WorkflowId STARTS_WITH '{prefix}'"
     runs = {(run.id, run.run_id) async for run in temporal.list_workflows(query)}
     if (newest := await conversation.workflow.describe()) is not None:  # lists lag behind
         newest_run = newest.workflow_execution_info.execution
         runs.add((newest_run.workflow_id, newest_run.run_id))
+    if address.user_id != DEFAULT_USER:
+        runs |= await _list_former_runs(temporal, conversation.id, address.user_id)
     for workflow_id, run_id in runs:
         request = DeleteWorkflowExecutionRequest(
             namespace=temporal.namespace,
@@ -121,3 +129,24 @@ async def _delete_histories(temporal: Temporal, conversation: Conversation) -> i
         )
         await temporal.workflow_service.delete_workflow_execution(request)
     return len(runs)
+
+
+async def _list_former_runs(
+    temporal: Temporal, conversation_id: str, user_id: str
+) -> set[tuple[str, str]]:
+    """List a user's runs under ids that versions before gave, whoever's workflows they were."""
+    former_id = conversation_workflow_id(DEFAULT_USER, conversation_id)
+    prefix = ask_workflow_prefix(DEFAULT_USER, conversation_id)
+    query = f"WorkflowId = '{former_id}' OR WorkflowId STARTS_WITH '{prefix}'"
+    found = [
+        Description(workflow_execution_info=run.raw_info)
+        async for run in temporal.list_workflows(query)
+    ]
+    if (newest := await describe_workflow(temporal, former_id)) is not None:
+        found.append(newest)
+    executions = [
+        item.workflow_execution_info.execution
+        for item in found
+        if await load_recorded_user(temporal, item) == user_id
+    ]
+    return {(execution.workflow_id, execution.run_id) for execution in executions}

@@ -9,6 +9,7 @@ from perdure.agent.loop.decide import decide
 from perdure.agent.loop.state import State
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.steps import GenerateTitle
+from perdure.client.access import require_access
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.errors import Invalid, NotFound
@@ -54,12 +55,14 @@ class ReopenResult:
     reason: str | None = None
 
 
-async def reopen(client: Client, conversation_id: str) -> ReopenResult:
+async def reopen(client: Client, conversation_id: str, owner: str | None = None) -> ReopenResult:
     """Start a conversation's workflow from its log, unless one runs.
 
-    Raises Invalid, NotFound, Unreachable, StoreError.
+    A conversation of another `owner` needs the grant `write`. Raises Invalid, NotFound, Forbidden,
+    Unreachable, StoreError.
     """
-    conversation = client.conversation(conversation_id)
+    conversation = client.conversation(conversation_id, owner)
+    await require_access(conversation.log.store, "write")
     try:
         state = await read_state(conversation.log)
         if state.next_seq == 0:

@@ -15,11 +15,15 @@ from temporalio import activity
 from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from perdure.client.address import WorkflowAddress
 from perdure.client.client import Client
+from perdure.client.description import RPC_TIMEOUT, describe_workflow
 from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_store, diagnose_workflow
-from perdure.client.diagnosis.trouble import STORE_CAUSE, Trouble
+from perdure.client.diagnosis.trouble import STORE_CAUSE
 from perdure.client.ids import NIL_CONVERSATION_ID
-from perdure.client.workflow import RPC_TIMEOUT
+from perdure.client.recorded_user import load_recorded_user
+from perdure.client.trouble import Trouble
+from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import ClientError, Unreachable
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.storage.errors import StoreError
@@ -27,7 +31,7 @@ from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.trouble import save_trouble
 from perdure.temporal.connect import translate_rpc_errors
-from perdure.temporal.names import conversation_id_of
+from perdure.temporal.names import conversation_id_of, owner_of
 
 logger = logging.getLogger("perdure.worker.watchdog")
 
@@ -56,7 +60,7 @@ class Watchdog(Interceptor):
 
     def suspect(self, workflow_id: str) -> None:
         """Check a conversation in the next round. May be called from any thread."""
-        self._suspects |= _conversation_ids([workflow_id])
+        self._suspects |= _conversations([workflow_id])
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return _FailureInterceptor(next, self)
@@ -89,12 +93,12 @@ class Watchdog(Interceptor):
     async def check_conversations(self) -> None:
         """Run one round. Raises Unreachable."""
         await self._check_store()
-        names = dict.fromkeys(list(self._suspects)[:MAX_CHECKS_PER_QUERY])
-        for name in names:
-            del self._suspects[name]
+        checked = dict.fromkeys(list(self._suspects)[:MAX_CHECKS_PER_QUERY])
+        for workflow_id in checked:
+            del self._suspects[workflow_id]
         for query in await self._build_queries():
-            names |= _conversation_ids(await self._list_page(query))
-        waiting = iter(names)
+            checked |= _conversations(await self._list_page(query))
+        waiting = iter(checked)
         checkers = (self._check_each(waiting) for _ in range(MAX_CONCURRENT_CHECKS))
         for failure in await asyncio.gather(*checkers, return_exceptions=True):
             if failure is not None:
@@ -133,61 +137,76 @@ class Watchdog(Interceptor):
             self._page_tokens[query] = answer.next_page_token
         return [execution.execution.workflow_id for execution in answer.executions]
 
-    async def _check_each(self, names: Iterator[str]) -> None:
-        for name in names:
+    async def _check_each(self, workflow_ids: Iterator[str]) -> None:
+        for workflow_id in workflow_ids:
             try:
-                await self._check(name)
+                await self._check(workflow_id)
             except Unreachable:
                 raise
             except (StoreError, ClientError, ValueError) as error:
-                logger.info("conversation %s cannot be looked at: %s", name, error)
+                logger.info("conversation %s cannot be looked at: %s", _name(workflow_id), error)
 
-    async def _check(self, name: str) -> None:
-        workflow = self.client.conversation(name).workflow
+    async def _check(self, workflow_id: str) -> None:
+        workflow = self._workflow(workflow_id)
         trouble = await diagnose_workflow(workflow, DiagnosisOptions(check_store=False))
         if trouble is not None and trouble.is_over:
             trouble = None
-        if trouble is not None or name in self._recorded:
-            self._suspects[name] = None
-        self._report(name, trouble)
-        await self._record(name, trouble)
+        if trouble is not None or workflow_id in self._recorded:
+            self._suspects[workflow_id] = None
+        self._report(workflow_id, trouble)
+        await self._record(workflow_id, trouble)
 
-    def _report(self, name: str, trouble: Trouble | None) -> None:
+    def _report(self, workflow_id: str, trouble: Trouble | None) -> None:
         """Log each trouble, each change of its cause, and its end."""
-        previous = self._reported.pop(name, None)
+        previous = self._reported.pop(workflow_id, None)
         if trouble is None:
             if previous is not None:
-                logger.info("conversation %s goes on", name)
+                logger.info("conversation %s goes on", _name(workflow_id))
             return
-        self._reported[name] = trouble
+        self._reported[workflow_id] = trouble
         if previous is None or previous.cause != trouble.cause:
             level = logging.INFO if trouble.slow else logging.WARNING
             what = "takes long" if trouble.slow else "does not go on"
-            logger.log(level, "conversation %s %s: %s", name, what, trouble.sentence)
+            logger.log(level, "conversation %s %s: %s", _name(workflow_id), what, trouble.sentence)
 
-    async def _record(self, name: str, trouble: Trouble | None) -> None:
+    async def _record(self, workflow_id: str, trouble: Trouble | None) -> None:
         """Record the trouble in the store for its readers, if the store can be written."""
         severe = trouble if trouble is not None and not trouble.slow else None
         cause = severe and severe.cause
-        if cause in (self._recorded.get(name), STORE_CAUSE):
+        if cause in (self._recorded.get(workflow_id), STORE_CAUSE):
             return
-        log = EventLog(self.client.store, await self._load_user(name), name)
+        user_id = await self._load_user(workflow_id)
+        log = EventLog(self.client.store, user_id, conversation_id_of(workflow_id))
         now = datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
         await save_trouble(log, severe and severe.sentence, now)
         if cause is not None:
-            self._recorded[name] = cause
+            self._recorded[workflow_id] = cause
         else:
-            del self._recorded[name]
+            del self._recorded[workflow_id]
 
-    async def _load_user(self, name: str) -> str:
-        """Load the user from the workflow's input. Raises Unreachable."""
-        handle = self.client.conversation(name).handle
-        events = handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
-        with translate_rpc_errors("does not show its history"):
-            started = (await anext(events)).workflow_execution_started_event_attributes
-        converter = self.client.temporal.data_converter
-        [start, *_] = await converter.decode(started.input.payloads)
-        return str(start["user_id"]) if isinstance(start, dict) else self.client.user_id
+    def _workflow(self, workflow_id: str) -> ConversationWorkflow:
+        """Return the workflow of a conversation of any user, as an operator may look at it."""
+        user_id = owner_of(workflow_id) or self.client.user_id
+        return ConversationWorkflow(
+            self.client.temporal,
+            EventLog(self.client.store, user_id, conversation_id_of(workflow_id)),
+            self.client.task_queue,
+            WorkflowAddress(user_id, workflow_id),
+            self.client.has_search_attributes,
+        )
+
+    async def _load_user(self, workflow_id: str) -> str:
+        """Load the user of a workflow. Raises Unreachable."""
+        description = await describe_workflow(self.client.temporal, workflow_id)
+        if description is None:
+            return owner_of(workflow_id) or self.client.user_id
+        recorded = await load_recorded_user(self.client.temporal, description)
+        return recorded or self.client.user_id
+
+
+def _name(workflow_id: str) -> str:
+    """Return the name of a conversation for people: its id, after its user unless the default."""
+    return workflow_id.removeprefix("conv-")
 
 
 class _FailureInterceptor(ActivityInboundInterceptor):
@@ -206,6 +225,6 @@ class _FailureInterceptor(ActivityInboundInterceptor):
             raise
 
 
-def _conversation_ids(workflow_ids: Iterable[str]) -> dict[str, None]:
-    """Return the ids of the conversations among workflows, in order."""
-    return dict.fromkeys(filter(is_conversation_id, map(conversation_id_of, workflow_ids)))
+def _conversations(workflow_ids: Iterable[str]) -> dict[str, None]:
+    """Return the workflows of conversations among these, in order."""
+    return dict.fromkeys(id for id in workflow_ids if is_conversation_id(conversation_id_of(id)))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from perdure.embedded.process import describe_exit, die_with_parent
-from perdure.embedded.stack import WORKER_COMMAND
+from perdure.embedded.worker_command import WORKER_COMMAND
 from perdure.operations.error_reports import EXIT_OK, EXIT_USAGE
 from perdure.operations.process import configure_logs, stop_signal
 

@@ -45,7 +45,36 @@ MAX_TYPES = 256
 FAILURE_OPTIONS = ("type", "non_retryable", "next_retry_delay")
 
 T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
 Mask = Callable[[str], str]
+
+
+def mask_model(value: Model, secrets: Secrets) -> Model:
+    """Mask all text in a model as `mask_value` does, if one search finds any secret in it."""
+    texts: list[str] = []
+    _collect_texts(value, texts)
+    joined = "\0".join(texts)  # no secret has a NUL, so none spans two texts
+    if not secrets.names_in(joined.encode(errors="surrogatepass")):
+        return value
+    return mask_value(value, secrets.mask)
+
+
+def _collect_texts(value: Any, texts: list[str]) -> None:
+    """Collect every text that `mask_value` may mask, and some that it does not."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, ImageContent):
+        texts += [url for url in value.image_urls if not url.startswith(OWN_IMAGES)]
+    elif isinstance(value, BaseModel):
+        for field in vars(value).values():
+            _collect_texts(field, texts)
+    elif isinstance(value, dict):
+        for name, field in value.items():
+            _collect_texts(name, texts)
+            _collect_texts(field, texts)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _collect_texts(part, texts)
 
 
 def mask_value(value: T, mask: Mask) -> T:
@@ -118,13 +147,13 @@ class MaskedLog(EventLog):
     @override
     def _with_id(self, event: AnyEvent, seq: int) -> AnyEvent:
         if self._secrets.has_values() and not isinstance(event, UnknownEvent):
-            event = mask_value(event, self._secrets.mask)
+            event = mask_model(event, self._secrets)
         return super()._with_id(event, seq)
 
     @override
     async def record_response(self, seq: int, completion: Completion, origin: Origin) -> Completion:
         if self._secrets.has_values():
-            completion = mask_value(completion, self._secrets.mask)
+            completion = mask_model(completion, self._secrets)
         return await super().record_response(seq, completion, origin)
 
     @override

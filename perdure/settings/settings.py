@@ -23,7 +23,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as SourceError
 
-from perdure.errors import PerdureError
+from perdure.settings.errors import SettingsError
 
 ENV_PREFIX = "PERDURE_"
 SECRET_PREFIX = f"{ENV_PREFIX}SECRET_"
@@ -33,12 +33,15 @@ SETTINGS_FILE = Path("perdure.toml")
 USER_SETTINGS_FILE = platformdirs.user_config_path("perdure") / "perdure.toml"
 SETTINGS_FILES = f"{SETTINGS_FILE} or {USER_SETTINGS_FILE}"
 
+RouteClass: TypeAlias = Literal["read", "write", "costly", "failure", "report"]
+"""Classes of a gateway's routes, each with a rate of requests."""
+
+TokenAlgorithm: TypeAlias = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
+"""Algorithms with a public key: one with a shared secret would let every verifier sign."""
 ModelName: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 CallsPerMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
-
-
-class SettingsError(PerdureError):
-    """An unusable setting; the message names it, and where it is set."""
 
 
 class Settings(BaseSettings):
@@ -54,7 +57,8 @@ class Settings(BaseSettings):
     store: str | None = None
     """`s3://bucket/prefix` or `file:///dir`; None selects the embedded stack's store."""
     user: str = "local"
-    """The user whose conversations and batches are used: a part of every key in the store."""
+    """The user whose conversations and batches are used: a part of every key in the store, and of
+    every workflow's id but those of `local`."""
     task_queue: str = "perdure"
     """The task queue of Temporal that clients and workers share."""
     model: str | None = None
@@ -88,9 +92,57 @@ class Settings(BaseSettings):
     sandbox_reads: tuple[Path, ...] = ()
     """Paths that commands can read besides the system's own files."""
     direct_models: bool = True
-    """Call OpenAI-compatible servers directly; False calls every model through litellm."""
+    """Call OpenAI-compatible servers and Anthropic directly; False calls all through litellm."""
     model_rates: dict[ModelName, CallsPerMinute] = Field(default_factory=dict)
     """The rate limit of each model, over all workers of the task queue."""
+    gateway: str | None = None
+    """The address of a gateway, such as https://perdure.example.org: clients then need no other
+    server, and no key but `gateway_key`."""
+    gateway_key: SecretStr | None = None
+    """The key of a user of that gateway, as `perdure key create` makes it."""
+    gateway_agents: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Agents that users of a gateway may name, as tables [gateway_agents.NAME] of fields. They are
+    trusted, as the table [agent] is, which is `default`."""
+    gateway_models: tuple[str, ...] = ()
+    """Models that users of a gateway may name besides `model` and those of the agents, as patterns
+    such as `openai/*`."""
+    gateway_secrets: tuple[str, ...] = ()
+    """Secrets of the worker that agents of users of a gateway may have."""
+    gateway_url: str | None = None
+    """The address by which people reach a gateway, such as `https://perdure.example.org`, where it
+    is not the one that a request names."""
+    gateway_origins: tuple[str, ...] = ()
+    """Other sites whose pages may call a gateway with a key, such as `https://example.org`."""
+    gateway_issuer: str | None = None
+    """The issuer of tokens (OpenID Connect) that a gateway accepts besides API keys."""
+    gateway_audience: str | None = None
+    """The audience that such a token must name."""
+    gateway_algorithms: tuple[TokenAlgorithm, ...] = ("RS256", "ES256")
+    """The algorithms by which such a token may be signed."""
+    gateway_jwks: str | None = None
+    """The address of the issuer's keys; by default the one that the issuer publishes."""
+    gateway_user_claim: str = "sub"
+    """The claim of such a token that is the user id."""
+    gateway_scope_claim: str = "scope"
+    """The claim that has the scopes: words such as `perdure:read`, or a list of them."""
+    gateway_max_body: int = Field(default=8 * 1024 * 1024, ge=1024)
+    """Bytes of the body of a request to a gateway, images included."""
+    gateway_rates: dict[RouteClass, CallsPerMinute] = Field(default_factory=dict)
+    """Requests a minute that a user may make to one gateway process: by default 3000 that `read`,
+    600 that `write` and 60 that are `costly`; and an address 60 with wrong credentials (`failure`)
+    and 30 reports of what a browser has forbidden the page (`report`)."""
+    gateway_connections: int = Field(default=200, ge=1)
+    """Streams, sockets and feeds that a user may have open at one gateway process."""
+    gateway_trusted: bool = False
+    """Trust the users of a gateway with all that the workers can do: any address, folder, program
+    and code. `perdure dev` does, where all users are its owner."""
+    gateway_temporal_ui: str | None = None
+    """The address of Temporal's UI, such as `https://temporal.example.org`: the page of a gateway
+    links to the workflows of conversations there."""
+
+    gateway_max_concurrent_conversations: Annotated[int, Field(ge=0)] = 3
+    """Conversations of one user, started through gateways, that may work at once: one more suspends
+    the least recently active, which goes on with its next message. 0 sets no limit."""
 
     @classmethod
     def settings_customise_sources(

@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import PayloadCodec
@@ -43,7 +41,12 @@ class Encryption(PayloadCodec):
     """
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
+        # Slow to load, and needed with keys alone.
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         self.key_ids = tuple(keys)
+        self._failures = (InvalidTag, ValueError)  # ValueError: there is no whole nonce
         self._ciphers = {key_id: AESGCM(key) for key_id, key in keys.items()}
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
@@ -73,7 +76,7 @@ class Encryption(PayloadCodec):
         nonce, data = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, data, _associated_data(key_id)))
-        except (InvalidTag, ValueError):  # ValueError: there is not even a whole nonce
+        except self._failures:
             raise Unreadable(
                 f"A payload in Temporal cannot be decrypted with the key {key_id!r}: {SETTING} has "
                 "another key under this id, or the payload was changed."

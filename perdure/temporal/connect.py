@@ -16,6 +16,7 @@ from perdure.errors import Invalid, Unreachable
 from perdure.storage.exit_pause import pause_at_exit
 from perdure.temporal.codec import build_encryption
 from perdure.temporal.converter import build_converter
+from perdure.temporal.lazy_service import LazyService
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the first answer of a server."""
@@ -43,13 +44,18 @@ def _load_runtime(*, quiet: bool) -> Runtime:
 
 
 async def connect(
-    address: str | None = None, payload_keys: SecretStr | None = None, *, quiet: bool = False
+    address: str | None = None,
+    payload_keys: SecretStr | None = None,
+    *,
+    quiet: bool = False,
+    lazy: bool = False,
 ) -> Client:
     """Connect to the Temporal server at `address`, by default to the one of TEMPORAL_*.
 
     With an `address`, nothing else of TEMPORAL_* and `temporal.toml` is used.
     Payloads are encrypted if `payload_keys` are given, and only then. The SDK prints warnings
-    unless `quiet`. Raises Unreachable, and Invalid if the configuration cannot be used.
+    unless `quiet`. A `lazy` client connects with its first request. Raises Unreachable, and Invalid
+    if the configuration cannot be used.
     """
     converter = build_converter(build_encryption(payload_keys))
     config = _load_config() if address is None else ClientConnectConfig(target_host=address)
@@ -57,12 +63,18 @@ async def connect(
     runtime = _load_runtime(quiet=quiet)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            return await Client.connect(**config, data_converter=converter, runtime=runtime)
+            client = await Client.connect(
+                **config, data_converter=converter, runtime=runtime, lazy=lazy
+            )
     except TimeoutError as error:
         message = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
         raise Unreachable(message, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
+    if not lazy:
+        return client
+    service = LazyService(client.service_client)
+    return Client(service, namespace=client.namespace, data_converter=converter)
 
 
 @contextmanager

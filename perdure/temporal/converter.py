@@ -4,7 +4,7 @@ With keys, payloads and the texts of failures are encrypted.
 """
 
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -18,6 +18,7 @@ from temporalio.converter import (
     DefaultPayloadConverter,
     EncodingPayloadConverter,
     JSONPlainPayloadConverter,
+    SerializationContext,
 )
 from temporalio.converter import PayloadConverter as AnyPayloadConverter
 from temporalio.exceptions import ApplicationError
@@ -129,7 +130,17 @@ def _hide(failure: Failure, converter: AnyPayloadConverter) -> None:
         _hide(failure.cause, converter)
 
 
-CONVERTER = DataConverter(payload_converter_class=PayloadConverter)
+class ContextFreeConverter(DataConverter):
+    """A data converter whose payloads are the same wherever they belong.
+
+    The SDK would look for parts that differ, and make them anew, several times a step.
+    """
+
+    def with_context(self, context: SerializationContext) -> Self:  # noqa: ARG002
+        return self
+
+
+CONVERTER = ContextFreeConverter(payload_converter_class=PayloadConverter)
 """The data converter without encryption."""
 
 

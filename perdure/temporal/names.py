@@ -1,13 +1,83 @@
-"""Ids of workflows."""
+"""Ids of workflows. Each carries its user, so that nobody can address the workflow of another.
+
+`conv-{user}:{id}`, `batch-{user}:{name}`, `batch-{user}:{name}/{shard}`, `ask-{user}:{id}-{uuid}`:
+neither a user id nor the id of a conversation nor the name of a batch has a colon. Ids of the
+default user have no user, `conv-{id}`: they stand in many events of many histories. There is one
+`sessions-{user}` of every user, and `sessions-{user}:{queue}` for every other task queue.
+
+Versions before this one gave ids without a user to everybody. A workflow that still runs under
+such an id names its children in the same way, so that its history replays.
+"""
+
+DEFAULT_USER = "local"
+"""The user whose workflow ids have no user; the default of the setting `user`."""
+
+DEFAULT_QUEUE = "perdure"
+"""The task queue which the ids of sessions do not name; the default of the setting `task_queue`."""
+
+SEPARATOR = ":"
+KINDS = ("conv", "batch", "ask")
+
+SESSIONS_PREFIX = "sessions-"
+
+MAX_BATCH_WORKFLOW_ID = 245
+"""Characters of the id of a batch: Temporal's SQL databases hold 255, and a shard has a number."""
 
 
-def conversation_workflow_id(conversation_id: str) -> str:
-    return f"conv-{conversation_id}"
+def qualify(user_id: str, name: str) -> str:
+    """Return a name that is unique among all users; different arguments give different results."""
+    return name if user_id == DEFAULT_USER else f"{user_id}{SEPARATOR}{name}"
+
+
+def conversation_workflow_id(user_id: str, conversation_id: str) -> str:
+    return f"conv-{qualify(user_id, conversation_id)}"
+
+
+def batch_workflow_id(user_id: str, name: str) -> str:
+    return f"batch-{qualify(user_id, name)}"
+
+
+def ask_workflow_prefix(user_id: str, conversation_id: str) -> str:
+    """Return the prefix of the workflow ids of all questions about a conversation."""
+    return f"ask-{qualify(user_id, conversation_id)}-"
+
+
+def sessions_workflow_id(user_id: str, task_queue: str) -> str:
+    """Return the id of the workflow that counts which conversations of a user work.
+
+    Each task queue counts its own: its workers may have another store, or may be gone.
+    """
+    queue = "" if task_queue == DEFAULT_QUEUE else f"{SEPARATOR}{task_queue}"
+    return f"{SESSIONS_PREFIX}{user_id}{queue}"
+
+
+def child_workflow_id(parent_workflow_id: str, conversation_id: str) -> str:
+    """Return the workflow id of a conversation of the user of another workflow."""
+    return f"conv-{_qualifier(parent_workflow_id)}{conversation_id}"
+
+
+def workspace_folder(user_id: str, conversation_id: str) -> str:
+    """Return the path of a conversation's own folder, within the folder of all workspaces."""
+    if user_id == DEFAULT_USER:
+        return conversation_id
+    return f"users/{user_id}/{conversation_id}"
+
+
+def owner_of(workflow_id: str) -> str | None:
+    """Return the user in a workflow id; None for the default user, and for ids of before."""
+    if workflow_id.startswith(SESSIONS_PREFIX):
+        user_id = workflow_id.removeprefix(SESSIONS_PREFIX).partition(SEPARATOR)[0]
+        return None if user_id == DEFAULT_USER else user_id
+    return _qualifier(workflow_id).removesuffix(SEPARATOR) or None
 
 
 def conversation_id_of(workflow_id: str) -> str:
-    return workflow_id.removeprefix("conv-")
+    """Return the conversation id in a workflow id; any other text stays as it is."""
+    return workflow_id.removeprefix("conv-").removeprefix(_qualifier(workflow_id))
 
 
-def batch_workflow_id(name: str) -> str:
-    return f"batch-{name}"
+def _qualifier(workflow_id: str) -> str:
+    """Return the user in a workflow id with the colon after it; "" without any."""
+    kind, _, qualified = workflow_id.partition("-")
+    user_id, separator, _ = qualified.partition(SEPARATOR)
+    return f"{user_id}{separator}" if separator and kind in KINDS else ""

@@ -1,6 +1,8 @@
 """Registering our search attributes with Temporal."""
 
-from typing import Any
+import math
+from datetime import datetime
+from time import monotonic
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice import v1 as requests
@@ -9,9 +11,13 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.loop.start import Start
+from perdure.agent.loop.state import State
 from perdure.errors import Conflict, Unreachable
 from perdure.temporal.connect import translate_rpc_errors
-from perdure.temporal.search_attributes import ATTRIBUTES, MODEL, STATUS, TAGS, USER, Key
+from perdure.temporal.search_attributes import ATTRIBUTES, USER, Key, search_attributes
+
+REFUSAL_SECONDS = 60.0
+"""Seconds after which a server that did not list its search attributes is asked again."""
 
 
 async def missing_attributes(temporal: Client) -> list[Key]:
@@ -48,14 +54,34 @@ async def register_attributes(temporal: Client) -> list[str]:
     return [key.name for key in absent]
 
 
-def initial_attributes(start: Start) -> TypedSearchAttributes | None:
-    """Return the search attributes of a conversation before a worker has taken it up."""
+class AttributeCheck:
+    """The check whether Temporal knows our search attributes; `known` is its result, if given."""
+
+    def __init__(self, temporal: Client, known: bool | None = None) -> None:
+        self._temporal = temporal
+        self._known = known
+        self._refused_at = -math.inf
+
+    async def ask(self) -> bool:
+        """Tell whether it knows them, as it said first; not if it does not list any just now."""
+        if self._known is None and monotonic() - self._refused_at > REFUSAL_SECONDS:
+            try:
+                self._known = not await missing_attributes(self._temporal)
+            except Unreachable:
+                self._refused_at = monotonic()
+        return bool(self._known)
+
+
+def initial_attributes(start: Start, at: datetime) -> TypedSearchAttributes | None:
+    """Return the search attributes of a conversation that starts at a time."""
     if not start.searchable:
         return None
-    values: dict[Key, Any] = {USER: start.user_id}
-    if (spec := start.spec) is not None:
-        values |= {STATUS: "idle", MODEL: spec.model.name, TAGS: list(spec.tags)}
-    return TypedSearchAttributes([SearchAttributePair(*pair) for pair in values.items()])
+    if start.spec is None:  # those of its last turn come from the log
+        return TypedSearchAttributes([SearchAttributePair(USER, start.user_id)])
+    state = State(status="running" if start.starts_running else "idle", spec=start.spec)
+    updates = search_attributes(start.user_id, state, at)
+    pairs = [SearchAttributePair(update.key, update.value) for update in updates]
+    return TypedSearchAttributes(pairs)
 
 
 def _value_type(key: Key) -> IndexedValueType.ValueType:

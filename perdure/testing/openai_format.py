@@ -79,7 +79,7 @@ def usage(spent: Usage) -> Json:
     }
 
 
-def _split_text(answer: ScriptedAnswer, text: str) -> list[str]:
+def split_text(answer: ScriptedAnswer, text: str) -> list[str]:
     """Split a text into streamed pieces: words if there is a `chunk_delay`, else about four."""
     if answer.chunk_delay:
         return re.findall(r"\s*\S+\s*|\s+", text)
@@ -94,13 +94,13 @@ def _header(reply: ScriptedReply, response_id: str, created: int, kind: str) -> 
 def _deltas(reply: ScriptedReply) -> Iterator[Json]:
     answer = reply.answer
     yield {"role": "assistant", "content": ""}
-    for piece in _split_text(answer, answer.reasoning_content or ""):
+    for piece in split_text(answer, answer.reasoning_content or ""):
         yield {"reasoning_content": piece}
-    for piece in _split_text(answer, answer.content):
+    for piece in split_text(answer, answer.content):
         yield {"content": piece}
     for index, (call_id, name, arguments) in enumerate(reply.tool_calls()):
         function = {"name": name, "arguments": ""}
         opening = {"index": index, "id": call_id, "type": "function", "function": function}
         yield {"tool_calls": [opening]}
-        for piece in _split_text(answer, arguments):
+        for piece in split_text(answer, arguments):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}

@@ -111,7 +111,7 @@ async def run(
     decides which files and network it sees; it never gets the worker's environment.
     """
     fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.workspace)}
-    async with sessions.slot(context.conversation_id) as slot:
+    async with sessions.slot(context.log.prefix) as slot:
         environment = inherited_environment() | fixed
         session, note = await acquire_session(action, slot, context, environment)
         if action.reset and not action.command:

@@ -21,9 +21,10 @@ from starlette.types import Send
 
 from perdure.models.model import KEY_HEADER, NUMBER_HEADER, PURPOSE_HEADER
 from perdure.testing import openai_format
+from perdure.testing.replies import CallCounter, ReplyResponse, error_response
 from perdure.testing.script import Script, ScriptedAnswer, ScriptedFailure
 from perdure.testing.script_player import Messages, ScriptedReply
-from perdure.testing.server import CallCounter, ReplyResponse, error_response, serve_app
+from perdure.testing.server import serve_app
 from reliability.batch_chaos.plan import MODEL, PlannedSample
 
 SAMPLE = re.compile(r"\[#(\d+)\]")
@@ -67,7 +68,7 @@ class RecordedReply(ReplyResponse):
     """The answer to one call, under the id that the call has in the book."""
 
     def __init__(self, call: Call, cue: ScriptedReply) -> None:
-        super().__init__(cue, call, stream=True, include_usage=True)
+        super().__init__(cue, call, {"stream": True})
         self.call = call
 
     async def _send_answer(self, send: Send) -> None:
@@ -81,7 +82,7 @@ class RecordedReply(ReplyResponse):
         await send({"type": "http.response.body", "body": last})
 
     def _body_parts(self) -> Iterator[bytes]:
-        for chunk in openai_format.chunks(self.reply, self.call.id, 0, self.include_usage):
+        for chunk in openai_format.chunks(self.reply, self.call.id, 0, include_usage=True):
             yield f"data: {json.dumps(chunk)}\n\n".encode()
         yield b"data: [DONE]\n\n"
 

@@ -14,6 +14,7 @@ from perdure.embedded.seaweed import Seaweed
 from perdure.storage.open import open_store
 from perdure.storage.store import S3Access, Store
 from perdure.temporal.connect import connect
+from perdure.temporal.names import batch_workflow_id
 from reliability.batch_chaos.audit import ResultMonitor, audit_batch
 from reliability.batch_chaos.calls import CallAudit, audit_calls
 from reliability.batch_chaos.command import BatchCommand
@@ -128,7 +129,9 @@ async def audit(
 ) -> None:
     log_audit = await audit_batch(stage.client.store, name, samples, read_effects(stage.effects))
     report.audit = log_audit
-    report.violations += await find_nondeterminism(stage.client.temporal, f"batch-{name}")
+    report.violations += await find_nondeterminism(
+        stage.client.temporal, batch_workflow_id(USER, name)
+    )
     report.violations += await stage.monitor.changed_results()
     report.violations += stage.workers.crash_outputs
     report.violations += [f"a request nobody foresaw: {item}" for item in stage.model.strange]

@@ -4,7 +4,9 @@ from temporalio.api.enums.v1 import EventType, TimeoutType, WorkflowTaskFailedCa
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 
+from perdure.temporal.names import conversation_workflow_id
 from reliability.batch_chaos.model import RequestId
+from reliability.batch_chaos.plan import USER
 
 STARTED = EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
 SCHEDULED = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
@@ -22,7 +24,7 @@ async def was_silent(temporal: Client, conversation_id: str, request: RequestId)
     That befalls a worker on a machine that has too much to do, as if it had been frozen.
     """
     kind = "sample.finish" if request.purpose == "grade" else "llm.chat"
-    handle = temporal.get_workflow_handle(f"conv-{conversation_id}")
+    handle = temporal.get_workflow_handle(conversation_workflow_id(USER, conversation_id))
     events = [event async for event in handle.fetch_history_events()]
     steps = {event.event_id for event in events if _kind(event) == kind}
     return any(

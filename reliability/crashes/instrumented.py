@@ -19,6 +19,7 @@ from perdure.events.custom import AnyObservation
 from perdure.events.messages import SystemPromptEvent
 from perdure.models.model import Model, OnText, Request
 from perdure.storage.errors import StoreUnavailable
+from perdure.storage.log.reader import LogReader
 from perdure.storage.store import Store
 from perdure.tools.tool import Context, Tool
 from reliability.crashes.points import Points
@@ -88,9 +89,9 @@ class InstrumentedResources(Resources):
     points: Points = field(kw_only=True)
 
     def offered_tools(
-        self, spec: Agent, prompt: SystemPromptEvent, conversation_id: str
+        self, spec: Agent, prompt: SystemPromptEvent, log: LogReader
     ) -> Mapping[str, Tool]:
-        tools = super().offered_tools(spec, prompt, conversation_id)
+        tools = super().offered_tools(spec, prompt, log)
         return {name: self._instrument(tool) for name, tool in tools.items()}
 
     def _instrument(self, tool: Tool) -> Tool:

@@ -24,6 +24,7 @@ from perdure.events.entry import add_checksum, make_entry, parse_entry
 from perdure.events.projection import summarize
 from perdure.storage.files import FileStore
 from perdure.storage.keys import event_key
+from perdure.storage.log.cached_state import encode_cached_state
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Inspector
@@ -71,7 +72,7 @@ async def make_log(store: Store, events: int, kept: bool = True, seed: int = 0) 
     if kept:
         entries = await log.read(0, events)
         state = fold(State(), [summarize(entry) for entry in entries])
-        await log.save_state(state.model_dump_json().encode())
+        await log.save_state(encode_cached_state(state))
         await log.seal(events)
     bodies = [entry.body for entry in await log.read(0, events)]
     others = [entry.body for entry in await other.read(0, events)]

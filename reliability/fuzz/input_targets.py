@@ -28,7 +28,8 @@ from perdure.cli.arguments import load_images, parse_assignments
 from perdure.cli.mcp_file import read_servers
 from perdure.cli.moments import parse_moment
 from perdure.errors import Invalid
-from perdure.settings.settings import ENV_PREFIX, SettingsError, load_settings
+from perdure.settings.errors import SettingsError
+from perdure.settings.settings import ENV_PREFIX, load_settings
 from perdure.storage.open import open_store
 from perdure.temporal.codec import Unreadable, build_encryption, parse_keys
 from perdure.temporal.converter import CONVERTER

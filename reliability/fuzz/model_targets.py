@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from perdure.agent.calls.answer import parse_response
@@ -15,6 +15,8 @@ from perdure.events.content import Message
 from perdure.events.entry import make_entry, parse_entry
 from perdure.events.projection import summarize
 from perdure.events.tools import ActionEvent
+from perdure.models.anthropic.answer import AnswerReader
+from perdure.models.anthropic.route import list_cost
 from perdure.models.litellm.errors import convert_exception
 from perdure.models.model import ModelError
 from perdure.models.prompt_tool_parser import format_call, parse_call, text_before_call
@@ -27,10 +29,12 @@ from perdure.tools.task_tracker import TASK_TRACKER
 from perdure.tools.terminal import TERMINAL
 from reliability.fuzz.watch import Target, check_error
 from tests import builders
+from tests.models.anthropic_events import THOUGHTFUL, answer, call_block, events
 
 TOOLS = {tool.name: tool for tool in (TERMINAL, FILE_EDITOR, FINISH, TASK_TRACKER, APPLY_PATCH)}
 SCHEMAS = {name: tool.definition.parameters for name, tool in TOOLS.items()}
 SPEC = ModelSpec(name="openai/m")
+PRICES = {"input_cost_per_token": 1e-6, "provider_specific_entry": {"us": 1.1}}
 ASSESSMENT = RiskAssessor("risky", (("model", model_risk),), str)
 
 
@@ -65,23 +69,40 @@ def check_stored(event: Any) -> None:
 
 def read_stream(data: bytes) -> None:
     """Server-sent events in any pieces, and then whatever they amount to."""
+    check_answer(data, lambda event: event)
+
+
+def read_anthropic_stream(data: bytes) -> None:
+    """Events of Anthropic's, and a price for whatever they count."""
+    answer = check_answer(data, AnswerReader().read)
+    if answer is not None and answer.usage:
+        assert list_cost(PRICES, answer.usage) >= 0 or b"-" in data
+
+
+def check_answer(data: bytes, read: Callable[[Any], Any]) -> StreamAccumulator | None:
+    """Check the answer that the events amount to, or the error."""
     try:
-        answer = asyncio.run(assemble(data))
+        answer = asyncio.run(assemble(data, read))
         assert len(answer.text) <= len(data)
         message = answer.message(("taken",))
         usage = parse_usage(answer.usage)
         made = builders.completion().model_copy(update={"message": message, "usage": usage})
         Message.model_validate(message.model_dump())
         Completion.model_validate(json.loads(json.dumps(made.model_dump(mode="json"))))
+        return answer
     except ModelError as error:
         check_error(error)
     except Exception as error:  # as the model itself does: whatever it is, it must be told
         check_error(convert_exception(error, SPEC, "OPENAI_API_KEY", None), 4_000)
+    return None
 
 
-async def assemble(data: bytes) -> StreamAccumulator:
+async def assemble(data: bytes, read: Callable[[Any], Any]) -> StreamAccumulator:
     answer = StreamAccumulator()
-    async for chunk in parse_events(split_randomly(data)):
+    async for event in parse_events(split_randomly(data)):
+        chunk = read(event)
+        if chunk is None:
+            continue
         if isinstance(chunk, dict) and chunk.get("error"):
             raise convert_error_object(chunk["error"], SPEC.name, "OPENAI_API_KEY")
         answer.add(chunk)
@@ -122,6 +143,14 @@ CHUNKS = (
     b'"signature":"s"},{"type":"redacted_thinking","data":"d"}]},"finish_reason":"stop"}]}\n\n',
     b'data: {"error":{"message":"overloaded","type":"api_error","code":503}}\r\n\r\n',
 )
+ANTHROPIC_EVENTS = (
+    events(*THOUGHTFUL),
+    answer(*call_block(0, "look", "t1", '{"a"', ": 1}"), usage={"cache_read_input_tokens": 5}),
+    b'data: {"type":"message","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t",'
+    b'"name":"f","input":{"a":1}}],"stop_reason":"tool_use","usage":{"iterations":[{"input_tokens":'
+    b'3}],"cache_creation":{"ephemeral_1h_input_tokens":4},"inference_geo":"us"}}\n\n',
+    b'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
+)
 TEXTS = (
     b"I look.\n<function=terminal>\n<parameter=command>ls\n-l</parameter>\n</function>",
     b"<tool_call>\n<function=file_editor>\n<parameter=view_range>[1, 2]</parameter>\n"
@@ -132,5 +161,6 @@ MODEL_TARGETS = (
     Target("arguments", read_arguments, ARGUMENTS, (ValueError,)),
     Target("answer", read_answer, (*ARGUMENTS, *TEXTS), growth=2_000),
     Target("stream", read_stream, CHUNKS),
+    Target("anthropic_stream", read_anthropic_stream, ANTHROPIC_EVENTS),
     Target("call_text", read_call_text, (*TEXTS, *ARGUMENTS)),
 )

@@ -17,7 +17,7 @@ from perdure.tools.editing.patch import PatchError, Update, parse_patch
 from perdure.tools.editing.patched import apply_hunks
 from perdure.tools.mcp.definitions import fit_arguments, make_definition
 from perdure.tools.mcp.results import to_observation
-from perdure.tools.risk.analyzers import assess_by_rules
+from perdure.tools.risk.rules import assess_by_rules
 from perdure.tools.shell.prompt_markers import (
     MAX_MARKER_BYTES,
     CommandEnded,

@@ -152,7 +152,7 @@ async def run_fork(schedule: Schedule, parent: str, child: str) -> str:
     mark = state_update(NOW, "forked", {"conversation_id": parent, "seq": state.next_seq - 1})
     while True:
         try:
-            await fork(log, child, state, [mark])
+            await fork(log, temporal.kind(store, USER, child), state, [mark])
             break
         except StoreUnavailable:
             await asyncio.sleep(0.5)

@@ -13,7 +13,12 @@ from temporalio.exceptions import ApplicationError
 from perdure.activities.log import MAX_OPEN_TRIES
 from perdure.activities.support.inbox_events import rejection, state_update, to_event
 from perdure.activities.support.resources import load_event
-from perdure.activities.support.responses import find_record, record_and_append, record_events
+from perdure.activities.support.responses import (
+    append_failure,
+    find_record,
+    record_and_append,
+    record_events,
+)
 from perdure.activities.support.step import (
     ignore_cancellation,
     is_local,
@@ -58,6 +63,7 @@ from perdure.storage.errors import (
     StoreUnavailable,
     Superseded,
 )
+from perdure.storage.log.cached_state import encode_cached_state
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
 from reliability.simulation.world import NOW, SPEC, WorkerResources
@@ -157,7 +163,7 @@ class Steps:
             answer = record or await self._request(log, task)
         except ModelRefused as error:
             failed = ConversationErrorEvent(timestamp=NOW, code=error.code, detail=str(error))
-            return await append_exclusive(log, [failed], task.base, "failure")
+            return await append_failure(log, task.base, failed, "failure", parse)
         write = record_events if record is None else record_and_append
         return await ignore_cancellation(write(log, task.base, answer, parse))
 
@@ -199,7 +205,7 @@ class Steps:
         return await append_result(log, task.base, unknown)
 
     async def save(self, task: Task[SaveState] | Task[Close]) -> None:
-        await self.world.log(task).save_state(task.step.state.model_dump_json().encode())
+        await self.world.log(task).save_state(encode_cached_state(task.step.state))
 
 
 async def parse(answer: Completion) -> list[Event]:

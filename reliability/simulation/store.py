@@ -7,7 +7,8 @@ import asyncio
 import base64
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
@@ -208,6 +209,17 @@ class Obstore:
 
     async def delete_async(self, paths: str) -> None:
         raise NotImplementedError
+
+    async def list(
+        self, prefix: str, *, offset: str | None = None, chunk_size: int = 50
+    ) -> AsyncIterator[Sequence[Any]]:
+        query = {"Prefix": prefix, "StartAfter": offset or "", "MaxKeys": chunk_size}
+        while True:
+            answer = await self._send(partial(self.client.list_objects_v2, **query))
+            yield [{"path": listed["Key"]} for listed in answer["Contents"]]
+            if not answer["IsTruncated"]:
+                return
+            query["ContinuationToken"] = answer["NextContinuationToken"]
 
     async def _send(self, request: Callable[[], Any]) -> Any:
         loop = asyncio.get_running_loop()

@@ -72,6 +72,8 @@ def check(folder: Path) -> None:
             )
 
     run("mypy", "--strict", "main.py", "script.py", "tools/weather.py", says="Success")
+    page = "from perdure.gateway.page.files import load_files; print(*load_files().files)"
+    run("python", "-c", page, says="vendor/marked/marked.esm.js")
     with dev(binaries, project, environment):
         tools = "tools.weather:weather,finish"
         run("perdure", "run", "Rain?", "--model", model, "--tools", tools, says="rains in Oslo")

@@ -10,11 +10,11 @@ from perdure.events.entry import Entry
 from perdure.exports.format import ExportMetadata, Format, Part
 from perdure.storage.errors import BadImage, BadSlot
 from perdure.storage.log.images import has_stored_images, load_entry_images
-from perdure.storage.log.reader import EntryOrError, LogReader
+from perdure.storage.log.readable import EntryOrError, ReadableLog
 
 
 async def export(
-    log: LogReader,
+    log: ReadableLog,
     made: Format,
     about: ExportMetadata,
     take: Callable[[Part], None],
@@ -30,7 +30,7 @@ async def export(
 
 
 async def read_in_thread(
-    log: LogReader, work: Callable[[Iterator[Entry]], None], end: int | None = None
+    log: ReadableLog, work: Callable[[Iterator[Entry]], None], end: int | None = None
 ) -> list[BadSlot]:
     """Call `work` with the entries of the log up to slot `end`, or all of them, in a thread.
 
@@ -83,7 +83,7 @@ async def _next(pages: AsyncIterator[list[EntryOrError]]) -> list[EntryOrError]:
     return await anext(pages, [])
 
 
-async def export_metadata(log: LogReader, state: State, version: str) -> ExportMetadata:
+async def export_metadata(log: ReadableLog, state: State, version: str) -> ExportMetadata:
     """Build the metadata of an export from the state, written by this version of perdure."""
     spec = state.spec
     return ExportMetadata(
@@ -93,6 +93,6 @@ async def export_metadata(log: LogReader, state: State, version: str) -> ExportM
         title=state.title or None,
         model=spec.model.name if spec else None,
         workspace=spec.workspace if spec else None,
-        first_own_seq=(await log.lineage())[0].first,
+        first_own_seq=await log.first_own_seq(),
         version=version,
     )

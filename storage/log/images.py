@@ -5,7 +5,7 @@ from perdure.events.entry import Entry
 from perdure.events.images import is_stored_image, to_data_url
 from perdure.events.messages import MessageEvent
 from perdure.storage.errors import Altered, BadImage
-from perdure.storage.log.reader import LogReader
+from perdure.storage.log.readable import ReadableLog
 
 
 def has_stored_images(entry: Entry) -> bool:
@@ -18,7 +18,7 @@ def has_stored_images(entry: Entry) -> bool:
     )
 
 
-async def load_entry_images(log: LogReader, entry: Entry) -> Entry:
+async def load_entry_images(log: ReadableLog, entry: Entry) -> Entry:
     """Return the entry with its images; its bytes stay those that are stored. Raises BadImage."""
     event = entry.event
     assert isinstance(event, MessageEvent), "only messages have stored images"
@@ -27,21 +27,21 @@ async def load_entry_images(log: LogReader, entry: Entry) -> Entry:
     return entry.model_copy(update={"event": event.model_copy(update={"llm_message": message})})
 
 
-async def _load_part(log: LogReader, seq: int, part: Content) -> Content:
+async def _load_part(log: ReadableLog, seq: int, part: Content) -> Content:
     if not isinstance(part, ImageContent):
         return part
     urls = [await _load_url(log, seq, url) for url in part.image_urls]
     return part.model_copy(update={"image_urls": tuple(urls)})
 
 
-async def _load_url(log: LogReader, seq: int, url: str) -> str:
+async def _load_url(log: ReadableLog, seq: int, url: str) -> str:
     try:
         return await load_image(log, url)
     except (Altered, LookupError) as error:
         raise BadImage(seq, log.prefix + url) from error
 
 
-async def load_image(log: LogReader, url: str) -> str:
+async def load_image(log: ReadableLog, url: str) -> str:
     """Return the URL, or the stored image as a data URL. Raises LookupError and Altered."""
     if not is_stored_image(url):
         return url

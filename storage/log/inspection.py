@@ -11,6 +11,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from perdure.events.entry import Entry, read_previous_sha
 from perdure.storage.cache import Cache
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing
 from perdure.storage.keys import TAIL, segment_key
@@ -68,6 +69,8 @@ class InspectedSlot:
     previous_sha: str = ""
     blobs: tuple[str, ...] = ()
     problem: Finding | None = None
+    entry: Entry | None = None
+    """What it holds, unless a segment has the same bytes: then nobody needs to parse them."""
 
 
 @dataclass(frozen=True)
@@ -157,13 +160,17 @@ class Inspector:
         if body is None:
             problem = Finding("missing", key, f"there is no object{copy}", seq)
             return InspectedSlot(seq, key, problem=problem)
+        blobs = tuple(match.decode() for match in _BLOB.findall(body))
+        if copy and expected is not None and expected.sha == segments.hash_body(body):
+            previous_sha = read_previous_sha(seq, body)
+            if previous_sha is not None:
+                return InspectedSlot(seq, key, expected.sha, previous_sha, blobs)
         try:
             entry = parse_slot(holder, seq, body)
         except Damaged:
             detail = "the object is not what a log writes there, or its checksum does not hold"
             return InspectedSlot(seq, key, problem=Finding("damaged", key, detail + copy, seq))
-        blobs = tuple(match.decode() for match in _BLOB.findall(body))
-        slot = InspectedSlot(seq, key, entry.sha, entry.previous_sha, blobs)
+        slot = InspectedSlot(seq, key, entry.sha, entry.previous_sha, blobs, entry=entry)
         if expected is None or expected.sha == entry.sha:
             return slot
         detail = copy or f"; {expected.key} has another hash of what was written"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, TypeAlias
 
 from pydantic import Field
@@ -38,7 +39,7 @@ class Holder:
     conversation_id: str
     first: int
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         return conversation_prefix(self.user_id, self.conversation_id)
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from perdure.storage.errors import StillForked
-from perdure.storage.keys import EVENTS, FORK, fork_mark_key
+from perdure.storage.keys import EVENTS, FORK, fork_mark_key, hidden_key
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import forks_of
 from perdure.storage.store import Store, list_keys
@@ -27,6 +27,7 @@ async def purge(log: EventLog) -> int:
     events = [key async for key in list_keys(log.store, log.prefix)]
     await _delete(log.store, [key for key in events if key != log.prefix + FORK])
     await log.store.delete(log.prefix + FORK)
+    await log.store.delete(hidden_key(log.user_id, log.conversation_id))
     if len(lineage) > 1:
         await log.store.delete(lineage[1].prefix + fork_mark_key(log.conversation_id))
     return len(other_keys) + len(events)

@@ -4,22 +4,24 @@ import asyncio
 import hashlib
 import itertools
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
-from typing import TypeAlias
 
 from perdure.agent.calls.completion import Completion
 from perdure.events.base import Frozen
 from perdure.events.entry import Entry, Origin
 from perdure.storage import keys
+from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered, BadSlot, Damaged, Missing, StoreUnavailable
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.lineage import Holder, Lineage, find_holder, parse_slot, read_lineage
-from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_segments
+from perdure.storage.log.listing import list_seqs
+from perdure.storage.log.readable import EntryOrError
+from perdure.storage.log.segments import SEGMENT_SIZE, next_boundary, read_copies
 from perdure.storage.parallel import map_parallel
-from perdure.storage.store import Store, list_keys
+from perdure.storage.store import Store
 
 
 class ResponseRecord(Frozen):
@@ -32,14 +34,8 @@ class ResponseRecord(Frozen):
         return json.dumps(self.model_dump(mode="json", exclude_none=True)).encode()
 
 
-EntryOrError: TypeAlias = Entry | BadSlot
-"""The entry of a slot, or the error of reading it; each has a `seq`."""
-
 FIRST_READS = 4
 """Slots that are read at once as long as it is not known whether they are taken."""
-
-MIN_SEGMENT_READ = 100
-"""A range of fewer slots is read slot by slot, without looking for a segment."""
 
 FIRST_POLL_INTERVAL = 0.05
 MAX_POLL_INTERVAL = 0.5
@@ -73,6 +69,14 @@ class LogReader:
             self._lineage = cached or await read_lineage(self.store, *ids)
         return self._lineage
 
+    async def exists(self) -> bool:
+        """Check whether anything is recorded of it, if only the fork it begins with."""
+        return await conversation_exists(self.store, self.user_id, self.conversation_id)
+
+    async def first_own_seq(self) -> int:
+        """Return the first slot that is not that of a conversation which this one forks."""
+        return (await self.lineage())[0].first
+
     async def find(self, seq: int) -> Entry | None:
         """Return the entry of slot `seq`, or None if the slot is free. Raises Damaged."""
         if (cached := await self._cached(seq)) is not None:
@@ -101,7 +105,7 @@ class LogReader:
         A segment is read in place of many entries that are not cached. Raises Missing or Damaged
         for the first slot that cannot be read.
         """
-        entries: list[Entry] = []
+        entries = await self.read_cached(first, limit)
         while len(entries) < limit:
             seq, count = first + len(entries), limit - len(entries)
             if copies := await self._read_segments(seq, count):
@@ -115,6 +119,15 @@ class LogReader:
                 entries.append(slot)
             if len(slots) < count:
                 break
+        return entries
+
+    async def read_cached(self, first: int, limit: int) -> list[Entry]:
+        """Return the entries of the first slots of the range, as far as all are cached."""
+        entries: list[Entry] = []
+        while (
+            len(entries) < limit and (entry := await self._cached(first + len(entries))) is not None
+        ):
+            entries.append(entry)
         return entries
 
     async def read_slots(self, first: int, limit: int) -> list[EntryOrError]:
@@ -157,14 +170,18 @@ class LogReader:
         `hint` is the number of slots that the caller knows of: if the last of them exists, only
         later ones are listed.
         """
-        seqs = await self._list_seqs(hint - 1) if hint > 1 else []
-        seqs = seqs or await self._list_seqs(0)
-        return max([(await self.lineage())[0].first - 1, *seqs]) + 1
-
-    async def end_and_gap(self) -> tuple[int, int | None]:
-        """Return the number of slots, and the first own one that has no object before the end."""
         holder = (await self.lineage())[0]
-        listed = set(await self._list_seqs(0))
+        seqs = await list_seqs(self.store, holder, hint - 1) if hint > 1 else []
+        seqs = seqs or await list_seqs(self.store, holder, holder.first)
+        return max([holder.first - 1, *seqs]) + 1
+
+    async def end_and_gap(self, known_end: int = 0) -> tuple[int, int | None]:
+        """Return the number of slots, and the first own one that has no object before the end.
+
+        `known_end` is the number of slots that the caller knows of; a wrong one costs time only.
+        """
+        holder = (await self.lineage())[0]
+        listed = set(await list_seqs(self.store, holder, holder.first, known_end))
         end = max(holder.first - 1, *listed, -1) + 1
         for seq in range(holder.first, end):
             # A listing may miss a slot that is being written: it exists by now, or it is lost.
@@ -225,6 +242,10 @@ class LogReader:
         """Return the body last saved as the cached state, if it still exists."""
         return await self.store.read(self.prefix + keys.STATE)
 
+    async def load_trouble(self) -> bytes | None:
+        """Return the body last saved of what keeps the conversation from going on."""
+        return await self.store.read(self.prefix + keys.TROUBLE)
+
     async def _read_known(self, first: int, limit: int) -> list[EntryOrError]:
         """Read slots up to the end that the store lists.
 
@@ -239,30 +260,16 @@ class LogReader:
 
         Returns nothing if the first slot is cached.
         """
-        if limit < MIN_SEGMENT_READ or await self._cached(first) is not None:
+        if await self._cached(first) is not None:
             return []
-        lineage = await self.lineage()
-        holder = find_holder(lineage, first)
-        later = (other.first for other in lineage if other.first > first)
-        until = min([first + limit, *later])
         entries: list[Entry] = []
-        async with aclosing(read_segments(self.store, holder, first, until)) as reading:
+        holder = find_holder(await self.lineage(), first)
+        copies = read_copies(self.store, await self.lineage(), first, limit)
+        async with aclosing(copies) as reading:
             async for bodies in reading:
                 for seq, body in enumerate(bodies, first + len(entries)):
-                    if seq < until:
-                        entries.append(self._remember(holder, parse_slot(holder, seq, body)))
+                    entries.append(self._remember(holder, parse_slot(holder, seq, body)))
         return entries
-
-    async def _list_seqs(self, first: int) -> list[int]:
-        """List the slots from `first` on that have an object which a log may have written."""
-        seqs: list[int] = []
-        after = self.prefix + keys.start_after(first)
-        async for key in list_keys(self.store, self.prefix + keys.EVENTS, after):
-            digits = key.rpartition("/")[2][:6]
-            name = digits.isdecimal() and keys.event_key(self.conversation_id, int(digits))
-            if name and key == self.prefix + name:
-                seqs.append(int(digits))
-        return seqs
 
     async def _read_slot(self, seq: int) -> EntryOrError:
         try:
@@ -282,6 +289,14 @@ class LogReader:
         if self.cache is None:
             return None
         return self.cache.get(find_holder(await self.lineage(), seq).slot(seq))
+
+    def remember(self, lineage: Lineage, entries: Iterable[Entry]) -> None:
+        """Put into the cache what another reader has read from the store, and it has not yet."""
+        self._lineage = lineage
+        for entry in entries:
+            holder = find_holder(lineage, entry.seq)
+            if self.cache is not None and self.cache.get(holder.slot(entry.seq)) is None:
+                self._remember(holder, entry)
 
     def _remember(self, holder: Holder, entry: Entry) -> Entry:
         if self.cache is not None:

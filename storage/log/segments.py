@@ -16,12 +16,15 @@ from perdure.events.base import Frozen
 from perdure.events.entry import Entry
 from perdure.storage.errors import Damaged
 from perdure.storage.keys import SEGMENTS, TAIL, segment_key
-from perdure.storage.log.lineage import Holder
+from perdure.storage.log.lineage import Holder, Lineage, find_holder
 from perdure.storage.parallel import map_parallel
 from perdure.storage.store import Store, list_keys
 
 SEGMENT_SIZE = 1000
 """Slots of a segment; one that begins or ends in between has fewer."""
+
+MIN_SEGMENT_READ = 100
+"""A range of fewer slots is read slot by slot, without looking for a segment."""
 
 PARALLEL_SEGMENTS = 4
 """Segments that are read at once: each is about 1 MB."""
@@ -118,6 +121,24 @@ async def read_segments(
             if not bodies:
                 return
             yield bodies
+
+
+async def read_copies(
+    store: Store, lineage: Lineage, first: int, limit: int
+) -> AsyncGenerator[list[bytes], None]:
+    """Yield the bodies that segments have of these slots, as far as one holder has them.
+
+    There are none of a range of fewer than MIN_SEGMENT_READ slots.
+    """
+    if limit < MIN_SEGMENT_READ:
+        return
+    later = (other.first for other in lineage if other.first > first)
+    seq, until = first, min([first + limit, *later])
+    holder = find_holder(lineage, first)
+    async with aclosing(read_segments(store, holder, first, until)) as reading:
+        async for bodies in reading:
+            yield bodies[: until - seq]
+            seq += len(bodies)
 
 
 async def copy_segment(store: Store, holder: Holder, tail: Tail, entries: Sequence[Entry]) -> Tail:

@@ -4,6 +4,7 @@ from pydantic import ValidationError
 
 from perdure.events.base import Timestamp, Tolerant
 from perdure.storage.keys import TROUBLE
+from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.reader import LogReader
 
 
@@ -21,9 +22,9 @@ async def save_trouble(log: LogReader, sentence: str | None, at: str) -> None:
     await log.store.replace(log.prefix + TROUBLE, record.model_dump_json().encode())
 
 
-async def load_trouble(log: LogReader, end: int) -> str | None:
+async def load_trouble(log: ReadableLog, end: int) -> str | None:
     """Load the sentence valid for `end` slots; None from another version. Raises StoreError."""
-    body = await log.store.read(log.prefix + TROUBLE)
+    body = await log.load_trouble()
     try:
         record = TroubleRecord.model_validate_json(body or b"")
     except ValidationError:

@@ -1,17 +1,20 @@
 """Verification that everything stored of a conversation is what was written."""
 
-import json
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from time import monotonic
 
 from perdure.agent.loop.evolve import evolve
 from perdure.agent.loop.state import State
+from perdure.events.entry import Entry
 from perdure.events.summary import EventSummary
 from perdure.storage.errors import Altered, Damaged, Missing
 from perdure.storage.keys import FORK, RESPONSES, STATE, TAIL
+from perdure.storage.log.cached_state import CachedState, is_whole, parse_cached_state
 from perdure.storage.log.fork import forked_seqs
 from perdure.storage.log.inspection import Finding, Inspector
-from perdure.storage.log.lineage import Lineage, find_holder, read_fork
+from perdure.storage.log.lineage import Holder, Lineage, find_holder, read_fork
 from perdure.storage.log.reader import LogReader
 from perdure.storage.log.segments import SEGMENT_SIZE, list_ranges, read_tail
 from perdure.storage.log.state import load_cached_state
@@ -20,8 +23,11 @@ from perdure.storage.store import list_keys
 MIN_CHECKED_SLOTS = 1000
 """The newest slots, which are checked whenever a conversation is opened again."""
 
-QUICK_CHECK_SECONDS = 5.0
-"""Seconds for checking older slots at an opening: enough for a long log in files."""
+QUICK_CHECK_SECONDS = 0.5
+"""Seconds after which an opening checks no further older slots: thousands of a log in files."""
+
+OLDER_PAGE = 250
+"""Older slots that are checked at once, between two looks at the clock."""
 
 ReportProgress = Callable[[int, int], None]
 """A callback with the number of slots checked so far, and of all slots."""
@@ -41,68 +47,97 @@ async def verify(
     except Altered as error:
         yield Finding("beside", error.key, "it cannot be told what the conversation is a fork of")
         return
-    expected_end, findings = await _inspect_caches(fresh)
+    caches = await _inspect_caches(fresh)
     stored = await fresh.end()  # read last: the caches speak of earlier writes
-    for finding in findings:
+    for finding in caches.findings:
         yield finding
-    end = max(expected_end, known_end, stored)
+    end = max(caches.end, known_end, stored)
     async for finding in _verify_slots(fresh, end, stored, progress):
         yield finding
     async for finding in _verify_responses(fresh, lineage):
         yield finding
 
 
-async def check_integrity(log: LogReader) -> int:
+@dataclass(frozen=True)
+class CheckedLog:
+    """A log that can go on: its number of slots, and its cached state."""
+
+    end: int
+    cached: CachedState
+
+
+async def check_integrity(log: LogReader, seconds: float = QUICK_CHECK_SECONDS) -> CheckedLog:
     """Raise Missing or Damaged if the conversation cannot go on because a slot was lost or altered.
 
-    All slots must be listed. The newest are read, and older ones as long as that is quick. Returns
-    the number of slots.
+    All slots must be listed. The newest are read from the store, and older ones until `seconds`
+    have passed; those that no segment has are in the log's cache then.
     """
+    deadline = monotonic() + seconds
     fresh = LogReader(log.store, log.user_id, log.conversation_id)
     lineage = await fresh.lineage()
-    expected_end, _ = await _inspect_caches(fresh)
-    stored, gap = await fresh.end_and_gap()  # read last: the caches speak of earlier writes
-    if gap is not None or expected_end > stored:
+    caches = await _inspect_caches(fresh)
+    # Listed last: the caches speak of earlier writes.
+    stored, gap = await fresh.end_and_gap(caches.end)
+    if gap is not None or caches.end > stored:
         seq = stored if gap is None else gap
         raise Missing(seq, lineage[0].key(seq))
-    inspector, deadline = Inspector(fresh), monotonic() + QUICK_CHECK_SECONDS
-    for first in range(stored - stored % SEGMENT_SIZE, -1, -SEGMENT_SIZE):
-        page = await inspector.inspect_slots(first, min(first + SEGMENT_SIZE, stored), stored)
-        for finding in page.findings:
-            if finding.is_slot:
-                raise finding.error()
-        if stored - first >= MIN_CHECKED_SLOTS and monotonic() > deadline:
-            break
-    return stored
+    inspector, first = Inspector(fresh), max(0, stored - MIN_CHECKED_SLOTS)
+    log.remember(lineage, await _check_slots(inspector, first, stored, stored))
+    while first > 0 and monotonic() < deadline:
+        first, end = max(0, first - OLDER_PAGE), first
+        await _check_slots(inspector, first, end, stored)
+    return CheckedLog(stored, caches.cached)
 
 
-async def _inspect_caches(log: LogReader) -> tuple[int, list[Finding]]:
-    """Return how many slots the objects beside the events imply, and the objects' faults."""
+async def _check_slots(inspector: Inspector, first: int, end: int, stored: int) -> list[Entry]:
+    """Return the entries that had to be parsed. Raises Missing and Damaged."""
+    page = await inspector.inspect_slots(first, end, stored)
+    for finding in page.findings:
+        if finding.is_slot:
+            raise finding.error()
+    return [slot.entry for slot in page.slots if slot.entry is not None]
+
+
+@dataclass(frozen=True)
+class _Caches:
+    """The objects beside the events: how many slots they imply, and their faults."""
+
+    end: int
+    cached: CachedState
+    findings: list[Finding]
+
+
+async def _inspect_caches(log: LogReader) -> _Caches:
     holder = (await log.lineage())[0]
-    state = await load_cached_state(log)
-    ends = [state.next_seq, *(end for _, end in await list_ranges(log.store, holder))]
-    ends += [at + 1 for at in await forked_seqs(log)]
-    findings: list[Finding] = []
+    body, ranges, forked, tail = await asyncio.gather(
+        log.load_state(),
+        list_ranges(log.store, holder),
+        forked_seqs(log),
+        _inspect_tail(log, holder),
+    )
+    cached = parse_cached_state(body)
+    forked_end = max(forked, default=-1) + 1
+    tail_end, findings = tail
+    end = max([cached.state.next_seq, forked_end, tail_end, *(end for _, end in ranges)])
+    if cached.state.next_seq == 0:
+        findings = [*findings, _describe_missing_state(log, body, end)]
+    return _Caches(end, cached, findings)
+
+
+async def _inspect_tail(log: LogReader, holder: Holder) -> tuple[int, list[Finding]]:
+    """Return how many slots the tail implies, and its fault."""
     try:
         tail = await read_tail(log.store, holder)
-        ends.append(tail.end if tail else 0)
     except ValueError:
         detail = "the hashes of the newest events are damaged: delete it; it is made anew"
-        findings.append(Finding("beside", holder.prefix + TAIL, detail))
-    if state.next_seq == 0:
-        findings.append(await _describe_missing_state(log, max(ends)))
-    return max(ends), findings
+        return 0, [Finding("beside", holder.prefix + TAIL, detail)]
+    return tail.end if tail else 0, []
 
 
-async def _describe_missing_state(log: LogReader, known_end: int) -> Finding:
+def _describe_missing_state(log: LogReader, body: bytes | None, known_end: int) -> Finding:
     key = log.prefix + STATE
-    body = await log.load_state()
-    try:
-        is_readable = body is None or isinstance(json.loads(body), dict)
-    except ValueError:
-        is_readable = False
-    if not is_readable:
-        detail = "the kept state cannot be read: delete it; it is made anew from the events"
+    if body is not None and not is_whole(body):
+        detail = "the kept state was altered: delete it; it is made anew from the events"
         return Finding("beside", key, detail)
     reason = "there is no kept state" if body is None else "the kept state is another version's"
     detail = f"{reason}; other objects tell of {known_end} events"

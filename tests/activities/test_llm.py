@@ -21,7 +21,7 @@ from perdure.events.entry import Entry, Origin
 from perdure.events.event import AnyEvent
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
-from perdure.models.model import OnText, Request
+from perdure.models.model import ModelRefused, OnText, Request
 from perdure.storage.errors import Fenced
 from perdure.storage.files import FileStore
 from perdure.storage.log.event_log import EventLog
@@ -44,7 +44,7 @@ def answer(name: str, *calls: MessageToolCall, **fields: Any) -> Completion:
 class Model:
     """A model that gives these answers, and each of them after it was let."""
 
-    def __init__(self, answers: Sequence[Completion]) -> None:
+    def __init__(self, answers: Sequence[Completion | ModelRefused]) -> None:
         self.answers = list(answers)
         self.asked = 0
         self.gates = [asyncio.Event() for _ in answers]
@@ -54,13 +54,16 @@ class Model:
     async def complete(self, request: Request, on_text: OnText) -> Completion:  # noqa: ARG002
         nth, self.asked = self.asked, self.asked + 1
         await self.gates[nth].wait()
-        return self.answers[nth]
+        answer = self.answers[nth]
+        if isinstance(answer, ModelRefused):
+            raise answer
+        return answer
 
 
 class Scene:
     """A conversation before its first answer, and the step that asks for it."""
 
-    def __init__(self, folder: Path, *answers: Completion) -> None:
+    def __init__(self, folder: Path, *answers: Completion | ModelRefused) -> None:
         self.model = Model(answers)
         self.resources = Resources(FileStore(folder / "store"), self.model, folder)
         self.log = EventLog(self.resources.store, "local", new_conversation_id())
@@ -74,9 +77,13 @@ class Scene:
     def run(self) -> str:
         return str(ActivityEnvironment().info.workflow_run_id)
 
-    async def chat(self, attempt: int = 1) -> list[EventSummary]:
+    async def chat(self, attempt: int = 1, activity_id: str = "") -> list[EventSummary]:
         environment = ActivityEnvironment()
-        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        environment.info = dataclasses.replace(
+            environment.info,
+            attempt=attempt,
+            activity_id=activity_id or environment.info.activity_id,
+        )
         task: Task[Any] = Task(
             conversation_id=self.log.conversation_id,
             user_id="local",
@@ -99,7 +106,8 @@ async def test_a_message_is_the_record_of_its_response(tmp_path: Path) -> None:
     await scene.begin()
     await scene.chat()
     [entry] = await scene.written()
-    assert entry.usage == scene.model.answers[0].usage
+    assert entry.usage is not None
+    assert entry.usage.prompt_tokens == 3
     assert await scene.responses() == []
 
 
@@ -196,6 +204,38 @@ async def test_attempts_with_different_responses_write_the_events_of_one(
     assert stored == [second.id] * max(1, len(calls))
     assert await scene.chat(attempt=3) == summaries
     assert scene.model.asked == 2
+
+
+REFUSED = ModelRefused("bad_request", "Not this.")
+
+
+@pytest.mark.parametrize("second", [REFUSED, OTHER, ONE, THREE])
+@pytest.mark.parametrize("later_step", [False, True])
+async def test_a_response_that_an_attempt_began_to_write_is_written_whole(
+    tmp_path: Path, second: Completion | ModelRefused, later_step: bool
+) -> None:
+    """The attempt that was given up writes the first of two events, and no more for a while."""
+    scene = Scene(tmp_path, TWO)
+    await scene.begin()
+    await scene.chat()
+    whole = await scene.written()
+    torn = Scene(tmp_path / "torn", second)
+    await torn.begin()
+    torn.model.gates[0].clear()
+    attempt = asyncio.create_task(
+        torn.chat(attempt=1 if later_step else 2, activity_id="later" if later_step else "")
+    )
+    while not torn.model.asked:
+        await asyncio.sleep(0)
+    origin = whole[0].origin
+    await torn.log.record_response(BASE, TWO, origin)
+    await torn.log.append([whole[0].event], base=BASE, origin=origin, usage=whole[0].usage)
+    torn.model.gates[0].set()
+    summaries = await attempt
+    stored = await torn.written()
+    assert [getattr(it.event, "tool_call_id", None) for it in stored] == ["call-b", "call-c"]
+    assert [it.usage for it in stored] == [whole[0].usage, None]
+    assert len(summaries) == 2
 
 
 async def test_a_response_that_lost_its_slot_to_another_is_not_continued(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class Scene:
         )
 
     def workspace(self) -> Path:
-        return self.resources.workspace(SPEC, self.log.conversation_id)
+        return self.resources.workspace(SPEC, self.log)
 
     def stored(self) -> bytes:
         """Return all that is in the store, in which there is no secret."""

@@ -43,3 +43,9 @@ def test_what_no_clock_no_counter_and_no_state_has_room_for_is_refused(
 def test_a_prompt_may_be_longer_than_all_the_rest() -> None:
     spec = Agent.model_validate({"model": MODEL, "system_prompt": "p" * 100_000})
     assert spec.system_prompt is not None
+
+
+@pytest.mark.parametrize("field", ["system_prompt", "instructions", "code"])
+def test_half_a_surrogate_pair_is_refused(field: str) -> None:
+    with pytest.raises(ValidationError, match="half a surrogate pair"):
+        Agent.model_validate({"model": MODEL, field: "half of \ud800 a pair"})

@@ -10,6 +10,9 @@ import pytest
 from bench.processes import ROOT, measured_environment
 from tests.exports.validators_environment import VALIDATORS
 
+SIDES = (" before", "")
+"""What follows the names of two checkouts that are compared."""
+
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
@@ -65,12 +68,26 @@ def test_the_drift_of_a_step_is_measured_with_a_condenser_at_work() -> None:
         assert shape["drift"]["cpu_ms"]["low"] <= shape["drift"]["cpu_ms"]["high"]
 
 
+def test_a_worker_start_is_measured_beside_another_checkout() -> None:
+    report = run_bench(f"worker_start --rounds 1 --only files --against {ROOT}")
+    ways = [f"{way} files{side}" for way in ("module", "machine", "command") for side in SIDES]
+    medians = report["medians"]
+    assert list(medians) == ways
+    for row in medians.values():
+        assert 0 < row["polls_cpu_ms"] < row["answer_cpu_ms"] <= row["quiet_cpu_ms"]
+        assert row["answer_mb"] > 10
+    # 640 writes to an unknown store, and the parser of the command line
+    assert medians["machine files"]["polls_cpu_ms"] > medians["module files"]["polls_cpu_ms"]
+    assert medians["command files"]["polls_cpu_ms"] > medians["module files"]["polls_cpu_ms"]
+
+
 def test_every_short_bench_succeeds() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "bench.short"], cwd=ROOT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    for line in ("messages_lost", "in_a_think_s", "operations on the store", "restore"):
+    lines = ("messages_lost", "in_a_think_s", "operations on the store", "restore", "polls_cpu_ms")
+    for line in lines:
         assert line in result.stdout
 
 

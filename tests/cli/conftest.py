@@ -65,6 +65,24 @@ async def perdure(configured: Perdure, provider: str) -> AsyncIterator[Perdure]:
         await draining
 
 
+@pytest_asyncio.fixture(scope="session")
+async def behind_gateway(
+    perdure: Perdure, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Perdure]:
+    """The command with the address of a gateway and a key alone: `perdure gateway` serves it."""
+    trusting = perdure.with_env(PERDURE_GATEWAY_TRUSTED="true")
+    async with trusting.start("gateway", "--port", "0") as gateway:
+        line = await wait_for_line(gateway.stderr, "serves http")
+        draining = asyncio.create_task(drain_stderr(gateway.stderr))
+        key = (await perdure("key", "create", "cli tests")).out.strip()
+        names = {"PERDURE_GATEWAY": line.split()[-1], "PERDURE_GATEWAY_KEY": key}
+        data = str(tmp_path_factory.mktemp("elsewhere"))
+        yield Perdure({**clean_environment(), **names, "PERDURE_DATA": data})
+        gateway.terminate()
+        await gateway.wait()
+        await draining
+
+
 async def drain_stderr(reader: asyncio.StreamReader | None) -> None:
     """Keep reading, so that the writer never blocks."""
     assert reader is not None

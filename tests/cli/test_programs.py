@@ -1,4 +1,7 @@
-"""Programs of users, run as processes: scripts that ask, wait and end by themselves."""
+"""Programs of users, run as processes: scripts that ask, wait and end by themselves.
+
+The same programs run over a gateway: its address and a key are all that they need.
+"""
 
 import asyncio
 import os
@@ -10,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Perdure
+from tests.cli.command import Perdure, clean_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +68,23 @@ print("asking", flush=True)
 perdure.run("Hi.", model=MODEL, tools=[])
 """
 
+INTERRUPTED_AT_THE_START = """
+import os, signal, time
+import anyio.from_thread
+import perdure
+
+run = anyio.from_thread.run_eventloop
+
+def run_late(*arguments, **options):
+    time.sleep(0.2)  # until the client waits for its thread
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    run(*arguments, **options)
+
+anyio.from_thread.run_eventloop = run_late
+perdure.SyncHttpClient("http://127.0.0.1:9", "pk_none")
+"""
+
 NEVER_CLOSES = """
 import perdure
 from perdure import Agent
@@ -88,6 +108,13 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+@pytest.fixture(params=["perdure", "behind_gateway"])
+def either(request: pytest.FixtureRequest) -> Perdure:
+    """The environment of the servers, or that of a gateway alone."""
+    environment: Perdure = request.getfixturevalue(request.param)
+    return environment
 
 
 async def run_program(
@@ -141,18 +168,18 @@ async def test_a_program_whose_last_calls_are_under_way_ends(
 
 @pytest.mark.long
 async def test_a_client_is_awaited_or_entered(
-    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+    either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
-    end = await run_program(BOTH_WAYS, perdure.env, script({"content": "Hello."}), tmp_path)
+    end = await run_program(BOTH_WAYS, either.env, script({"content": "Hello."}), tmp_path)
     assert end == (0, "Hello.\n1\n", "")
 
 
 @pytest.mark.long
 async def test_a_script_follows_the_newest_turn_whoever_sent_its_message(
-    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+    either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
     model = script({"content": "One."}, {"content": "Two."}, {"content": "Three."})
-    code, out, err = await run_program(FOLLOWS, perdure.env, model, tmp_path)
+    code, out, err = await run_program(FOLLOWS, either.env, model, tmp_path)
     assert (code, out.splitlines()) == (
         0,
         ["['user', 'agent']", "One.", "Two.", "Three.", "Two.", "Three."],
@@ -160,25 +187,33 @@ async def test_a_script_follows_the_newest_turn_whoever_sent_its_message(
 
 
 async def test_one_question_is_answered_within_a_running_loop(
-    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+    either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
-    end = await run_program(IN_A_LOOP, perdure.env, script({"content": "Hello."}), tmp_path)
+    end = await run_program(IN_A_LOOP, either.env, script({"content": "Hello."}), tmp_path)
     assert end == (0, "Hello.\n", "")
 
 
 async def test_a_script_that_closes_nothing_ends(
-    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+    either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
-    end = await run_program(NEVER_CLOSES, perdure.env, script({"content": "Hello."}), tmp_path)
+    end = await run_program(NEVER_CLOSES, either.env, script({"content": "Hello."}), tmp_path)
     assert end == (0, "environment\n", "")
 
 
+async def test_an_interrupt_while_a_client_starts_its_thread_ends_the_script(
+    tmp_path: Path,
+) -> None:
+    program = await start_program(INTERRUPTED_AT_THE_START, clean_environment(), tmp_path)
+    _, err = await asyncio.wait_for(program.communicate(), MAX_SECONDS)
+    assert program.returncode == -signal.SIGINT, err.decode()
+
+
 async def test_a_script_that_waits_ends_at_an_interrupt(
-    perdure: Perdure, script: Callable[..., str], tmp_path: Path
+    either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
     model = script({"content": "one two three", "chunk_delay": 60})
     code = INTERRUPTED.replace("MODEL", repr(f"scripted:{model}"))
-    program = await start_program(code, perdure.env, tmp_path)
+    program = await start_program(code, either.env, tmp_path)
     assert program.stdout is not None
     await program.stdout.readline()
     await asyncio.sleep(2)  # in the middle of the call, or before: it ends all the same
@@ -210,3 +245,11 @@ async def test_a_program_without_servers_is_refused_with_what_to_do(
     assert ended == 1
     assert f"No store is set, and no stack runs in {tmp_path / 'none'}." in err
     assert "Start one with `perdure dev`" in err
+
+
+async def test_the_example_runs_over_either(
+    either: Perdure, script: Callable[..., str], tmp_path: Path
+) -> None:
+    code = "import asyncio\nfrom examples.hello import main\nasyncio.run(main('2 + 3?', MODEL))"
+    ended, out, err = await run_program(code, either.env, script({"content": "It is 5."}), tmp_path)
+    assert (ended, out.splitlines()[-2:]) == (0, ["agent MessageEvent", "It is 5."]), err

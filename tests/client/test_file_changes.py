@@ -1,14 +1,15 @@
 """What the turns of a conversation changed, as lists and as diffs."""
 
 import subprocess
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from perdure.client.file_change import FileChange
 from perdure.client.file_changes import (
-    FileChange,
     WorkspaceChanges,
     diff_files,
     list_file_changes,
@@ -46,7 +47,7 @@ def changed(path: str, before: str | None, after: str | None) -> ChangedFile:
 
 
 def conversation_of(log: EventLog) -> Any:
-    return SimpleNamespace(log=log)
+    return SimpleNamespace(log=log, changes=partial(read_workspace_changes, log))
 
 
 async def write_log(log: EventLog) -> None:

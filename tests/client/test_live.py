@@ -8,7 +8,8 @@ from temporalio.api.workflowservice.v1 import (
     UnpauseWorkflowExecutionRequest,
 )
 
-from perdure.client.live import RunningStep, list_running_steps
+from perdure.client.live import list_running_steps
+from perdure.client.running_step import RunningStep
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workflows.watching import workspace
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from perdure import Unreachable
-from perdure.client.outage import Outage
+from perdure.client.patience import Outage
 
 SILENT = Unreachable("Temporal does not answer.")
 

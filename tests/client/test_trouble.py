@@ -4,7 +4,7 @@ import pytest
 
 from perdure.client.diagnosis import trouble
 from perdure.client.diagnosis.failures import FailureReason, TaskFailureKind
-from perdure.client.diagnosis.trouble import Trouble
+from perdure.client.trouble import Trouble
 
 GO_ON = "A message or `perdure resume` goes on."
 

@@ -1,6 +1,7 @@
 """Virtual environments for packages that conflict with ours."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,7 +42,14 @@ class Environment:
         (self.place / "ready").write_text(self._wanted())
 
     def _wanted(self) -> str:
-        return hashlib.sha256(self.lock.read_bytes()).hexdigest()
+        return hashlib.sha256(read_lock(self.lock)).hexdigest()
+
+
+def read_lock(lock: Path) -> bytes:
+    """Read a lock, and those that it names by `-r`."""
+    body = lock.read_bytes()
+    named = re.findall(rb"^-r (\S+)$", body, re.MULTILINE)
+    return body + b"".join(read_lock(lock.parent / name.decode()) for name in named)
 
 
 def build_unless_ready(environment: Environment, missing: str) -> int:

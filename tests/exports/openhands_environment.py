@@ -30,8 +30,8 @@ def ready() -> bool:
     return OPENHANDS.ready()
 
 
-def _new_enough() -> str | None:
-    """Return the first Python found that can run openhands-sdk."""
+def find_new_python() -> str | None:
+    """Return the first Python found that can run openhands-sdk; None without any."""
     for command, environment in _candidates():
         code = "import json, sys; print(json.dumps([sys.executable, sys.version_info[:2]]))"
         arguments = [command, "-c", code]
@@ -62,7 +62,7 @@ def _candidates() -> Iterator[tuple[str, Mapping[str, str]]]:
 def main() -> int:
     if ready():
         return 0
-    python = _new_enough()
+    python = find_new_python()
     if python is None:
         print(MISSING, file=sys.stderr)
         return NOT_RUN

@@ -103,7 +103,7 @@ async def test_an_error_in_the_thread_is_raised() -> None:
 async def test_the_metadata_of_a_fork_has_its_first_own_seq() -> None:
     log = await long_log(5)
     child = log_in(log.store)
-    await fork(log, child.conversation_id, await read_state_at(log, 3), [])
+    await fork(log, child, await read_state_at(log, 3), [])
     metadata = await export_metadata(child, State(status="finished", title="", spec=SPEC), "1.2")
     assert (metadata.first_own_seq, metadata.title, metadata.version) == (3, None, "1.2")
     assert (metadata.status, metadata.model) == ("finished", SPEC.model.name)

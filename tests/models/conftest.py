@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 
 from perdure.agent.spec import ModelSpec
+from perdure.models.anthropic.client import Anthropic
 from perdure.models.litellm.client import LiteLLM
 from perdure.models.model import Model
 from perdure.models.openai_compatible.client import OpenAICompatible
@@ -15,13 +16,23 @@ from tests.models.scripts import SCRIPTS
 
 @dataclass(frozen=True)
 class Way:
-    """A way to an OpenAI-compatible server."""
+    """A way to a server of models."""
 
     model: Model
     provider: str = "openai"
 
     def spec(self, url: str | None, name: str, **fields: Any) -> ModelSpec:
-        return ModelSpec(name=f"{self.provider}/{name}", api_base=url, **fields)
+        """Build the spec of a model at a server of which `url` is the OpenAI-compatible API."""
+        api_base = None if url is None else self.address(url)
+        return ModelSpec(name=f"{self.provider}/{name}", api_base=api_base, **fields)
+
+    def address(self, url: str) -> str:
+        """Return the `api_base` of the way's own API."""
+        return url.removesuffix("/v1") if self.provider == "anthropic" else url
+
+    @property
+    def key_variable(self) -> str:
+        return f"{self.provider.upper()}_API_KEY"
 
 
 @pytest.fixture(scope="session")
@@ -36,15 +47,51 @@ def direct() -> OpenAICompatible:
     return OpenAICompatible()
 
 
+@pytest.fixture(scope="session")
+def anthropic() -> Anthropic:
+    """Share the direct way to Anthropic, and its connections."""
+    return Anthropic()
+
+
+@pytest.fixture(params=["anthropic", "litellm"])
+def anthropic_way(request: pytest.FixtureRequest) -> Way:
+    return Way(request.getfixturevalue(request.param), "anthropic")
+
+
 @pytest.fixture(params=["direct", "litellm"])
 def openai_way(request: pytest.FixtureRequest) -> Way:
     return Way(request.getfixturevalue(request.param))
 
 
-@pytest.fixture(params=["direct", "litellm", "litellm-vllm"])
+@pytest.fixture(params=["direct", "litellm", "litellm-hosted_vllm"])
+def chat_way(request: pytest.FixtureRequest) -> Way:
+    """Try every way to a server of chat completions."""
+    return _find_way(request)
+
+
+@pytest.fixture(
+    params=["direct", "litellm", "litellm-hosted_vllm", "anthropic-anthropic", "litellm-anthropic"]
+)
 def way(request: pytest.FixtureRequest) -> Way:
-    name, _, variant = request.param.partition("-")
-    return Way(request.getfixturevalue(name), f"hosted_{variant}" if variant else "openai")
+    """Try every way to a server of models."""
+    return _find_way(request)
+
+
+@pytest.fixture(params=["direct", "anthropic-anthropic"])
+def direct_way(request: pytest.FixtureRequest) -> Way:
+    """Try the ways without litellm."""
+    return _find_way(request)
+
+
+@pytest.fixture(params=["direct", "anthropic-anthropic", "litellm"])
+def tls_way(request: pytest.FixtureRequest) -> Way:
+    """Try the ways that see TLS settings change; litellm's client for others is made once."""
+    return _find_way(request)
+
+
+def _find_way(request: pytest.FixtureRequest) -> Way:
+    model, _, provider = request.param.partition("-")
+    return Way(request.getfixturevalue(model), provider or "openai")
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+from tests.models.anthropic_events import said
 from tests.models.requests import stream
 
 Answer: TypeAlias = Callable[["Exchange"], Awaitable[None]]
@@ -31,8 +32,12 @@ class Exchange:
         return head
 
     def write_stream(self, text: str, *, end: bool = True) -> None:
-        """Write a streamed answer in one chunk, and the end of the body if `end`."""
-        body = stream({"content": text}) + b"data: [DONE]\n\n"
+        """Write a streamed answer in one chunk, and the end of the body if `end`.
+
+        It has the format of the API that was called.
+        """
+        is_anthropic = "/v1/messages HTTP" in self.heads[-1]
+        body = said(text) if is_anthropic else stream({"content": text}) + b"data: [DONE]\n\n"
         head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
         chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n"
         last = b"0\r\n\r\n" if end else b""

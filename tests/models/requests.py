@@ -46,18 +46,26 @@ def user(text: str) -> dict[str, Any]:
 
 
 def to_message(completion: Completion) -> dict[str, Any]:
-    """Convert an answer to the message of the next request."""
+    """Convert an answer to the message of the next request, with arguments that are JSON."""
     message: dict[str, Any] = {"role": "assistant", "content": text_in(completion)}
     if completion.message.tool_calls:
         message["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": _valid(call.arguments)},
             }
             for call in completion.message.tool_calls
         ]
     return message
+
+
+def _valid(arguments: str) -> str:
+    try:
+        json.loads(arguments)
+    except ValueError:
+        return "{}"
+    return arguments
 
 
 def text_in(completion: Completion) -> str:

@@ -1,16 +1,10 @@
 """Answers of OpenAI-compatible servers over real HTTP, directly and through litellm."""
 
-import itertools
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from perdure.events.usage import describe_cost
-from perdure.models.model import (
-    ModelRefused,
-)
 from tests.models.conftest import Way
 from tests.models.requests import (
     Fixed,
@@ -18,61 +12,14 @@ from tests.models.requests import (
     completion,
     stream,
     text_in,
-    to_message,
     user,
 )
-from tests.models.scripts import STORY
 
 # Of litellm's stream wrapper, as it builds its types and copies its chunks.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Item .* is using the `ReadOnly` qualifier"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_(computed_)?fields' attribute"),
 ]
-
-
-async def test_an_answer_comes_whole_through_its_stream(way: Way, url: str) -> None:
-    texts: list[str] = []
-    answer = await ask(way.model, way.spec(url, "story"), texts=texts)
-    script_answer = STORY.answers[0]
-    assert text_in(answer) == script_answer.content
-    assert answer.message.reasoning_content == "Where am I?"
-    assert [(call.id, call.name, call.arguments) for call in answer.message.tool_calls or ()] == [
-        ("call_story_1_1", "look", '{"at": "é"}'),
-        ("call_story_1_2", "say", '{"half": '),
-    ]
-    assert answer.finish_reason == "tool_calls"
-    assert answer.model == f"{way.provider}/story"
-    assert answer.id.startswith("chatcmpl-")
-    assert script_answer.usage is not None
-    tokens = script_answer.usage.prompt_tokens + script_answer.usage.completion_tokens
-    unpriced = script_answer.usage.model_copy(update={"unpriced_tokens": tokens})
-    assert answer.usage.model_copy(update={"latency": 0.0}) == unpriced
-    assert answer.usage.latency > 0
-    assert datetime.fromisoformat(answer.received).replace(tzinfo=UTC) <= datetime.now(UTC)
-    assert texts[-1] == script_answer.content
-    assert len(texts) > 2
-    assert all(later.startswith(text) for text, later in itertools.pairwise(texts))
-
-
-async def test_a_conversation_ends_with_its_script(openai_way: Way, url: str) -> None:
-    spec = openai_way.spec(url, "story")
-    first = await ask(openai_way.model, spec, user("go"))
-    results = [
-        {"role": "tool", "tool_call_id": call.id, "content": "."}
-        for call in first.message.tool_calls or ()
-    ]
-    second = await ask(openai_way.model, spec, user("go"), to_message(first), *results)
-    assert text_in(second) == "Done."
-    with pytest.raises(ModelRefused, match=r"^The script story has 2 .* calls finish\.$") as raised:
-        await ask(
-            openai_way.model, spec, user("go"), to_message(first), *results, to_message(second)
-        )
-    assert raised.value.code == "script_exhausted"
-
-
-async def test_an_answer_may_repeat_itself(way: Way, url: str) -> None:
-    answer = await ask(way.model, way.spec(url, "repeating"))
-    assert text_in(answer) == "word " * 300
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8"])
@@ -124,10 +71,10 @@ class Unstreaming(Fixed):
     ],
 )
 async def test_reasoning_is_found_in_every_providers_field(
-    way: Way, delta: dict[str, Any], reasoning: str
+    chat_way: Way, delta: dict[str, Any], reasoning: str
 ) -> None:
     async with Fixed(stream(delta, {"content": "hi"}), "text/event-stream").spec() as spec:
-        answer = await ask(way.model, spec)
+        answer = await ask(chat_way.model, spec)
     assert (text_in(answer), answer.message.reasoning_content) == ("hi", reasoning)
 
 
@@ -161,17 +108,3 @@ async def test_a_known_model_has_its_price(openai_way: Way) -> None:
         answer = await ask(openai_way.model, spec)
     # OpenAI's list price for a million tokens: 2.50 in, 1.25 cached, 10.00 out.
     assert answer.usage.cost == pytest.approx((600 * 2.5 + 400 * 1.25 + 100 * 10) / 1e6)
-
-
-async def test_the_prices_of_a_spec_count_before_the_list(openai_way: Way, url: str) -> None:
-    spec = openai_way.spec(url, "story", input_price=3.0, output_price=15.0)
-    usage = (await ask(openai_way.model, spec)).usage
-    cost = (usage.prompt_tokens * 3 + usage.completion_tokens * 15) / 1e6
-    assert usage.known_cost == pytest.approx(cost)
-    assert usage.completion_tokens > 0
-
-
-async def test_the_cost_of_a_model_without_a_price_is_not_known(openai_way: Way, url: str) -> None:
-    usage = (await ask(openai_way.model, openai_way.spec(url, "story"))).usage
-    assert usage.known_cost is None
-    assert describe_cost(usage).startswith("cost unknown (")

@@ -139,11 +139,11 @@ async def test_tools_that_litellm_rewrites_are_left_to_it(direct: OpenAICompatib
         assert await direct.serves(Request(openai, [user("hi")], [odd])) is hosted
 
 
-async def test_a_server_without_keys_gets_a_placeholder(way: Way) -> None:
+async def test_a_server_without_keys_gets_a_placeholder(chat_way: Way) -> None:
     server = Fixed(completion({"content": "ok"}))
     with environment(OPENAI_API_KEY=None, HOSTED_VLLM_API_KEY=None):
-        async with server.spec(f"{way.provider}/odd") as spec:
-            headers, _ = await sent(way.model, server, Request(spec, TALK))
+        async with server.spec(f"{chat_way.provider}/odd") as spec:
+            headers, _ = await sent(chat_way.model, server, Request(spec, TALK))
     assert headers["authorization"] == f"Bearer {PLACEHOLDER_KEY}"
 
 
@@ -156,12 +156,12 @@ async def test_a_key_in_the_environment_is_used(openai_way: Way) -> None:
     assert headers["openai-organization"] == "org"
 
 
-async def test_a_request_leaves_its_messages_and_tools_unchanged(way: Way) -> None:
+async def test_a_request_leaves_its_messages_and_tools_unchanged(chat_way: Way) -> None:
     server = Fixed(completion({"content": "ok"}))
-    async with server.spec(f"{way.provider}/some-model") as spec:
+    async with server.spec(f"{chat_way.provider}/some-model") as spec:
         for messages in PROMPTS.values():
             before = copy.deepcopy((messages, TOOLS))
-            await way.model.complete(Request(spec, messages, TOOLS), lambda _: None)
+            await chat_way.model.complete(Request(spec, messages, TOOLS), lambda _: None)
             assert (messages, TOOLS) == before
 
 
@@ -174,11 +174,11 @@ async def test_a_request_leaves_its_messages_and_tools_unchanged(way: Way) -> No
     ],
 )
 async def test_a_self_hosted_server_gets_purpose_and_number(
-    way: Way, fields: dict[str, Any], headers: dict[str, str]
+    chat_way: Way, fields: dict[str, Any], headers: dict[str, str]
 ) -> None:
     server = Fixed(completion({"content": "ok"}))
-    async with server.spec(f"{way.provider}/odd") as spec:
-        all_headers, _ = await sent(way.model, server, Request(spec, [user("hi")], **fields))
+    async with server.spec(f"{chat_way.provider}/odd") as spec:
+        all_headers, _ = await sent(chat_way.model, server, Request(spec, [user("hi")], **fields))
     own_headers = {
         name[10:]: value for name, value in all_headers.items() if name.startswith("x-perdure-")
     }

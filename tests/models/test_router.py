@@ -14,6 +14,7 @@ from perdure.models.model import Request
 from perdure.models.router import ModelRouter
 from perdure.testing.script import Script, ScriptedAnswer
 from perdure.testing.server import serve_scripts
+from tests.models.anthropic_events import said
 from tests.models.requests import Fixed, ask, completion, text_in, user
 
 STARTED = """
@@ -64,10 +65,16 @@ print("litellm" in sys.modules)
         ("direct", "", "", False),
         ("direct", "", "OPENAI_API_KEY", False),
         ("direct", "openai/gpt-4o", "OPENAI_API_KEY", False),
+        ("direct", "", "ANTHROPIC_API_KEY", False),
+        ("direct", "anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", False),
+        ("direct", "claude-opus-5", "ANTHROPIC_API_KEY", False),
         ("direct", "scripted:nowhere.json", "", False),
         pytest.param("direct", "", "MISTRAL_API_KEY", True, marks=pytest.mark.long),
         pytest.param("direct", "openai/gpt-5", "", True, marks=pytest.mark.long),
+        pytest.param("direct", "anthropic/claude-opus-9", "", True, marks=pytest.mark.long),
+        pytest.param("direct", "vertex_ai/claude-opus-5", "", True, marks=pytest.mark.long),
         pytest.param("litellm", "", "OPENAI_API_KEY", True, marks=pytest.mark.long),
+        pytest.param("litellm", "", "ANTHROPIC_API_KEY", True, marks=pytest.mark.long),
         pytest.param("litellm", "openai/gpt-4o", "", True, marks=pytest.mark.long),
     ],
 )
@@ -113,6 +120,10 @@ async def test_scripted_models_run_in_process_and_others_over_http(
         (True, "openai/m", r"^\p{L}", "AsyncOpenAI"),
         (True, "openai/gpt-5", "^a", "AsyncOpenAI"),
         (False, "openai/m", "^a", "AsyncOpenAI"),
+        (True, "anthropic/m", "^a", "perdure"),
+        (True, "anthropic/m", r"^\p{L}", "litellm"),
+        (True, "anthropic/claude-opus-9", "^a", "litellm"),
+        (False, "anthropic/m", "^a", "litellm"),
     ],
 )
 async def test_a_server_is_called_directly_where_litellm_would_change_nothing(
@@ -121,6 +132,8 @@ async def test_a_server_is_called_directly_where_litellm_would_change_nothing(
     schema = {"type": "object", "properties": {"at": {"type": "string", "pattern": pattern}}}
     tool = {"type": "function", "function": {"name": "look", "parameters": schema}}
     server = Fixed(completion({"content": "hi"}))
+    if name.startswith("anthropic/"):
+        server = Fixed(said("hi"), "text/event-stream")
     async with server.spec(name) as spec:
         await ModelRouter(direct=direct).complete(Request(spec, [user("hi")], [tool]), print)
     ((headers, _),) = server.requests

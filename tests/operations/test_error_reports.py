@@ -5,7 +5,7 @@ import pytest
 from perdure.embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
 from perdure.errors import Conflict, Invalid, NotFound, TimedOut, Unreachable
 from perdure.operations.error_reports import report_error
-from perdure.settings.settings import SettingsError
+from perdure.settings.errors import SettingsError
 from perdure.storage.errors import (
     Altered,
     Damaged,

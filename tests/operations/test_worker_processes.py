@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from perdure.embedded.stack import worker_command
+from perdure.embedded.worker_command import worker_command
 from perdure.operations.worker_processes import count_cores, run_processes
 
 WAITING = """

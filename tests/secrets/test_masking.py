@@ -3,10 +3,13 @@
 import io
 import logging
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -30,6 +33,7 @@ from perdure.secrets.masking import (
     MaskingFilter,
     MaskingInterceptor,
     mask_failure,
+    mask_model,
     mask_value,
 )
 from perdure.secrets.registry import Secrets
@@ -54,6 +58,32 @@ def test_texts_are_masked_at_any_depth_and_our_own_words_are_not() -> None:
     assert clean.role == "assistant"
     assert clean.tool_calls is not None
     assert clean.tool_calls[0].arguments == '{"text": "<secret:TOKEN>"}'
+
+
+TEXTS = st.sampled_from([VALUE, f"x{VALUE}", VALUE.encode().hex(), "hunter2", "assistant", "-", ""])
+VALUES = st.recursive(
+    st.none() | st.integers() | TEXTS | TEXTS.map(lambda url: ImageContent(image_urls=(url,))),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(TEXTS, inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.builds(partial(ConversationStateUpdateEvent, timestamp=TIMESTAMP), key=TEXTS, value=VALUES)
+)
+def test_a_model_is_masked_like_any_value(event: ConversationStateUpdateEvent) -> None:
+    assert mask_model(event, SECRETS) == mask_value(event, mask)
+
+
+def test_parts_of_a_secret_in_two_texts_are_no_secret() -> None:
+    message = Message(
+        role="user", content=(TextContent(text="hunter2-"), TextContent(text="hunter2"))
+    )
+    assert mask_model(message, SECRETS) is message
 
 
 def test_an_image_is_left_alone_and_its_address_is_not() -> None:

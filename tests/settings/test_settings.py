@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perdure.settings.settings import SettingsError, load_settings
+from perdure.settings.errors import SettingsError
+from perdure.settings.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -262,6 +262,23 @@ async def test_a_server_that_obstore_cannot_read_is_read_all_the_same(
     assert "Content-Length" in record.getMessage()
 
 
+async def test_a_whole_folder_is_listed_by_obstore_and_a_part_of_it_by_botocore() -> None:
+    found = b"<Key>p/a/1</Key><LastModified>2025-01-01T00:00:00.000Z</LastModified><Size>1</Size>"
+    listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>"
+    listed += b"<Contents>%b</Contents></ListBucketResult>" % found
+    answer = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(listed), listed)
+    async with PlainServer(answer).listening() as server:
+        access = S3Access(server.endpoint, "key", "secret", "us-east-1")
+        store = S3Store("bucket", "p", access)
+        assert await store.list("a/", after="a/0") == ["a/1"]
+        assert await store.list("a/", limit=1) == ["a/1"]
+        assert await store.list("a") == ["a/1"]
+        await store.close()
+    assert ["object_store" in head for head in server.heads] == [True, False, False]
+    assert "prefix=p%2Fa%2F" in server.heads[0]
+    assert "start-after=p%2Fa%2F0" in server.heads[0]
+
+
 async def test_a_fork_reads_and_writes_without_the_threads_of_its_parent(
     bucket: str, access: S3Access
 ) -> None:

@@ -40,6 +40,7 @@ async def test_missing_search_attributes_are_registered_once(
     assert await register_attributes(fresh) == [key.name for key in ATTRIBUTES]
     assert await register_attributes(fresh) == []
     assert not await client.has_search_attributes(), "it was asked once"
+    assert not await client.as_user("anna").has_search_attributes(), "nor for another user"
     assert await Client(fresh, harness.client.store).has_search_attributes()
     assert not await Client(
         fresh, harness.client.store, search_attributes="off"
@@ -78,7 +79,7 @@ async def test_a_conversation_is_found_before_and_after_a_worker_takes_it_up(
     conversation = await client.start(
         "Say what\nyou see.", harness.spec(text_answer("Nothing."), tags=(tag,))
     )
-    execution = await wait_until_found(client, f'PerdureStatus="idle" AND PerdureTags="{tag}"')
+    execution = await wait_until_found(client, f'PerdureStatus="running" AND PerdureTags="{tag}"')
     assert execution.id == conversation.workflow_id
     described = await conversation.handle.describe()
     assert await described.static_summary() == "Say what you see."

@@ -1,6 +1,7 @@
-"""A search for processes by their command line."""
+"""A search for processes by their command line, and the files that this one has open."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,3 +29,12 @@ async def wait_until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(WAIT_TIMEOUT):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+def list_descriptors() -> set[tuple[str, str]]:
+    """Return the number and the target of each file that this process has open."""
+    listed = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself
+            listed.add((entry.name, str(entry.readlink())))
+    return listed

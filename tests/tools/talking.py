@@ -5,11 +5,13 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pytest_asyncio
 
 from perdure.events.content import join_text
 from perdure.events.observations import TerminalObservation
+from perdure.storage.log.event_log import EventLog
 from perdure.tools.shell.session import ShellSession
 from perdure.tools.shell.sessions import ShellSessions
 from perdure.tools.shell.waiting import SilenceTimeouts
@@ -70,9 +72,16 @@ class Terminal:
 
     async def session(self) -> ShellSession:
         """The session of the conversation, which must be there."""
-        async with self.sessions.slot(self.place.context.conversation_id) as seat:
+        async with self.sessions.slot(self.place.context.log.prefix) as seat:
             assert seat.session is not None
             return seat.session
+
+
+def in_conversation(context: Context, name: str) -> Context:
+    """Return the same context in another conversation."""
+    conversation_id = str(uuid5(NAMESPACE_URL, name))
+    log = EventLog(context.log.store, context.log.user_id, conversation_id)
+    return replace(context, conversation_id=conversation_id, log=log)
 
 
 @pytest_asyncio.fixture

@@ -1,6 +1,7 @@
 """Files are edited without touching anything else in them."""
 
 import stat
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -188,10 +189,11 @@ async def test_replacing_there_and_back_gives_the_same_bytes(
     place: ToolBench, before: str, data: st.DataObject, new: str
 ) -> None:
     seen = Text.from_raw(before).body
-    start = data.draw(st.integers(0, len(seen)))
-    old = seen[start : data.draw(st.integers(start, len(seen)))]
-    marked = f"<{new}>"
-    assume(old and seen.count(old) == 1 and seen.find(old, seen.find(old) + 1) < 0)
+    bounds = combinations(range(len(seen) + 1), 2)
+    parts = [seen[start:end] for start, end in bounds]
+    unique = [part for part in parts if seen.find(part) == seen.rfind(part)]
+    assume(unique)
+    old, marked = data.draw(st.sampled_from(unique)), f"<{new}>"
     path = place.workspace / "f"
     path.write_bytes(before.encode())
     await edit_ok(place, "str_replace", "f", old_str=old, new_str=marked)

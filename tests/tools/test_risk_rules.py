@@ -21,8 +21,8 @@ from perdure.events.actions import (
     ThinkAction,
 )
 from perdure.events.risk import Risk
-from perdure.tools.risk.analyzers import assess_by_rules, judge
 from perdure.tools.risk.finding import worst
+from perdure.tools.risk.rules import assess_by_rules, judge
 from perdure.tools.risk.shell import judge_script
 from tests import builders
 

@@ -3,13 +3,12 @@
 import asyncio
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 
 from perdure.tools.tool import Context
 from tests.tools.processes import find_processes, wait_until
-from tests.tools.talking import Terminal, output_of, talk, text_of_result
+from tests.tools.talking import Terminal, in_conversation, output_of, talk, text_of_result
 
 __all__ = ["talk"]
 
@@ -203,7 +202,7 @@ async def test_an_unobserved_end_of_the_shell_is_reported_to_the_next_call(talk:
 
 async def test_conversations_do_not_mix(talk: Terminal, token: str) -> None:
     def context(number: int) -> Context:
-        return replace(talk.place.context, conversation_id=f"{token}-{number}")
+        return in_conversation(talk.place.context, f"{token}-{number}")
 
     async def converse(number: int) -> None:
         await talk.run(

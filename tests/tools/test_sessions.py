@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from perdure.tools.shell.sessions import ShellSessions
 from tests.tools.processes import find_processes, wait_until
-from tests.tools.talking import Terminal, talk, text_of_result
+from tests.tools.talking import Terminal, in_conversation, talk, text_of_result
 
 __all__ = ["talk"]
 
@@ -14,7 +14,7 @@ RESTARTED = "[A new shell was started in the workspace"
 
 def named(talk: Terminal, name: str) -> Terminal:
     """The same terminal in another conversation."""
-    context = replace(talk.place.context, conversation_id=name)
+    context = in_conversation(talk.place.context, name)
     return replace(talk, place=replace(talk.place, context=context))
 
 

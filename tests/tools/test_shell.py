@@ -14,7 +14,7 @@ from perdure.secrets.registry import NO_LENT_SECRETS
 from perdure.tools.shell.session import ShellSession
 from perdure.tools.shell.shell import ShellExit
 from perdure.tools.tool import ToolFailed
-from tests.tools.processes import find_processes, wait_until
+from tests.tools.processes import find_processes, list_descriptors, wait_until
 from tests.tools.talking import Terminal, cancel, talk, text_of_result
 
 __all__ = ["talk"]
@@ -167,10 +167,10 @@ async def test_output_that_cannot_be_kept_ends_the_shell(talk: Terminal, token: 
 async def test_nothing_is_left_open(talk: Terminal) -> None:
     await talk.run("true")
     await talk.sessions.close()
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = list_descriptors()
     for _ in range(3):
         await talk.run("seq 20000", reset=True)
         await talk.run("sleep 600", timeout=0.05)
         await talk.run("exit", reset=True)
     await talk.sessions.close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not list_descriptors() - before

@@ -10,7 +10,7 @@ import pytest
 from perdure.tools.output import MAX_STORED_BYTES
 from perdure.tools.shell.waiting import SilenceTimeouts
 from perdure.tools.terminal import INHERITED_VARIABLES, PAGERS, TERMINAL
-from tests.tools.processes import wait_until
+from tests.tools.processes import list_descriptors, wait_until
 from tests.tools.talking import Terminal, talk, text_of_result
 
 __all__ = ["talk"]
@@ -159,10 +159,10 @@ async def test_limits_of_the_worker_are_those_of_its_commands(talk: Terminal) ->
 
 async def test_a_workspace_that_is_not_there_is_an_error(talk: Terminal) -> None:
     talk.place.workspace.rmdir()
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = list_descriptors()
     with pytest.raises(FileNotFoundError, match="workspace"):
         await talk.run("true")
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not list_descriptors() - before
     talk.place.workspace.mkdir()
     assert await talk.run_ok("echo there") == "there\n"
 

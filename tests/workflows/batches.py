@@ -22,6 +22,7 @@ from perdure.events.usage import Usage
 from perdure.models.model import ModelError, OnText, Request
 from perdure.storage.batches import BatchFolder, BatchRecord
 from perdure.storage.files import FileStore
+from perdure.temporal.names import batch_workflow_id
 from tests.harness import ConversationHarness
 
 Answers = Callable[[str], str | ModelError]
@@ -87,7 +88,11 @@ def spec(name: str | None = None, **fields: Any) -> BatchSpec:
 
 
 async def start_batch(
-    harness: ConversationHarness, batch: BatchSpec, samples: Iterable[Sample], **fields: Any
+    harness: ConversationHarness,
+    batch: BatchSpec,
+    samples: Iterable[Sample],
+    workflow_id: str | None = None,
+    **fields: Any,
 ) -> WorkflowHandle[Any, Progress]:
     """Start a batch over these samples, as a client does."""
     folder = batch_folder(harness, batch)
@@ -97,7 +102,7 @@ async def start_batch(
     limits = batch.batch_limits
     start = BatchStart(
         name=batch.name,
-        user_id="local",
+        user_id=harness.client.user_id,
         samples=name,
         end=chunks,
         **{
@@ -114,7 +119,7 @@ async def start_batch(
     handle: WorkflowHandle[Any, Progress] = await harness.client.temporal.start_workflow(
         "Batch",
         start,
-        id=f"batch-{batch.name}",
+        id=workflow_id or batch_workflow_id(harness.client.user_id, batch.name),
         task_queue=harness.client.task_queue,
         result_type=Progress,
     )
@@ -123,7 +128,7 @@ async def start_batch(
 
 def batch_folder(harness: ConversationHarness, batch: BatchSpec) -> BatchFolder:
     assert isinstance(harness.resources.store, FileStore)
-    return BatchFolder(harness.resources.store, "local", batch.name)
+    return BatchFolder(harness.resources.store, harness.client.user_id, batch.name)
 
 
 async def results(harness: ConversationHarness, batch: BatchSpec) -> dict[str, SampleResult]:

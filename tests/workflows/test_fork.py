@@ -3,7 +3,8 @@
 import pytest
 
 from perdure.client.conversation import Conversation
-from perdure.client.fork import Fork, fork
+from perdure.client.fork import fork
+from perdure.client.fork_handle import Fork
 from perdure.client.ids import new_conversation_id
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.events.content import join_text
@@ -146,7 +147,7 @@ async def test_every_prefix_of_a_conversation_can_go_on(harness: ConversationHar
         )
         talk = await harness.client.start("2 + 3?", spec)
         await talk.handle.result()
-        forks: list[Fork] = []
+        forks: list[Fork[Conversation]] = []
         for at in range(1, await talk.log.end()):
             forks.append(await fork(harness.client, talk.id, at))
             await forks[-1].conversation.send("and on", "m")

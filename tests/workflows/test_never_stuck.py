@@ -10,14 +10,15 @@ from temporalio.worker import Worker
 from perdure.activities.log import LogActivities
 from perdure.agent.policies import Confirmation
 from perdure.client.conversation import Conversation
+from perdure.client.description import Description
 from perdure.client.diagnosis.failures import load_task_failure
-from perdure.client.workflow import Description
 from perdure.embedded.temporal import TemporalServer
 from perdure.operations.watchdog import Watchdog
 from perdure.storage.log.trouble import load_trouble
 from perdure.workflows.conversation import Conversation as RealConversation
 from perdure.workflows.sandbox import WorkflowSandbox
 from tests.cli.command import Perdure
+from tests.client.strangers import as_user, start_as_before
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workers import worker_process
 from tests.workflows.other_code import (
@@ -81,6 +82,25 @@ async def test_broken_code_is_reported_until_a_fixed_version_runs(
     assert await load_task_failure(harness.client.temporal, earlier) == "completed"
     warned = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert len([item for item in warned if talk.id in item and "does not go on" in item]) == 1
+
+
+async def test_the_watchdog_records_the_trouble_of_every_users_conversation(
+    harness: ConversationHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    annas = as_user(harness, "anna")
+    async with other_worker(harness, BrokenConversation):
+        today = await annas.client.start("hi", annas.spec(text_answer("one")))
+        before = await start_as_before(annas.client, annas.spec(text_answer("one")))
+        async with Watchdog(harness.client, interval=0.2).watch(), asyncio.timeout(TROUBLE_TIMEOUT):
+            for talk in (today, before):
+                while await load_trouble(talk.log, 0) is None:
+                    await asyncio.sleep(0.05)
+    warned = [record.message for record in caplog.records if "does not go on" in record.message]
+    assert {message.split()[1] for message in warned} == {f"anna:{today.id}", before.id}
+    for talk in (today, before):
+        assert await talk.workflow.is_running()
+        await talk.handle.terminate()
+        assert await harness.client.store.list(f"users/local/conversations/{talk.id}/") == []
 
 
 async def test_nondeterministic_code_is_reported_until_the_right_version_runs(

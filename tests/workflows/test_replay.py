@@ -11,6 +11,7 @@ from temporalio.workflow import NondeterminismError
 from perdure.temporal.converter import CONVERTER
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
+from perdure.workflows.sessions import Sessions
 from tests.record_histories import SHAPES
 
 HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
@@ -18,12 +19,22 @@ HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 
 def replayer() -> Replayer:
     """In no hurry, unlike a worker: a busy machine says nothing about a history."""
-    return Replayer(workflows=[Conversation, Batch], data_converter=CONVERTER, debug_mode=True)
+    return Replayer(
+        workflows=[Conversation, Batch, Sessions], data_converter=CONVERTER, debug_mode=True
+    )
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
 async def test_a_past_conversation_replays(path: Path) -> None:
     await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+async def test_a_run_that_an_earlier_worker_began_for_a_user_replays(path: Path) -> None:
+    """Earlier workers gave children ids without a user, whatever the id of their parent."""
+    kind = "batch" if "batch" in path.stem else "conv"
+    history = WorkflowHistory.from_json(f"{kind}-anna:{path.stem}", path.read_text())
+    await replayer().replay_workflow(history)
 
 
 def test_there_is_a_history_of_every_shape() -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import uuid
 
+from temporalio.api.enums.v1 import EventType
+
 from perdure.agent.policies import Confirmation
 from perdure.client.client import Client
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
@@ -42,3 +44,22 @@ async def test_a_conversation_is_found_by_its_status_while_it_has_it_and_no_long
         await wait_for_status(talk, "finished")
         assert await until_found(harness.client, finished) == talk.workflow_id
     assert not [workflow async for workflow in harness.client.temporal.list_workflows(waiting)]
+
+
+async def test_a_conversation_starts_with_the_attributes_of_its_first_turn(
+    harness: ConversationHarness,
+) -> None:
+    tag = str(uuid.uuid4())
+    spec = harness.spec(text_answer("done"), tags=(tag,))
+    talk = await harness.client.start("hello", spec)
+    running = f'PerdureStatus="running" AND PerdureTags="{tag}" AND PerdureSteps=0'
+    assert await until_found(harness.client, running) == talk.workflow_id
+    async with harness.worker():
+        await wait_for_status(talk, "finished")
+        await until_found(harness.client, f'PerdureStatus="finished" AND PerdureTags="{tag}"')
+    upserts = [
+        event.upsert_workflow_search_attributes_event_attributes
+        async for event in talk.handle.fetch_history_events()
+        if event.event_type == EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
+    ]
+    assert len(upserts) == 1

@@ -9,7 +9,7 @@ from temporalio.worker import Worker
 
 from perdure.agent.loop.start import ConversationStatus
 from perdure.client.conversation import Conversation
-from perdure.client.diagnosis.trouble import Trouble
+from perdure.client.trouble import Trouble
 from perdure.embedded.temporal import TemporalServer
 from perdure.workflows.sandbox import WorkflowSandbox
 from tests.cli.command import clean_environment

@@ -11,6 +11,7 @@ from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ObservationEvent
+from perdure.temporal.names import workspace_folder
 from tests.harness import ConversationHarness
 
 
@@ -57,7 +58,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def workspace(harness: ConversationHarness, talk: Conversation) -> Path:
-    return harness.folder / "workspaces" / talk.id
+    return harness.folder / "workspaces" / workspace_folder(talk.log.user_id, talk.id)
 
 
 def notes(harness: ConversationHarness, talk: Conversation, name: str) -> list[str]:

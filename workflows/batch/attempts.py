@@ -23,11 +23,12 @@ from perdure.evaluation.messages import (
 from perdure.evaluation.progress import Progress, count_attempt
 from perdure.evaluation.sample import attempt_conversation_id
 from perdure.events.base import TIMESTAMP_FORMAT
-from perdure.temporal.names import conversation_workflow_id
+from perdure.temporal.names import batch_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
 from perdure.temporal.timeouts import TASK_TIMEOUT
 from perdure.workflows.batch.background import run_activity
 from perdure.workflows.batch.state import BatchState
+from perdure.workflows.ids import child_id
 from perdure.workflows.model_queues import KnownModelQueues
 from perdure.workflows.step_failures import is_graded
 from perdure.workflows.step_runner import PLACEHOLDER_SPEC
@@ -111,7 +112,7 @@ async def start_attempt(
         return await workflow.start_child_workflow(
             "Conversation",
             child_start,
-            id=conversation_workflow_id(name),
+            id=child_id(name),
             result_type=ConversationStatus,
             task_timeout=TASK_TIMEOUT,
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
@@ -150,8 +151,9 @@ async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary
 
 def priority_of(start: BatchStart) -> Priority:
     """Return the priority of a batch: people come first, and batches share the rest fairly."""
-    key = f"batch-{start.name}".encode()[:MAX_FAIRNESS_KEY_BYTES].decode(errors="ignore")
-    return Priority(priority_key=start.priority, fairness_key=key)
+    key = batch_workflow_id(start.user_id, start.name).encode()[:MAX_FAIRNESS_KEY_BYTES]
+    fairness_key = key.decode(errors="ignore")
+    return Priority(priority_key=start.priority, fairness_key=fairness_key)
 
 
 def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:

@@ -15,7 +15,6 @@ from perdure.evaluation.messages import (
 )
 from perdure.evaluation.progress import Progress
 from perdure.evaluation.repeated_failures import FailureCount, resume_advice
-from perdure.temporal.names import conversation_workflow_id
 from perdure.workflows.batch.attempts import (
     count_results,
     load_jobs,
@@ -40,6 +39,7 @@ from perdure.workflows.batch.state import (
     load_state,
     stop_clock,
 )
+from perdure.workflows.ids import child_id
 from perdure.workflows.step_failures import reason_of
 
 MAX_STARTS_TOGETHER = 16
@@ -91,7 +91,7 @@ class BatchRun:
         self.tasks.cancel()
         stop_clock(self.state)
         for name in list(self.state.running):
-            await cancel_workflow(conversation_workflow_id(name))
+            await cancel_workflow(child_id(name))
         self.state.running.clear()
 
     def start_attempts(self) -> None:
@@ -141,11 +141,11 @@ class BatchRun:
         state.in_flight -= 1
         self.tasks.has_changed = True
         if child is None:  # it runs already, started by a lost workflow of this batch
-            await signal_workflow(conversation_workflow_id(name), "grant", allowance)
+            await signal_workflow(child_id(name), "grant", allowance)
             await self.await_conversations([name])
             return
         if state.is_held:
-            await signal_workflow(conversation_workflow_id(name), "pause")
+            await signal_workflow(child_id(name), "pause")
         try:
             end = AwaitedConversation(conversation_id=name, scored=(await child).scored)
         except ChildWorkflowError as error:
@@ -158,7 +158,7 @@ class BatchRun:
         while remaining:
             ends = await run_activity(
                 "batch.follow",
-                sorted(remaining),
+                sorted(child_id(name).removeprefix("conv-") for name in remaining),
                 list[AwaitedConversation],
                 summary=f"conversations at work: {len(remaining)}",
             )
@@ -235,7 +235,7 @@ class BatchRun:
 
     def signal_conversations(self, name: str) -> None:
         for conversation in self.state.running:
-            self.tasks.launch(signal_workflow(conversation_workflow_id(conversation), name))
+            self.tasks.launch(signal_workflow(child_id(conversation), name))
 
     def update_limits(self, changes: LimitsUpdate) -> Progress:
         state = self.state
@@ -265,7 +265,7 @@ class BatchRun:
     def grant_requests(self) -> None:
         """Grant requests from what is left; if no attempt can go on, ask for more."""
         for name, allowance in self.state.budget.grant_requests().items():
-            self.tasks.launch(signal_workflow(conversation_workflow_id(name), "grant", allowance))
+            self.tasks.launch(signal_workflow(child_id(name), "grant", allowance))
         if self.state.budget.requests:
             self.handle_shortage()
 

@@ -10,7 +10,6 @@ from perdure.agent.loop.attempt import Allowance, AllowanceRequest
 from perdure.evaluation.ledger import Amount, Budget, Ledger, spent_amount
 from perdure.evaluation.messages import BatchStart, LimitsUpdate
 from perdure.evaluation.progress import Progress, merge_progress
-from perdure.temporal.names import batch_workflow_id
 from perdure.temporal.timeouts import BATCH_TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
 from perdure.workflows.batch.background import BackgroundTasks, publish, signal_workflow
@@ -77,7 +76,7 @@ class ShardedBatch:
         return self.current_progress()
 
     def workflow_id(self, index: int) -> str:
-        return f"{batch_workflow_id(self.start.name)}/{index}"
+        return f"{workflow.info().workflow_id}/{index}"
 
     async def run_shard(self, index: int) -> str | None:
         """Run a shard to its end; return why it failed, or None."""

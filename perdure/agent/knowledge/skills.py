@@ -7,9 +7,6 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-# A pure parser, without clock or files, so the core may use it.
-import yaml  # type: ignore[import-untyped]
-
 from perdure.events.base import Frozen
 
 MAX_TRIGGERS = 256
@@ -262,6 +259,9 @@ def _quote_value(line: re.Match[str]) -> str:
 
 
 def _load_yaml(source: str) -> Any:
+    # Slow to load, and few agents have skills; pure, without clock or files: the core may use it.
+    import yaml  # type: ignore[import-untyped]
+
     try:
         return yaml.load(source, Loader=yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:

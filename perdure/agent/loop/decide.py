@@ -49,6 +49,9 @@ MAX_RECORD_ITEMS = 100
 NO_NOTES = RunNotes()
 
 STOPPED_REASON = "The user stopped the agent before this was done."
+SUSPENDED_REASON = (
+    "The agent was suspended before this was done, as its user had too many conversations at work."
+)
 
 
 def decide(
@@ -122,8 +125,10 @@ def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
 
     An interrupt or a close refuses all of them, a new message those that wait for confirmation.
     """
-    if any(isinstance(item, InterruptRequest | CloseRequest) for item in items):
-        refused, reason = state.pending, STOPPED_REASON
+    stops = [item for item in items if isinstance(item, InterruptRequest | CloseRequest)]
+    if stops:
+        limits = [isinstance(item, InterruptRequest) and item.reason for item in stops]
+        refused, reason = state.pending, SUSPENDED_REASON if all(limits) else STOPPED_REASON
         answered = _action_seqs(items, Rejection)
     elif any(isinstance(item, UserMessage) for item in items):
         refused, reason = actions_to_confirm(state), "Superseded by a new message of the user."

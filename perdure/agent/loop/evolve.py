@@ -5,7 +5,13 @@ from collections.abc import Collection
 from functools import reduce
 from typing import Any
 
-from perdure.agent.loop.state import PendingAction, State, ToolTraits, actions_to_confirm
+from perdure.agent.loop.state import (
+    FOLD_VERSION,
+    PendingAction,
+    State,
+    ToolTraits,
+    actions_to_confirm,
+)
 from perdure.agent.loop.status import TRUNCATED_REASON, Trigger, next_status
 from perdure.agent.loop.stuck import RESULT_KINDS, add_recent
 from perdure.agent.spec import Agent
@@ -26,6 +32,10 @@ MAX_SHOWN_SKILLS = 64
 MAX_BILLS = 16
 """Models with a bill of their own; all others share one."""
 
+SUSPENDED_REASON = (
+    "suspended, as too many conversations of the user were at work: a message makes it go on"
+)
+
 PROMPT_KINDS = ("SystemPromptEvent", "MessageEvent", "RecallEvent", "ActionEvent", *RESULT_KINDS)
 """The events that become part of the model's prompt."""
 
@@ -43,14 +53,21 @@ def evolve(state: State, event: EventSummary) -> State:
     """
     if event.seq != state.next_seq:
         raise ValueError(f"event {event.seq} follows event {state.next_seq - 1}: one is missing")
-    sha = hashlib.sha256(f"{state.sha}{event.sha}".encode()).hexdigest()[:32]
     changes = _update_view(state, event) | _add_usage(state, event)
     if state.spec is not None:
         changes["recent_events"] = add_recent(state.recent_events, event, state.spec.stuck)
     if event.home is not None:
         changes |= {"files_seq": event.seq, "home": event.home}
+    if state.fold_version != FOLD_VERSION:
+        changes["fold_version"] = 0 if state.next_seq else FOLD_VERSION
     changes |= _apply(state, event)
+    sha = extend_sha(state.sha, event.sha)
     return state.model_copy(update={"next_seq": event.seq + 1, "sha": sha, **changes})
+
+
+def extend_sha(running_sha: str, sha: str) -> str:
+    """Return the running hash over one more event, whose stored bytes have the hash `sha`."""
+    return hashlib.sha256(f"{running_sha}{sha}".encode()).hexdigest()[:32]
 
 
 def _apply(state: State, event: EventSummary) -> dict[str, Any]:
@@ -78,7 +95,7 @@ def _apply(state: State, event: EventSummary) -> dict[str, Any]:
         case "PauseEvent":
             return _move_status(state, "pause")
         case "InterruptEvent":
-            return _apply_interrupt(state)
+            return _apply_interrupt(state, event)
         case "StuckEvent":
             return _move_status(state, "stuck", f"{event.key}: {event.value}")
         case "ConversationErrorEvent":
@@ -98,8 +115,10 @@ def _move_status(state: State, trigger: Trigger, reason: str | None = None) -> d
     return {"status": status, "reason": reason}
 
 
-def _apply_interrupt(state: State) -> dict[str, Any]:
-    moved = _move_status(state, "interrupt", "interrupted by the user")
+def _apply_interrupt(state: State, event: EventSummary) -> dict[str, Any]:
+    suspended = event.key == "too_many_conversations"
+    why = SUSPENDED_REASON if suspended else "interrupted by the user"
+    moved = _move_status(state, "interrupt", why)
     reason = None if state.condense_reason == "user" else state.condense_reason
     return {**moved, "finish_call_seq": None, "condense_reason": reason}
 

@@ -42,9 +42,10 @@ class ResumeRequest(Frozen):
 
 
 class InterruptRequest(Frozen):
-    """Stop what is running, and wait for the user."""
+    """Stop what is running, and wait for the user; `reason` is the limit that asks for it."""
 
     kind: Literal["interrupt"] = "interrupt"
+    reason: Literal["too_many_conversations"] | None = None
 
 
 class CondenseRequest(Frozen):

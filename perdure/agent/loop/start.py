@@ -29,12 +29,20 @@ class Start(Frozen):
     """The attempt of which this is the conversation; spec and first message come from the store."""
     searchable: bool = False
     """Whether Temporal knows our search attributes; an unknown one would stop the workflow."""
+    starts_running: bool = False
+    """Whether the search attributes of the start say `running`, so that the workflow need not."""
     model_queues: dict[str, str] | None = None
     """The known queues of rate-limited models, by the model's name."""
     state: State | None = None
     """The state that an earlier run of the same workflow hands on, like `notes` and `inbox`."""
     notes: RunNotes = RunNotes()
     inbox: tuple[InboxItem, ...] = ()
+    session_limit: int | None = Field(default=None, ge=1)
+    """The number of its user's conversations that may work at once; None if it does not count."""
+    admission_id: str | None = None
+    """The admission that an earlier run of the same workflow hands on, like `active_at`."""
+    active_at: str | None = None
+    """When the user last said something, where that counts."""
     max_run_events: int = 1500
     """History events after which the run continues as new; starts of today set `MAX_RUN_EVENTS`.
 

@@ -16,6 +16,12 @@ from perdure.events.risk import Risk
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
+FOLD_VERSION = 1
+"""The version of what events fold to: one more with every change of `summarize` or `evolve`.
+
+A saved state of another version is folded anew from the events.
+"""
+
 HARMLESS_TOOLS = ("think", "finish")
 """Tools without effects, which need no confirmation."""
 
@@ -61,6 +67,8 @@ class State(Frozen):
     next_seq: int = 0
     sha: str = ""
     """A running hash over the stored bytes of every event."""
+    fold_version: int = 0
+    """The FOLD_VERSION that all events were folded with; 0 if there were several."""
     status: Status = "idle"
     reason: str | None = None
     run_id: str | None = None

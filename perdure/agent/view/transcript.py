@@ -48,6 +48,8 @@ class Transcript:
     def __init__(self, condenser: CondenserSpec | None = None) -> None:
         self.condenser: CondenserSpec = condenser or NoCondenser()
         self.view = View()
+        self.has_images = False
+        """Whether a message that was rendered up to now has an image."""
         self._rendered: dict[str, Any] = {}
         self._fixed = _FixedMessages()
 
@@ -62,7 +64,10 @@ class Transcript:
 
     def messages(self) -> list[ChatMessage]:
         """Return the prompt as it stands; callers may change the list, but not its messages."""
-        system = [_system_message(self.view.prompt)] if self.view.prompt is not None else []
+        prompt = self.view.prompt
+        system: list[ChatMessage] = []
+        if prompt is not None:
+            system.append(self._render_once(f"{prompt.id} system", _system_message, prompt))
         if hides_events(self.condenser):
             return system + self._render(mask_view(self.view, self.condenser), set())
         return system + self._render_grown()
@@ -133,8 +138,15 @@ class Transcript:
 
     def _render_once(self, key: str, render: Callable[..., Any], *arguments: Any) -> Any:
         if key not in self._rendered:
-            self._rendered[key] = render(*arguments)
+            rendered = self._rendered[key] = render(*arguments)
+            self.has_images = self.has_images or _has_image(rendered)
         return self._rendered[key]
+
+
+def _has_image(rendered: Any) -> bool:
+    """Tell whether a message, or the content of one, has an image among its parts."""
+    content = rendered.get("content") if isinstance(rendered, dict) else rendered
+    return isinstance(content, list) and any(part["type"] == "image_url" for part in content)
 
 
 def _may_be_recalled_for(event: ViewEvent) -> bool:

@@ -12,31 +12,32 @@ from perdure.cli.batch.progress_view import (
     progress_lines,
 )
 from perdure.cli.declarations.batches import BatchOptions, Pause, Resume, Retune, Status
-from perdure.cli.environment import connect_client, find_environment
+from perdure.cli.environment import connect_gateway, connect_servers, find_environment
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, show, show_json, show_result
-from perdure.client.batch.batches import Batches
-from perdure.client.batch.handle import BatchHandle
+from perdure.client.batch.protocol import BatchClient, BatchControl
+from perdure.client.ids import split_owner
 from perdure.client.store import open_configured_store
-from perdure.errors import Invalid, Unreachable
+from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.evaluation.messages import LimitsUpdate
 from perdure.evaluation.progress import Progress
 from perdure.events.validation_errors import describe_errors
 from perdure.settings.settings import Settings
 from perdure.storage.errors import Altered
+from perdure.storage.shared import MAX_LISTED
 
 MAX_CONCURRENT_BATCHES = 8
 """Batches whose status is queried at a time."""
 
 
 async def pause(options: Pause) -> None:
-    await (await _find_batch(options)).pause()
+    await (await find_batch(options)).pause()
     remark = f"The batch pauses. `perdure batch resume {options.name}` continues it."
     show_result({"batch": options.name}, options.output, remark=remark)
 
 
 async def resume(options: Resume) -> None:
-    await (await _find_batch(options)).resume()
+    await (await find_batch(options)).resume()
     show_result({"batch": options.name}, options.output, remark="The batch resumes.")
 
 
@@ -44,7 +45,7 @@ async def retune(options: Retune) -> None:
     names = ("concurrency", "cost", "tokens", "time")
     changes = {name: getattr(options, name) for name in names}
     update = _parse_changes({name: value for name, value in changes.items() if value is not None})
-    progress = await (await _find_batch(options)).update_limits(update)
+    progress = await (await find_batch(options)).update_limits(update)
     show_result(progress_fields(progress), options.output, *progress_lines(progress))
 
 
@@ -61,10 +62,12 @@ def _parse_changes(changes: dict[str, float]) -> LimitsUpdate:
 
 async def status(options: Status) -> None:
     batches = await _open_batches()
+    if options.shared and options.name is not None:
+        raise Invalid("--shared lists batches: name none.", "`perdure batch status --shared`.")
     if options.name is None:
-        await _print_all(batches, options.output)
+        await _print_all(batches, options)
         return
-    batch = await batches.get(options.name)
+    batch = await batches.get(*split_owner(options.name))
     progress = await batch.status()
     if options.output is not Format.text:
         show_json(progress_fields(progress), options.output)
@@ -77,21 +80,28 @@ async def status(options: Status) -> None:
         note(closing_sentence(progress))
 
 
-async def _print_all(batches: Batches, output: Format) -> None:
+async def _print_all(batches: BatchClient, options: Status) -> None:
+    if options.shared:
+        names = [f"{it.owner}/{it.id}" for it in await batches.list_shared(MAX_LISTED)]
+    else:
+        names = await batches.list_names()
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_BATCHES)
 
     async def load_status(name: str) -> Progress:
         async with semaphore:
             try:
-                return await batches.batch(name).status()
-            except Altered as error:
+                progress = await batches.batch(*split_owner(name)).status()
+                return progress.model_copy(update={"name": name})
+            except (Altered, NotFound) as error:
                 return Progress(name=name, status="stopped", reason=str(error))
 
-    results = await asyncio.gather(*map(load_status, await batches.list_names()))
-    with print_list(progress_fields, _show_line, output) as print_progress:
+    results = await asyncio.gather(*map(load_status, names))
+    with print_list(progress_fields, _show_line, options.output) as print_progress:
         for progress in results:
             print_progress(progress)
-    if not results:
+    if not results and options.shared:
+        note("No other user shares a batch with you.")
+    elif not results:
         note("There are no batches yet: start one with `perdure batch run FILE`.")
 
 
@@ -99,20 +109,32 @@ def _show_line(progress: Progress) -> None:
     show("; ".join(filter(None, (progress_line(progress), progress.reason))))
 
 
-async def _open_batches() -> Batches:
+async def _open_batches() -> BatchClient:
     """Open the user's batches, with the store alone where Temporal is unreachable."""
     settings = (await find_environment()).settings
     try:
         return await connect_batches(settings)
     except Unreachable as error:
+        if settings.gateway is not None:
+            raise
+        from perdure.client.batch.batches import Batches  # slow
+
         note(f"{error} This is what the store has:")
         return Batches(open_configured_store(settings), settings.user, settings.task_queue)
 
 
-async def connect_batches(settings: Settings | None = None) -> Batches:
+async def connect_batches(settings: Settings | None = None) -> BatchClient:
     """Connect to the batches of the user, in the environment of `find_environment` by default."""
-    return Batches.from_client(await connect_client(settings))
+    settings = settings or (await find_environment()).settings
+    if settings.gateway is not None:
+        from perdure.client.batch.http_batches import HttpBatches
+
+        return HttpBatches(await connect_gateway(settings))
+    from perdure.client.batch.batches import Batches  # slow
+
+    return Batches.from_client(await connect_servers(settings))
 
 
-async def _find_batch(options: BatchOptions) -> BatchHandle:
-    return await (await connect_batches()).get(options.name)
+async def find_batch(options: BatchOptions) -> BatchControl:
+    """Find the batch that a command names. Raises NotFound."""
+    return await (await connect_batches()).get(*split_owner(options.name))

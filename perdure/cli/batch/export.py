@@ -15,12 +15,12 @@ from perdure.exports.format import ExportMetadata
 from perdure.exports.inspect_evaluation import batch_header, sample_metadata
 from perdure.exports.inspect_log import InspectLog
 from perdure.exports.inspect_sample import SampleMetadata
-from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids, read_current_results
-from perdure.storage.conversations import conversation_exists
+from perdure.storage.batches import BatchRecord, list_sample_ids, read_current_results
 from perdure.storage.errors import Altered
-from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.exporting import export_metadata, read_in_thread
+from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_state_until_damage
+from perdure.storage.readable_batch import ReadableBatch
 
 PERDURE_VERSION = version("perdure")
 
@@ -35,14 +35,14 @@ class AttemptRef(NamedTuple):
     epoch: int
     number: int
     conversation_id: str
-    folder: BatchFolder
+    folder: ReadableBatch
 
 
 @dataclass(frozen=True)
 class BatchSelection:
     """A batch as it is now, with the attempts to export."""
 
-    folder: BatchFolder
+    folder: ReadableBatch
     record: BatchRecord
     tally: Tally
     attempts: tuple[AttemptRef, ...]
@@ -65,7 +65,7 @@ async def select_batch(name: str, every: bool = False) -> BatchSelection:
 class PreparedSample:
     """A sample whose log is still to be read; `problem` says why it cannot be."""
 
-    log: EventLog
+    log: ReadableLog
     trial: SampleMetadata
     metadata: ExportMetadata
     problem: str = ""
@@ -93,10 +93,10 @@ async def write_batch_log(batch: BatchSelection, file: BinaryIO) -> bool:
 async def _prepare_sample(batch: BatchSelection, attempt: AttemptRef) -> PreparedSample:
     """Load the result of an attempt. Raises Altered where the result itself cannot be read."""
     trial = await _load_trial(batch, attempt)
-    log = EventLog(batch.folder.store, batch.folder.user_id, attempt.conversation_id)
+    log = batch.folder.open_log(attempt.conversation_id)
     model = batch.record.spec.agent.model.name
     try:
-        if await conversation_exists(log.store, log.user_id, log.conversation_id):
+        if await log.exists():
             state, _ = await read_state_until_damage(log)
             metadata = await export_metadata(log, state, PERDURE_VERSION)
             return PreparedSample(log, trial, replace(metadata, model=metadata.model or model))

@@ -21,8 +21,8 @@ from perdure.cli.environment import Environment
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
 from perdure.cli.rendering.live_region import live_area
-from perdure.client.batch.handle import BatchHandle
-from perdure.client.diagnosis.trouble import Trouble
+from perdure.client.batch.protocol import BatchControl
+from perdure.client.trouble import Trouble
 from perdure.evaluation.progress import Progress
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 
@@ -93,7 +93,7 @@ class LogDisplay:
             note(f"{name}: It goes on.")
 
 
-async def attach(batches: Sequence[BatchHandle], output: Format, environment: Environment) -> int:
+async def attach(batches: Sequence[BatchControl], output: Format, environment: Environment) -> int:
     """Show the progress until all batches have ended, and return the exit code."""
     try:
         with _open_display(output) as show_progress:
@@ -104,7 +104,7 @@ async def attach(batches: Sequence[BatchHandle], output: Format, environment: En
     return print_results(results, output)
 
 
-async def watch(batch: BatchHandle, show_progress: ShowProgress) -> Progress:
+async def watch(batch: BatchControl, show_progress: ShowProgress) -> Progress:
     """Show the progress of a batch until it has ended or needs somebody; return the last one."""
     record = await batch.load_record()
     progress = Progress(name=batch.name, expected=record.expected_attempts)
@@ -143,21 +143,24 @@ def print_results(results: Sequence[Progress], output: Format) -> int:
     return EXIT_OK if all(map(is_complete, results)) else EXIT_FAILED
 
 
-def note_start(batch: BatchHandle, environment: Environment, expected: int) -> None:
+def note_start(batch: BatchControl, environment: Environment, expected: int) -> None:
     """Print where to look at a batch that begins."""
     settings = environment.settings
     note(f"batch         {batch.name}", "bold")
     if batch.attached:
         note("  it runs already: this shows how far it is")
     note(f"  samples     {expected:,}, with their epochs")
-    note(f"  results     {settings.store}/users/{settings.user}/batches/{batch.name}/results/")
-    if environment.stack_info is not None:
-        page = f"{environment.stack_info.ui}/namespaces/default/workflows/{batch.workflow_id}"
+    if settings.gateway is None:
+        user = batch.folder.user_id
+        note(f"  results     {settings.store}/users/{user}/batches/{batch.name}/results/")
+    workflow_id = getattr(batch, "workflow_id", None)  # of none behind a gateway
+    if environment.stack_info is not None and workflow_id is not None:
+        page = f"{environment.stack_info.ui}/namespaces/default/workflows/{workflow_id}"
         note(f"  Temporal    {page}")
     note("")
 
 
-def _note_return(batches: Sequence[BatchHandle], environment: Environment) -> None:
+def _note_return(batches: Sequence[BatchControl], environment: Environment) -> None:
     """Print how to return to batches that go on."""
     for name in (batch.name for batch in batches):
         progress = f"`perdure batch status {name}` says how far it is"
@@ -183,7 +186,7 @@ def _open_display(output: Format) -> Iterator[ShowProgress]:
         yield LogDisplay(output).update
 
 
-async def _find_trouble(batch: BatchHandle, newest: Progress | None) -> Trouble | None:
+async def _find_trouble(batch: BatchControl, newest: Progress | None) -> Trouble | None:
     """Look for a reason why the batch does not go on; a pause is reason enough."""
     return None if newest is not None and newest.status == "paused" else await batch.diagnose()
 

@@ -17,7 +17,9 @@ from perdure.exports.report.batch_comparison import Metric, ScoresBySample, comp
 from perdure.exports.report.collect import BatchDescription, Collected
 from perdure.exports.report.comparison import comparison_json, comparison_lines, comparison_page
 from perdure.operations.error_reports import EXIT_OK
-from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+from perdure.storage.batches import BatchRecord, read_current_results
+from perdure.storage.readable_batch import ReadableBatch
+from perdure.temporal.names import conversation_workflow_id
 
 
 async def report(options: Report) -> int:
@@ -32,6 +34,7 @@ async def report(options: Report) -> int:
         namespace=options.namespace or os.environ.get("TEMPORAL_NAMESPACE") or "default",
         conversations=_relative_link(path, options.conversations),
         made=format_now(),
+        workflow_prefix=conversation_workflow_id(folder.user_id, ""),
     )
     results = Collected(record.spec)
     async for result in read_current_results(folder, record):
@@ -117,7 +120,7 @@ def _check_arguments(names: Sequence[str], output: str | None) -> None:
 
 
 async def _load_sides(
-    batches: Sequence[tuple[BatchFolder, BatchRecord]], options: Compare
+    batches: Sequence[tuple[ReadableBatch, BatchRecord]], options: Compare
 ) -> tuple[Metric, list[ScoresBySample]]:
     """Collect the scores of each batch. Raises Invalid where one has none."""
     spec = batches[0][1].spec

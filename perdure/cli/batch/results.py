@@ -17,7 +17,8 @@ from perdure.evaluation.summary import Counts, Estimate, Measure, Summary, Tally
 from perdure.events.usage import Usage
 from perdure.exports.json_text import json_document
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
-from perdure.storage.batches import BatchFolder, BatchRecord, read_current_results
+from perdure.storage.batches import BatchRecord, read_current_results
+from perdure.storage.readable_batch import ReadableBatch
 from perdure.wording import count
 
 EXAMPLE_COLUMNS = (
@@ -56,7 +57,7 @@ def _check_parquet(output: str) -> None:
 
 
 async def _collect_results(
-    folder: BatchFolder, record: BatchRecord, failed: bool, spool: IO[bytes]
+    folder: ReadableBatch, record: BatchRecord, failed: bool, spool: IO[bytes]
 ) -> tuple[ResultsTable, Summary, dict[str, TableRow]]:
     """Read all results once: a table, a summary, and a failed attempt for each kind of failure."""
     table, tally = ResultsTable(spool), Tally(record.spec.reducers)

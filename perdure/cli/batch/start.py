@@ -18,8 +18,7 @@ from perdure.cli.model_check import check_agent_models
 from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
-from perdure.client.batch.batches import Batches
-from perdure.client.batch.handle import BatchHandle
+from perdure.client.batch.protocol import BatchClient, BatchControl
 from perdure.datasets.batch import Overrides, read_batch
 from perdure.errors import Invalid
 from perdure.evaluation.messages import BatchMode
@@ -39,7 +38,7 @@ from perdure.settings.settings import load_settings
 
 StartOptions: TypeAlias = Run | Retry | Rescore
 
-StartBatches: TypeAlias = Callable[[Batches], Awaitable[list[BatchHandle]]]
+StartBatches: TypeAlias = Callable[[BatchClient], Awaitable[list[BatchControl]]]
 
 
 async def run(options: Run) -> int:
@@ -82,7 +81,7 @@ async def rescore(options: Rescore) -> int:
 
 async def _run(specs: list[BatchSpec], file: str, mode: BatchMode, options: StartOptions) -> int:
 
-    async def start(batches: Batches) -> list[BatchHandle]:
+    async def start(batches: BatchClient) -> list[BatchControl]:
         return [await batches.run(spec, mode, {"file": resolve_source(file)}) for spec in specs]
 
     return await _start_and_follow(start, options)
@@ -91,7 +90,7 @@ async def _run(specs: list[BatchSpec], file: str, mode: BatchMode, options: Star
 async def _run_again(mode: BatchMode, options: Retry | Rescore) -> int:
     """Run a batch as it was run last."""
 
-    async def start(batches: Batches) -> list[BatchHandle]:
+    async def start(batches: BatchClient) -> list[BatchControl]:
         return [await batches.rerun(options.name, mode)]
 
     make_importable(Path.cwd())

@@ -7,7 +7,7 @@ from perdure.cli.output import show
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
 from perdure.operations.worker_process import choose_configured_sandbox
-from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.readable import ReadableLog
 
 NEWEST_EVENTS = 100
 """The events among which the newest opening of a conversation is looked for."""
@@ -39,7 +39,7 @@ async def _find_sandbox(chat: Chat) -> str:
     return (chosen or "as its worker chooses").partition(", ")[0]
 
 
-async def _read_sandbox(log: EventLog) -> str | None:
+async def _read_sandbox(log: ReadableLog) -> str | None:
     """Read which sandbox the worker had that opened the conversation last."""
     end = await log.end()
     first = max(0, end - NEWEST_EVENTS)

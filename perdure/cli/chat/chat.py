@@ -13,9 +13,9 @@ from perdure.cli.environment import Environment
 from perdure.cli.follow import exit_code_of
 from perdure.cli.output import note
 from perdure.cli.rendering.chat import ChatPrinter
-from perdure.client.client import Client
-from perdure.client.conversation import Conversation
+from perdure.cli.workspaces import find_own_folder
 from perdure.client.ids import new_message_id
+from perdure.client.protocol import ConversationClient, ConversationHandle
 from perdure.client.turn import is_turn_over
 from perdure.errors import Conflict
 from perdure.events.entry import Entry
@@ -32,8 +32,8 @@ class Chat(ABC):
     the events which were printed; `exit_code` is that of the last turn.
     """
 
-    client: Client
-    conversation: Conversation
+    client: ConversationClient
+    conversation: ConversationHandle
     environment: Environment
     spec: Agent | None
     script: Path | None = None
@@ -60,7 +60,7 @@ class Chat(ABC):
         """Return the answer to a question; None at the end of the input."""
 
     @abstractmethod
-    async def open(self, conversation: Conversation, after: int) -> None:
+    async def open(self, conversation: ConversationHandle, after: int) -> None:
         """Go on with a conversation that has begun, and show what comes after a slot."""
 
     @abstractmethod
@@ -83,20 +83,21 @@ class Chat(ABC):
             return Path(self.agent.workspace)
         if self.environment.stack_info is None:
             return None
-        return self.environment.settings.data / "workspaces" / self.conversation.id
+        log = self.conversation.log
+        return find_own_folder(self.environment.settings, log.conversation_id, log.user_id)
 
     @property
     def at_work(self) -> bool:
         """Tell whether a turn is at work, as far as its events were read."""
         return self.state.next_seq > 0 and not is_turn_over(self.state)
 
-    def require_begun(self) -> Conversation:
+    def require_begun(self) -> ConversationHandle:
         """Return the conversation. Raises Conflict before its first message."""
         if self.spec is not None:
             raise Conflict("The conversation begins with your first message.")
         return self.conversation
 
-    def require_rest(self, purpose: str) -> Conversation:
+    def require_rest(self, purpose: str) -> ConversationHandle:
         """Return the conversation. Raises Conflict while a turn is at work, too."""
         conversation = self.require_begun()
         if self.at_work:
@@ -121,7 +122,7 @@ class Chat(ABC):
         await self.conversation.start(draft.text, self.spec, message_id, draft.images)
         self.spec = None
 
-    async def rewind(self, conversation: Conversation, after: int) -> None:
+    async def rewind(self, conversation: ConversationHandle, after: int) -> None:
         """Take up a conversation whose events up to a slot need not be shown."""
         self.state = await read_state_at(conversation.log, after + 1)
         self.conversation, self.spec = conversation, None

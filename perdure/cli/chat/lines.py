@@ -15,7 +15,7 @@ from perdure.cli.chat.leaving import describe_leaving
 from perdure.cli.chat.slash_commands import run_slash_command
 from perdure.cli.follow import TurnView, follow, note_pending_calls, note_start
 from perdure.cli.output import note, show
-from perdure.client.conversation import Conversation
+from perdure.client.protocol import ConversationHandle
 from perdure.errors import Conflict
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS
 
@@ -105,7 +105,7 @@ class LineChat(Chat):
                 note_start(self.conversation, self.environment, spec.workspace)
             await self.follow_turn(message_id)
 
-    async def open(self, conversation: Conversation, after: int) -> None:
+    async def open(self, conversation: ConversationHandle, after: int) -> None:
         await self.rewind(conversation, after)
         async for entry in self.conversation.log.tail(after, is_idle=_stop_at_end):
             self.take(entry)

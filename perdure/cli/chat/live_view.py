@@ -15,7 +15,7 @@ from perdure.cli.chat.slash_control import describe_policy
 from perdure.cli.chat.slash_views import describe_cost
 from perdure.cli.output import escape_controls, shorten_line
 from perdure.cli.rendering.live_region import SPEAKERS, wrap_words
-from perdure.client.live import RunningStep
+from perdure.client.running_step import RunningStep
 from perdure.events.entry import Entry
 from perdure.events.usage import Usage
 from perdure.models.price_table import load_prices

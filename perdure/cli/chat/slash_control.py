@@ -10,7 +10,6 @@ from perdure.cli.model_check import check_models
 from perdure.cli.output import note, show
 from perdure.cli.rendering.log_pages import title_from_first_message
 from perdure.cli.script_server import resolve_script_path
-from perdure.client import fork as forks
 from perdure.client.turn import is_turn_over
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.events.content import join_text
@@ -149,7 +148,7 @@ async def fork(chat: Chat, at: str) -> None:
 
 
 async def _continue_in_fork(chat: Chat, at: int | None) -> None:
-    forked = await forks.fork(chat.client, chat.conversation.id, at)
+    forked = await chat.client.fork(chat.conversation.id, at)
     first = chat.conversation.id
     await chat.open(forked.conversation, forked.state.next_seq - 1)
     note(f"The chat goes on in {forked.conversation.id}, a fork of {first} at seq {forked.at}.")

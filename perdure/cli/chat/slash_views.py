@@ -6,6 +6,7 @@ from pathlib import Path
 
 from perdure.cli.chat.chat import Chat
 from perdure.cli.chat.clipboard import copy_text
+from perdure.cli.follow import find_workflow_page
 from perdure.cli.output import note, open_output, show
 from perdure.cli.rendering.chat import describe_action, output_lines
 from perdure.cli.rendering.diffs import style_diff_line
@@ -34,14 +35,13 @@ from perdure.storage.log.state import last_agent_text
 async def status(chat: Chat, _: str) -> None:
     """Show the status of the conversation."""
     conversation = chat.require_begun()
-    for line in status_lines(await conversation.status()):
+    for line in status_lines(await conversation.status(), conversation.log.user_id):
         show(f"  {line}")
     show(f"  {'id':<12} {conversation.id}")
     if chat.workspace is not None:
         show(f"  {'workspace':<12} {chat.workspace}")
-    if chat.environment.stack_info is not None:
-        ui = chat.environment.stack_info.ui
-        show(f"  {'Temporal':<12} {ui}/namespaces/default/workflows/{conversation.workflow_id}")
+    if (page := find_workflow_page(conversation, chat.environment)) is not None:
+        show(f"  {'Temporal':<12} {page}")
 
 
 async def cost(chat: Chat, _: str) -> None:

@@ -19,8 +19,8 @@ from perdure.cli.chat.slash_commands import run_slash_command
 from perdure.cli.chat.turn_watch import watch_turn
 from perdure.cli.output import note, show
 from perdure.cli.rendering.chat import print_user_text
-from perdure.client.conversation import Conversation
 from perdure.client.ids import new_message_id
+from perdure.client.protocol import ConversationHandle
 from perdure.client.turn import is_turn_over
 from perdure.events.entry import Entry
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS
@@ -169,7 +169,7 @@ class TerminalChat(Chat):
     def show_folded(self) -> None:
         self._lines.put_nowait(("/show", "/show"))
 
-    async def open(self, conversation: Conversation, after: int) -> None:
+    async def open(self, conversation: ConversationHandle, after: int) -> None:
         await self.rewind(conversation, after)
         self.live = LiveView()
         self._unread.clear()

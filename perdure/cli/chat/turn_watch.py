@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from perdure.cli.follow import TROUBLE_CHECK_INTERVAL
 from perdure.cli.output import note
-from perdure.client.conversation import Conversation
-from perdure.client.live import RunningStep
+from perdure.client.protocol import ConversationHandle
+from perdure.client.running_step import RunningStep
 from perdure.operations.error_reports import EXPECTED_ERRORS
 from perdure.storage.errors import StoreError
 
@@ -21,7 +21,7 @@ REDRAW_INTERVAL = 0.2
 
 
 async def watch_turn(
-    conversation: Conversation,
+    conversation: ConversationHandle,
     set_steps: Callable[[tuple[RunningStep, ...]], None],
     redraw: Callable[[], None],
 ) -> None:
@@ -35,14 +35,14 @@ async def watch_turn(
 
 
 async def _watch_steps(
-    conversation: Conversation, set_steps: Callable[[tuple[RunningStep, ...]], None]
+    conversation: ConversationHandle, set_steps: Callable[[tuple[RunningStep, ...]], None]
 ) -> None:
     with contextlib.suppress(*EXPECTED_ERRORS):  # `note_trouble` says what is wrong
         async for steps in conversation.watch_running_steps():
             set_steps(steps)
 
 
-async def note_trouble(conversation: Conversation) -> None:
+async def note_trouble(conversation: ConversationHandle) -> None:
     """Note, until cancelled, why the turn does not go on, each reason once, and when it does."""
     last_cause: str | None = None
     while True:

@@ -12,11 +12,11 @@ from perdure.agent.spec import Agent
 from perdure.cli.chat.attachments import Draft, draft_images
 from perdure.cli.chat.chat import Chat
 from perdure.cli.declarations.conversations import Chat as Options
-from perdure.cli.environment import Environment, connect_client, open_environment
+from perdure.cli.environment import Environment, connect_client, open_conversation, open_environment
 from perdure.cli.options import AgentOptions
 from perdure.cli.script_server import open_agent_and_environment
-from perdure.client.client import Client
 from perdure.client.ids import new_conversation_id
+from perdure.client.protocol import ConversationClient
 from perdure.errors import Invalid, NotFound
 
 
@@ -77,14 +77,14 @@ async def _resume_chat(conversation_id: str | None, attached: Draft) -> int:
 
 
 async def _run_chat(
-    client: Client,
+    client: ConversationClient,
     name: str,
     environment: Environment,
     attached: Draft,
     agent: Agent | None = None,
     script: Path | None = None,
 ) -> int:
-    conversation = client.conversation(name)
+    conversation = open_conversation(client, name)
     front_end = _select_front_end()
     session = front_end(client, conversation, environment, agent, script, attached)
     return await environment.run_with_stack(session.run())

@@ -9,7 +9,7 @@ from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
 from perdure.cli.agent_options import check_code_names
 from perdure.cli.arguments import parse_assignment, parse_assignments
 from perdure.cli.declarations import control
-from perdure.cli.environment import connect_client
+from perdure.cli.environment import connect_client, open_conversation
 from perdure.cli.follow import describe_pending_call
 from perdure.cli.model_check import check_models
 from perdure.cli.options import ConversationOptions, Format
@@ -18,8 +18,9 @@ from perdure.cli.output import show_result
 from perdure.cli.rendering.status_lines import calls_awaiting_approval
 from perdure.cli.script_server import resolve_script_path
 from perdure.cli.workspaces import find_workspace
-from perdure.client import fork as forks
-from perdure.client.conversation import Conversation
+from perdure.client.fork_handle import Fork
+from perdure.client.ids import split_owner
+from perdure.client.protocol import ConversationHandle
 from perdure.errors import Conflict, Invalid
 from perdure.models.budget import check_budget, list_models
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_OK
@@ -58,7 +59,7 @@ async def _answer(options: control.Answer, verb: str, reason: str = "") -> int:
     return EXIT_OK
 
 
-async def _list_waiting_calls(conversation: Conversation) -> list[dict[str, Any]]:
+async def _list_waiting_calls(conversation: ConversationHandle) -> list[dict[str, Any]]:
     """List the calls that wait for an answer. Raises Conflict where none does."""
     status = await conversation.status()
     waiting = calls_awaiting_approval(status)
@@ -100,7 +101,7 @@ async def configure(options: control.Configure) -> None:
     show_result(result, options.output, *describe_fields(agent), remark=remark)
 
 
-async def _check_new_agent(conversation: Conversation, fields: dict[str, Any]) -> None:
+async def _check_new_agent(conversation: ConversationHandle, fields: dict[str, Any]) -> None:
     """Check the models and the budget of an agent as it would be changed. Raises Invalid."""
     agent = await load_agent(conversation.log)
     try:
@@ -125,9 +126,10 @@ async def note(options: control.Note) -> None:
 async def fork(options: control.Fork) -> None:
     client = await connect_client()
     model = resolve_script_path(options.model) if options.model is not None else None
+    conversation_id, owner = split_owner(options.conversation_id)
     if model is not None:
-        await _check_model(client.conversation(options.conversation_id), ModelSpec(name=model))
-    forked = await forks.fork(client, options.conversation_id, options.at, model)
+        await _check_model(client.conversation(conversation_id, owner), ModelSpec(name=model))
+    forked = await client.fork(conversation_id, options.at, model, owner)
     state = forked.state
     workspace = state.spec.workspace if state.spec else None
     fields = {
@@ -143,7 +145,7 @@ async def fork(options: control.Fork) -> None:
         _explain(forked)
 
 
-async def _check_model(conversation: Conversation, model: ModelSpec) -> None:
+async def _check_model(conversation: ConversationHandle, model: ModelSpec) -> None:
     """Check a model for what a conversation is to go on with. Raises Invalid."""
     await check_models([model], load_settings())
     log = conversation.log
@@ -151,7 +153,7 @@ async def _check_model(conversation: Conversation, model: ModelSpec) -> None:
         check_budget(agent.model_copy(update={"model": model}))
 
 
-def _explain(forked: forks.Fork) -> None:
+def _explain(forked: Fork[ConversationHandle]) -> None:
     """Note what a person may not expect of a fork."""
     conversation_id, state = forked.conversation.id, forked.state
     middle = ", in the middle of a turn," if state.status == "running" else ""
@@ -171,8 +173,8 @@ def _explain(forked: forks.Fork) -> None:
     print_note(f"To go on: {resume_hint}`perdure send {conversation_id} TEXT --wait`.")
 
 
-async def _connect(options: ConversationOptions) -> Conversation:
-    return (await connect_client()).conversation(options.conversation_id)
+async def _connect(options: ConversationOptions) -> ConversationHandle:
+    return open_conversation(await connect_client(), options.conversation_id)
 
 
 def _confirm(remark: str, options: ConversationOptions, **fields: Any) -> None:

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from perdure.cli.declarations.operations import Deletion
-from perdure.cli.environment import connect_client
+from perdure.cli.environment import connect_servers
 from perdure.cli.options import Format
 from perdure.cli.output import note, shorten_line, show_result
 from perdure.client.client import Client
@@ -19,7 +19,7 @@ MAX_TITLE_CHARS = 60
 
 
 async def rm(options: Deletion) -> None:
-    client = await connect_client()
+    client = await connect_servers()
     names: dict[str, None] = {}
     for conversation_id in options.conversation_ids:
         targets = await list_purge_targets(

@@ -13,6 +13,7 @@ from perdure.cli.declarations import batches, operations
 from perdure.cli.environment import open_log
 from perdure.cli.output import note, open_output
 from perdure.cli.rendering.log_pages import require_conversation
+from perdure.client.ids import split_owner
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.exports import formats
 from perdure.exports.format import Format, Part
@@ -20,11 +21,10 @@ from perdure.exports.inspect_log import INSPECT
 from perdure.exports.json_text import compact_json
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.references import BadReference, is_reference
-from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Altered
-from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.exporting import export as export_log
 from perdure.storage.log.exporting import export_metadata
+from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_state_until_damage
 
 ExportItem: TypeAlias = str | AttemptRef | BatchSelection
@@ -84,7 +84,7 @@ async def _select(name: str) -> str | BatchSelection:
     Raises NotFound, and Invalid for what can be the name of neither.
     """
     try:
-        UUID(name)
+        UUID(split_owner(name)[0])
     except ValueError:
         return await _select_batch(name)
     await open_log(name)
@@ -162,20 +162,22 @@ async def _write_to_file(file: BinaryIO, item: ExportItem, format: Format, joine
     return log is not None and await _write_log(file, log, format, joined)
 
 
-async def _find_log(item: str | AttemptRef) -> EventLog | None:
+async def _find_log(item: str | AttemptRef) -> ReadableLog | None:
     """Open the log; None where a batch's conversation failed before its first event."""
     if isinstance(item, str):
         return await open_log(item)
     folder = item.folder
-    log = EventLog(folder.store, folder.user_id, item.conversation_id)
-    if await conversation_exists(log.store, log.user_id, log.conversation_id):
+    log = folder.open_log(item.conversation_id)
+    if await log.exists():
         return log
     attempt = f"{item.sample!r}, epoch {item.epoch}, attempt {item.number}"
     note(f"{item.conversation_id} has no log and is left out: {attempt}.", "red")
     return None
 
 
-async def _write_log(file: BinaryIO, log: EventLog, format: Format, joined: bool = False) -> bool:
+async def _write_log(
+    file: BinaryIO, log: ReadableLog, format: Format, joined: bool = False
+) -> bool:
     size, line = 0, bytearray()
 
     def take(part: Part) -> None:
@@ -194,7 +196,7 @@ async def _write_log(file: BinaryIO, log: EventLog, format: Format, joined: bool
     return complete
 
 
-async def _export_log(log: EventLog, format: Format, take: Callable[[Part], None]) -> bool:
+async def _export_log(log: ReadableLog, format: Format, take: Callable[[Part], None]) -> bool:
     """Export a log, name what cannot be read, and return whether all could be."""
     try:
         state, _ = await read_state_until_damage(log)

@@ -1,16 +1,16 @@
-"""`perdure ls`: list conversations, with the store alone."""
+"""`perdure ls`: list conversations, without Temporal."""
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, get_args
 
 from perdure.agent.loop.status import Status
+from perdure.cli.catalogs.catalog import Catalog
 from perdure.cli.declarations.conversations import Ls
-from perdure.cli.environment import open_store_alone
+from perdure.cli.environment import open_catalog
 from perdure.cli.moments import parse_since
 from perdure.cli.options import Format
 from perdure.cli.output import is_terminal, note, print_list
@@ -22,15 +22,8 @@ from perdure.cli.rendering.conversation_table import (
     show_table,
 )
 from perdure.errors import Invalid
-from perdure.storage.conversations import creation_time, list_candidates
-from perdure.storage.store import Store
-from perdure.storage.summaries import Summary, summarize
-from perdure.wording import count
-
-MANY = 200
-"""Conversations that are read without a remark."""
-
-PARALLEL_SUMMARIES = 32
+from perdure.storage.conversations import creation_time
+from perdure.storage.summaries import Summary
 
 SORTS: dict[str, Callable[[Summary], Any]] = {
     "cost": lambda summary: summary.cost or 0.0,
@@ -72,19 +65,19 @@ class Query:
 
 async def ls(options: Ls) -> None:
     query = _parse_query(options, datetime.now(UTC))
-    store, user = await open_store_alone()
-    ids = await list_candidates(store, user)
-    candidates = [id for id in ids if query.may_match(id)]
-    if options.sort == "oldest":
-        candidates.reverse()
-    summaries = await _collect(store, user, candidates, query, options)
-    _show(summaries, ids, options.output)
+    catalog = await open_catalog(options.shared)
+    summaries = await _collect(catalog, query, options)
+    _show(summaries, catalog.ids, options.output)
     if not summaries and options.output is Format.text:
-        note(
-            "No conversation matches."
-            if ids
-            else 'There are no conversations yet: start one with `perdure run "TASK"`.'
-        )
+        note(_describe_none(catalog, options))
+
+
+def _describe_none(catalog: Catalog, options: Ls) -> str:
+    if catalog.ids:
+        return "No conversation matches."
+    if options.shared:
+        return "No other user shares a conversation with you."
+    return 'There are no conversations yet: start one with `perdure run "TASK"`.'
 
 
 def _parse_query(options: Ls, now: datetime) -> Query:
@@ -111,12 +104,16 @@ def _parse_status(text: str | None) -> str | None:
     return name
 
 
-async def _collect(
-    store: Store, user: str, ids: list[str], query: Query, options: Ls
-) -> list[Summary]:
+async def _collect(catalog: Catalog, query: Query, options: Ls) -> list[Summary]:
     """Summarize as many as are shown, and only those that the filters or the order need."""
     by, summaries = SORTS.get(options.sort), list[Summary]()
-    async for summary in _summarize_all(store, user, ids, query, options.limit):
+    walk = catalog.walk(
+        query.may_match,
+        options.limit,
+        oldest_first=options.sort == "oldest",
+        with_message=bool(query.words),
+    )
+    async for summary in walk:
         if query.matches(summary):
             summaries.append(summary)
             if by is None and len(summaries) == options.limit:
@@ -124,21 +121,6 @@ async def _collect(
     if by is not None:
         summaries.sort(key=by, reverse=options.sort != "status")
     return summaries[: options.limit]
-
-
-async def _summarize_all(
-    store: Store, user: str, ids: list[str], query: Query, limit: int
-) -> AsyncIterator[Summary]:
-    """Yield the summaries in order, read a page at a time."""
-    size = min(limit, PARALLEL_SUMMARIES)
-    for first in range(0, len(ids), size):
-        if first < MANY <= first + size:
-            note(f"{count(len(ids), 'conversation')} may have to be read for this ...")
-        page = ids[first : first + size]
-        with_message = bool(query.words)
-        found = await asyncio.gather(*(summarize(store, user, id, with_message) for id in page))
-        for summary in filter(None, found):
-            yield summary
 
 
 def _show(summaries: list[Summary], ids: list[str], output: Format) -> None:
@@ -152,5 +134,5 @@ def _show(summaries: list[Summary], ids: list[str], output: Format) -> None:
 
 def _fields(summary: Summary) -> dict[str, Any]:
     fields = asdict(summary)
-    del fields["first_message"]
+    del fields["first_message"], fields["usage"]
     return fields

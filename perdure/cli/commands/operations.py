@@ -13,16 +13,16 @@ from pathlib import Path
 from rich.text import Text
 from temporalio.client import Client as TemporalClient
 
+from perdure.cli.commands.gateway import can_serve_gateway, make_login
 from perdure.cli.declarations import conversations, operations
 from perdure.cli.doctor_checks import CheckResult, run_checks
-from perdure.cli.environment import Environment, connect_client, find_environment, start_stack
+from perdure.cli.environment import Environment, connect_servers, find_servers, start_stack
 from perdure.cli.options import Format
 from perdure.cli.output import note, print_list, show, show_result
 from perdure.cli.rendering.live_region import run_beside
 from perdure.client.client import Client
 from perdure.embedded.discovery import await_stack
 from perdure.embedded.record import ACCOUNTS, StackInfo
-from perdure.embedded.stack import worker_command
 from perdure.errors import Invalid, Unreachable
 from perdure.operations import deploy as deployment
 from perdure.operations import reopen as reopening
@@ -65,15 +65,23 @@ async def dev(options: conversations.Dev) -> int:
 
 
 async def _serve(settings: Settings, options: conversations.Dev) -> None:
-    note("Starting Temporal, an S3 store and a worker ...")
-    wanted = {"temporal": options.port, "ui": options.ui_port, "store": options.store_port}
+    gateway = options.gateway and can_serve_gateway()
+    parts = ("Temporal", "an S3 store", "a worker", *(("a gateway",) if gateway else ()))
+    note(f"Starting {', '.join(parts[:-1])} and {parts[-1]} ...")
+    wanted = {
+        "temporal": options.port,
+        "ui": options.ui_port,
+        "store": options.store_port,
+        "gateway": options.gateway_port,
+    }
     ports = {name: port for name, port in wanted.items() if port is not None}
     if len(set(ports.values())) < len(ports):
         raise Invalid("Two servers cannot have the same port.", "Name another one.")
-    async with start_stack(settings, ports, options.processes) as stack:
+    async with start_stack(settings, ports, options.processes, gateway) as stack:
         environment = Environment(settings, own_stack=stack)
         await environment.run_with_stack(stack.wait_for_worker())
-        _announce(stack.info, settings, options.output)
+        await environment.run_with_stack(stack.wait_for_gateway())
+        _announce(stack.info, settings, options.output, await make_login(stack.info, settings))
         await stack.wait()
 
 
@@ -81,11 +89,12 @@ def _list_keys(info: StackInfo) -> list[str]:
     return [name for name in info.worker_variables or () if name.endswith("_API_KEY")]
 
 
-def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
+def _announce(info: StackInfo, settings: Settings, output: Format, login: str | None) -> None:
     name, _, gaps = (info.sandbox or "").partition(", ")
     strongest = name == "bubblewrap"  # what others leave open has to be seen
     sandbox = name if strongest else f"{name}, {gaps}"
     lines = {
+        "gateway": login,
         "Temporal UI": info.ui,
         "Temporal": info.temporal,
         "codec": info.codec,
@@ -95,7 +104,7 @@ def _announce(info: StackInfo, settings: Settings, output: Format) -> None:
         "model keys": ", ".join(_list_keys(info)) or "none: `export` one here, and start again",
     }
     show_result(
-        info.model_dump(mode="json", exclude={"environment"}),
+        {**info.model_dump(mode="json", exclude={"environment"}), "login": login},
         output,
         "",
         *(f"{name:<13} {value}" for name, value in lines.items() if value),
@@ -129,14 +138,6 @@ async def env(options: operations.Env) -> None:
     )
 
 
-async def worker(options: operations.Worker) -> None:
-    await find_environment()  # puts a running stack's addresses into the environment
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    command = worker_command(options.processes)
-    os.execv(command[0], command)
-
-
 async def doctor(options: operations.Doctor) -> int:
     results = await run_checks()
     with print_list(CheckResult.fields, _show_check, options.output) as print_check:
@@ -155,7 +156,7 @@ def _show_check(result: CheckResult) -> None:
 async def setup_temporal(options: operations.SetupTemporal) -> None:
     if "TEMPORAL_ADDRESS" not in os.environ:
         with contextlib.suppress(Unreachable):  # no stack runs; a temporal.toml may name a server
-            await find_environment()
+            await find_servers()
     client = await connect()
     names = await register_attributes(client)
     result = (
@@ -171,7 +172,7 @@ async def setup_temporal(options: operations.SetupTemporal) -> None:
 async def deploy(options: operations.Deploy) -> None:
     if options.build_id is None and options.ramp is not None:
         raise Invalid("Say which version --ramp is about.", "`perdure deploy` lists them.")
-    queue = (await find_environment()).settings.task_queue
+    queue = (await find_servers()).settings.task_queue
     temporal = await connect()
     if (build_id := options.build_id) is not None:
         async with run_beside(_note_wait(temporal, queue, build_id)):
@@ -201,7 +202,7 @@ async def reopen(options: conversations.Reopen) -> int:
     ids = options.conversation_ids or []
     if bool(ids) is options.every:
         raise Invalid("Name conversations, or give --all.", "`perdure ls` lists them.")
-    client = await connect_client((await find_environment(user=options.user)).settings)
+    client = await connect_servers((await find_servers(user=options.user)).settings)
     counts: Counter[str] = Counter()
     with print_list(asdict, _show_outcome, options.output) as print_outcome:
         async for result in reopening.reopen_all(client) if options.every else _reopen(client, ids):

@@ -15,8 +15,8 @@ from perdure.cli.output import note
 from perdure.cli.rendering.log_pages import read_slots
 from perdure.cli.script_server import resolve_script_path
 from perdure.cli.workspaces import absolute_path
-from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
+from perdure.client.protocol import ConversationHandle
 from perdure.errors import Invalid
 from perdure.events.content import join_text
 from perdure.events.entry import Entry
@@ -88,7 +88,7 @@ async def _replay_recording(
 
 
 async def _replay_turns(
-    conversation: Conversation,
+    conversation: ConversationHandle,
     recording: Recording,
     spec: Agent,
     view: TurnView,
@@ -108,7 +108,7 @@ async def _replay_turns(
 
 
 async def _print_conclusion(
-    conversation: Conversation, recording: Recording, state: State, view: TurnView
+    conversation: ConversationHandle, recording: Recording, state: State, view: TurnView
 ) -> int:
     differing = [entry async for entry in _differing_results(conversation, recording)]
     seqs = [entry.seq for entry in differing]
@@ -123,7 +123,7 @@ async def _print_conclusion(
 
 
 async def _differing_results(
-    conversation: Conversation, recording: Recording
+    conversation: ConversationHandle, recording: Recording
 ) -> AsyncIterator[Entry]:
     """Yield the results that differ from the recorded ones."""
     async for slot in read_slots(conversation.log, -1):

@@ -10,9 +10,9 @@ from perdure.cli.environment import Environment, connect_client, find_environmen
 from perdure.cli.follow import TurnView, announce_conversation, follow
 from perdure.cli.output import show_result
 from perdure.cli.script_server import open_agent, open_agent_and_environment
-from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.client.images import Image
+from perdure.client.protocol import ConversationHandle
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.keys import is_conversation_id
@@ -76,7 +76,7 @@ async def _run_detached(options: Run) -> int:
 
 async def _start_conversation(
     options: Run, message: FirstMessage, agent: Agent, environment: Environment
-) -> Conversation:
+) -> ConversationHandle:
     client = await connect_client(environment.settings)
     conversation = client.conversation(options.id or new_conversation_id())
     # Checked for a new id too: an unusable store is reported before anything is started.

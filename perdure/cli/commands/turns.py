@@ -10,7 +10,7 @@ from perdure.agent.loop.state import State
 from perdure.cli.arguments import load_images, read_text
 from perdure.cli.commands.files import print_result_and_changes
 from perdure.cli.declarations import conversations
-from perdure.cli.environment import connect_client, open_log
+from perdure.cli.environment import connect_client, open_conversation, open_log
 from perdure.cli.follow import TurnView, follow, note_trouble
 from perdure.cli.options import Format
 from perdure.cli.output import note, show_json, show_result
@@ -18,11 +18,10 @@ from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.cli.rendering.status_lines import status_fields, status_lines
-from perdure.client import ask as asides
-from perdure.client.diagnosis.trouble import temporal_unreachable
-from perdure.client.ids import new_message_id
-from perdure.client.live import RunningStep
+from perdure.client.ids import new_message_id, split_owner
 from perdure.client.logged_status import read_logged_status
+from perdure.client.running_step import RunningStep
+from perdure.client.trouble import temporal_unreachable
 from perdure.client.turn import is_turn_over
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.events.entry import Entry
@@ -30,8 +29,7 @@ from perdure.events.projection import summarize
 from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.errors import StoreUnavailable
-from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.reader import EntryOrError
+from perdure.storage.log.readable import EntryOrError, ReadableLog
 from perdure.storage.log.state import read_state
 from perdure.wording import count
 
@@ -42,7 +40,7 @@ async def send(options: conversations.Send) -> int:
     name, output = options.conversation_id, options.output
     text, images = read_text(options.text), load_images(options.images or [])
     message_id = options.message_id if options.message_id is not None else new_message_id()
-    conversation = (await connect_client()).conversation(name)
+    conversation = open_conversation(await connect_client(), name)
     waits = options.wait or options.answer_only
     end = await conversation.log.end() if waits or output is Format.text else 0
     await conversation.send(text, message_id, images)
@@ -59,7 +57,8 @@ async def send(options: conversations.Send) -> int:
 async def ask(options: conversations.Ask) -> None:
     text = read_text(options.question)
     client = await connect_client()
-    answer = await asides.ask(client, options.conversation_id, text, options.timeout)
+    conversation_id, owner = split_owner(options.conversation_id)
+    answer = await client.ask(conversation_id, text, options.timeout, owner)
     usage = answer.usage
     fields = {
         "conversation_id": options.conversation_id,
@@ -80,13 +79,14 @@ async def status(options: conversations.Status) -> None:
                 await open_log(options.conversation_id)
             )
             status = status.model_copy(update={"title": title})
-    show_result(status_fields(status), options.output, *status_lines(status))
+    owner = split_owner(options.conversation_id)[1]
+    show_result(status_fields(status, owner), options.output, *status_lines(status, owner))
 
 
 async def _query_status(conversation_id: str) -> ConversationStatus:
     try:
         client = await connect_client()
-        return await client.conversation(conversation_id).status()
+        return await open_conversation(client, conversation_id).status()
     except Unreachable as error:
         status = await read_logged_status(await open_log(conversation_id))
         if status is None:
@@ -133,7 +133,7 @@ async def watch_until(is_over: IsOver, options: conversations.Watch) -> None:
 
 
 async def _load_contents(
-    log: EventLog, slots: AsyncIterator[EntryOrError]
+    log: ReadableLog, slots: AsyncIterator[EntryOrError]
 ) -> AsyncIterator[EntryOrError]:
     async for slot in slots:
         yield await log_pages.load_contents(log, slot) if isinstance(slot, Entry) else slot
@@ -142,18 +142,18 @@ async def _load_contents(
 async def _note_trouble(conversation_id: str) -> None:
     with contextlib.suppress(Unreachable, Invalid):  # the store alone is enough to watch
         client = await connect_client()
-        await note_trouble(client.conversation(conversation_id))
+        await note_trouble(open_conversation(client, conversation_id))
 
 
 async def _live_steps(conversation_id: str) -> AsyncIterator[tuple[RunningStep, ...]]:
     """Yield the running steps, as long as Temporal answers."""
     with contextlib.suppress(Unreachable, Invalid):
         client = await connect_client()
-        async for steps in client.conversation(conversation_id).watch_running_steps():
+        async for steps in open_conversation(client, conversation_id).watch_running_steps():
             yield steps
 
 
-async def _follow_until(log: EventLog, after: int, is_over: IsOver) -> AsyncIterator[Entry]:
+async def _follow_until(log: ReadableLog, after: int, is_over: IsOver) -> AsyncIterator[Entry]:
     """Yield every entry after `after` until all is over. Raises Damaged and Missing."""
     state = await read_state(log)
 

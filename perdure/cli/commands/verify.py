@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from perdure.cli.declarations.operations import Verify
-from perdure.cli.environment import connect_client, open_log, open_store_alone
+from perdure.cli.environment import connect_servers, open_store_alone, open_stored_log
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, is_terminal, print_list, show_parts
 from perdure.cli.rendering import log_pages
@@ -46,8 +46,8 @@ async def verify(options: Verify) -> int:
 async def _open_logs(ids: list[str]) -> AsyncGenerator[EventLog, None]:
     """Yield the logs of the conversations; of all where none is named."""
     store, user = await open_store_alone()
-    for name in ids or await list_conversations(store, user, sys.maxsize):
-        log = await open_log(name)
+    for name in ids or await list_conversations(store, user, sys.maxsize, with_hidden=True):
+        log = await open_stored_log(name)
         await log_pages.require_conversation(log)
         yield log
 
@@ -62,7 +62,7 @@ async def _verify_log(log: EventLog, output: Format) -> Verdict:
 
             stderr.print(f"{done:,} of {end:,}", end="\r", style="dim")
 
-    count = await _query_event_count(log.conversation_id)
+    count = await _query_event_count(log)
     async for finding in find_damage(log, count, report_progress):
         verdict.whole = verdict.whole and finding.kind == "note"
         verdict.findings.append(asdict(finding))
@@ -82,10 +82,10 @@ def _show_finding(conversation_id: str, finding: Finding) -> None:
     show_parts((line, "dim" if finding.kind == "note" else "red"))
 
 
-async def _query_event_count(conversation_id: str) -> int:
+async def _query_event_count(log: EventLog) -> int:
     """Ask the workflow how many events there must be; 0 where it does not answer."""
     with contextlib.suppress(Unreachable, Invalid):
-        client = await connect_client()
-        answer = await client.conversation(conversation_id).workflow.query_status()
+        client = await connect_servers()
+        answer = await client.conversation(log.conversation_id, log.user_id).workflow.query_status()
         return answer.next_seq if answer else 0
     return 0

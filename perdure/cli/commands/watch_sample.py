@@ -8,11 +8,12 @@ from perdure.cli.declarations.batches import Watch
 from perdure.cli.declarations.conversations import Watch as WatchConversation
 from perdure.cli.environment import find_environment, open_batch
 from perdure.cli.output import note
+from perdure.client.ids import split_owner
 from perdure.errors import NotFound
 from perdure.evaluation.sample import conversation_id
 from perdure.operations.error_reports import EXIT_OK
-from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids
-from perdure.storage.conversations import conversation_exists
+from perdure.storage.batches import BatchRecord, list_sample_ids
+from perdure.storage.readable_batch import ReadableBatch
 
 MAX_LISTED_SAMPLES = 10
 
@@ -20,10 +21,12 @@ MAX_LISTED_SAMPLES = 10
 async def watch(options: Watch) -> int:
     if options.sample is None:
         environment = await find_environment()
-        batch = await (await connect_batches(environment.settings)).get(options.name)
+        batch = await (await connect_batches(environment.settings)).get(*split_owner(options.name))
         return await attach([batch], options.output, environment)
     folder, record = await open_batch(options.name)
     name, number = await _find_attempt(folder, record, options.sample, options.epoch)
+    if (owner := split_owner(options.name)[1]) is not None:
+        name = f"{owner}/{name}"
     note(f"The conversation {name}: `perdure show {name}` prints it whole.")
 
     async def has_result(state: State) -> bool:
@@ -37,7 +40,7 @@ async def watch(options: Watch) -> int:
 
 
 async def _find_attempt(
-    folder: BatchFolder, record: BatchRecord, sample: str, epoch: int
+    folder: ReadableBatch, record: BatchRecord, sample: str, epoch: int
 ) -> tuple[str, int]:
     """Return the conversation and the number of the newest attempt. Raises NotFound."""
     finished = [number for at, number in await folder.list_attempts(sample) if at == epoch]
@@ -45,7 +48,7 @@ async def _find_attempt(
     # The attempt after the newest with a result is the one that runs, if any does.
     for number in (next_number, next_number - 1):
         name = conversation_id(f"{folder.user_id}/{folder.name}", sample, epoch, number)
-        if number >= 0 and await conversation_exists(folder.store, folder.user_id, name):
+        if number >= 0 and await folder.open_log(name).exists():
             return name, number
     ids = await list_sample_ids(folder, record)
     if sample in ids:

@@ -24,12 +24,17 @@ from perdure.cli.runner import command, new_group
 app = new_group()
 
 
-def batch_argument(metavar: str, help: str = "The batch's name or its unique beginning.") -> Any:
-    return as_ids(argument(metavar, help, autocompletion=completer("complete_batches")), "batch")
+def batch_argument(
+    metavar: str, help: str = "The batch's name or its unique beginning.", own: bool = False
+) -> Any:
+    declared = argument(metavar, help, autocompletion=completer("complete_batches"))
+    return as_ids(declared, "own batch" if own else "batch")
 
 
 class BatchOutputOptions(OutputOptions):
     """The options of a command that prints the progress of batches."""
+
+    through_gateway = "works"
 
     output: Format = option(
         "The format of the results: text, json or jsonl.",
@@ -113,6 +118,7 @@ class Status(BatchOutputOptions):
     """
 
     name: str | None = batch_argument("[NAME]", "The batch's name; by default, all batches.")
+    shared: bool = flag("List the batches that others share with you.", "--shared")
 
 
 @command(app, "commands.watch_sample:watch")
@@ -161,6 +167,20 @@ class Retune(BatchOptions):
     time: float | None = option("The maximum of seconds for which the batch runs.", metavar="S")
 
 
+@command(app, "commands.sharing:share_batch")
+class Share(BatchOptions):
+    """Let another user read a batch, or steer it with --write; without USER, list who may.
+
+    That user names the batch as YOU/NAME, where YOU is your own name, and reads the conversations
+    of its samples too. Only its user can share it, or run it again.
+    """
+
+    name: str = batch_argument("NAME", own=True)
+    user: str | None = argument("[USER]", "The user who may read it.")
+    write: bool = flag("Let the user also pause, resume and retune it.", "--write")
+    revoke: str | None = option("Take back what this user may do.", "--revoke", metavar="USER")
+
+
 @command(app, "batch.start:retry")
 class Retry(BatchOptions):
     """Repeat failed samples, and run missing ones.
@@ -169,6 +189,7 @@ class Retry(BatchOptions):
     also searched in the current folder. The exit code is that of `perdure batch run`.
     """
 
+    name: str = batch_argument("NAME", own=True)
     detach: Detach = False
 
 
@@ -180,6 +201,7 @@ class Rescore(BatchOptions):
     that of `perdure batch run`.
     """
 
+    name: str = batch_argument("NAME", own=True)
     file: str | None = argument(
         "[FILE]", "A spec with other scorers or targets; by default, the stored one."
     )
@@ -194,6 +216,8 @@ class Results(Options):
     spreadsheet takes a text that begins with = for a formula. The exit code is 1 if a sample failed
     or has no result yet.
     """
+
+    through_gateway = "works"
 
     name: str = batch_argument("NAME")
     format: Literal["text", "json", "csv", "parquet"] = option(
@@ -213,6 +237,8 @@ class Compare(Options):
     It needs only the store. Samples are paired by their ids. The exit code is 0 whatever the
     verdict.
     """
+
+    through_gateway = "works"
 
     names: list[str] = batch_argument("A B...", "Two or more batches; each is compared with A.")
     scorer: str | None = option("The scorer; by default, the first of A.", metavar="NAME")
@@ -234,6 +260,8 @@ class Report(Options):
     It needs only the store: a running sample counts as missing. The page is one file that loads
     nothing from other hosts. It shows at most 2,000 samples, those without a full score first.
     """
+
+    through_gateway = "works"
 
     name: str = batch_argument("NAME")
     path: str | None = option(
@@ -262,6 +290,8 @@ class Export(ExportOptions):
     file, or a file per conversation to a folder. If a conversation cannot be read, the command
     names it, exports the others, and exits with 1.
     """
+
+    through_gateway = "works"
 
     name: str = batch_argument("NAME")
     every: bool = flag("Also export attempts that were repeated.", "--all-attempts")

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from perdure.cli.options import ConversationOptions, argument, option
+from perdure.cli.options import ConversationOptions, argument, flag, id_argument, option
 from perdure.cli.runner import command, new_group
 
 app = new_group()
@@ -103,13 +103,28 @@ class Fork(ConversationOptions):
     """Start a new conversation from an earlier point of another one.
 
     The new conversation begins with the events up to SEQ (all events without --at), and starts with
-    a message or `perdure resume`. The first conversation does not change.
+    a message or `perdure resume`. The first conversation does not change. It may be another user's
+    who shares it: the new one is your own.
     """
 
     at: int | None = option(
         "The last event of the first conversation to take over.", metavar="SEQ", min=0
     )
     model: str | None = option("The model of the new conversation.")
+
+
+@command(app, "commands.sharing:share")
+class Share(ConversationOptions):
+    """Let another user read a conversation, or steer it with --write; without USER, list who may.
+
+    That user names the conversation as YOU/ID in every command, where YOU is your own name. Only
+    its user can share or delete it.
+    """
+
+    conversation_id: str = id_argument("ID", own=True)
+    user: str | None = argument("[USER]", "The user who may read it.")
+    write: bool = flag("Let the user also send messages, and steer it.", "--write")
+    revoke: str | None = option("Take back what this user may do.", "--revoke", metavar="USER")
 
 
 @command(app, "commands.control:send_signal")

@@ -29,10 +29,13 @@ app = new_group()
 
 @command(app, "commands.operations:dev")
 class Dev(OutputOptions):
-    """Start a Temporal dev server, an S3 store and a worker; ^C ends them.
+    """Start a Temporal dev server, an S3 store, a worker and a gateway; ^C ends them.
 
-    A server or worker that dies is started again. Ports and data stay from start to start.
+    What dies is started again. Ports and data stay from start to start. The gateway serves the page
+    and the API to this machine; the address that is printed logs a browser in, once.
     """
+
+    through_gateway = "unrelated"
 
     data: Path | None = option("The folder for all data; PERDURE_DATA by default.")
     port: int | None = option("The port of Temporal, also at later starts.", min=1, max=65535)
@@ -42,6 +45,10 @@ class Dev(OutputOptions):
     store_port: int | None = option(
         "The port of the S3 store, also at later starts.", min=1, max=65535
     )
+    gateway_port: int | None = option(
+        "The port of the gateway, also at later starts.", min=1, max=65535
+    )
+    gateway: bool = option("Start a gateway.", "--gateway/--no-gateway", default=True)
     processes: int = option(
         "The number of the worker's processes; 0 is one for each core.",
         default=1,
@@ -60,6 +67,8 @@ class Run(AgentOptions, TurnOptions, OutputOptions):
     a stack that it starts itself. ^C leaves the conversation, which continues. If the turn waits
     for you (to approve an action, or to resume), the exit code is 4.
     """
+
+    through_gateway = "works"
 
     task: str = argument("TASK", "The task of the agent; - reads it from stdin.")
     images: Images = None
@@ -87,6 +96,8 @@ class Chat(AgentOptions, ResumeOptions):
     the turn, and pressed twice it also leaves; ^D leaves, and a running turn continues. If stdin is
     no terminal, each line is a message, and the exit code is that of the last turn.
     """
+
+    through_gateway = "works"
 
     images: list[str] | None = option(
         "A file or the address of an image for your first message; may be repeated.",
@@ -170,8 +181,12 @@ class Ls(OutputOptions):
     """
 
     runs_user_code = False
+    through_gateway = "works"
 
     limit: int = option("The maximum of conversations to list.", "--limit", "-n", default=20, min=1)
+    shared: bool = flag(
+        "List the conversations that others share with you, with USER/ID as the id.", "--shared"
+    )
     status: str | None = option("List only conversations of this status.")
     tags: list[str] | None = option(
         "List only conversations with this tag; may be repeated.", "--tag", metavar="TAG"
@@ -221,7 +236,7 @@ class Reopen(OutputOptions):
     none: the next message opens it. The exit code is 1 if a log is damaged.
     """
 
-    conversation_ids: list[str] | None = id_argument("[ID]...")
+    conversation_ids: list[str] | None = id_argument("[ID]...", own=True)
     every: bool = flag("Reopen every conversation of the user.", "--all")
     user: str | None = option("The user whose conversations are reopened.", metavar="USER")
 

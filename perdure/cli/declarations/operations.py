@@ -28,6 +28,8 @@ class Export(ExportOptions):
     the command names them, exports the others, and exits with 1.
     """
 
+    through_gateway = "works"
+
     names: list[str] = as_ids(
         argument(
             "ID|BATCH...",
@@ -53,7 +55,7 @@ class Verify(OutputOptions):
 class Deletion(OutputOptions):
     """The options of a deletion."""
 
-    conversation_ids: list[str] = id_argument("ID...")
+    conversation_ids: list[str] = id_argument("ID...", own=True)
     yes: bool = flag("Delete without a question.", "--yes", "-y")
     force: bool = flag(
         "Also delete conversations whose workflows run; the workflows end.", "--force", "-f"
@@ -86,6 +88,8 @@ class SetupTemporal(OutputOptions):
     It may be repeated. Without search attributes everything else works.
     """
 
+    through_gateway = "unrelated"
+
 
 @command(app, "commands.operations:doctor")
 class Doctor(OutputOptions):
@@ -94,14 +98,18 @@ class Doctor(OutputOptions):
     The exit code is that of the worst finding: 2 configuration, 6 unreachable.
     """
 
+    through_gateway = "unrelated"
 
-@command(app, "commands.operations:worker")
+
+@command(app, "commands.worker:worker")
 class Worker(Options):
     """Run a worker, as one process or several.
 
     It works for the configured Temporal and store, else for the stack of `perdure dev`, until ^C or
     SIGTERM. A process uses one core; of several, one that dies is started again.
     """
+
+    through_gateway = "unrelated"
 
     processes: int = option(
         "The number of processes; 0 is one for each core.", default=1, metavar="N", min=0
@@ -115,6 +123,8 @@ class Env(OutputOptions):
     With them, `temporal`, `aws` and programs of your own find Temporal and the store.
     """
 
+    through_gateway = "unrelated"
+
     data: Path | None = option("The folder of the stack; PERDURE_DATA by default.")
 
 
@@ -125,6 +135,8 @@ class Deploy(OutputOptions):
     Running conversations continue under it at their next step. Without BUILD_ID, the command lists
     the versions.
     """
+
+    through_gateway = "unrelated"
 
     build_id: str | None = argument("[BUILD_ID]", "The PERDURE_BUILD_ID of the version's workers.")
     ramp: float | None = option(
@@ -138,7 +150,9 @@ app.add_typer(model, name="model", help="Serve a scripted model over HTTP.")
 
 @command(model, "commands.servers:serve_model", "serve")
 class ServeModel(OutputOptions):
-    """Answer as an OpenAI-compatible server from a script, until ^C."""
+    """Answer from a script until ^C, as an OpenAI-compatible server and as Anthropic's."""
+
+    through_gateway = "unrelated"
 
     script: Path = argument("SCRIPT", "A .json or .toml file of answers.")
     port: Port = 0
@@ -154,6 +168,8 @@ class ServeCodec(OutputOptions):
 
     It uses PERDURE_PAYLOAD_KEYS. Whoever reaches it can read encrypted payloads.
     """
+
+    through_gateway = "unrelated"
 
     origin: list[str] | None = option(
         "The address of a Temporal UI that may use it, as http://HOST:PORT; may be repeated."

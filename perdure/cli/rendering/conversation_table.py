@@ -39,7 +39,7 @@ def describe_status(summary: Summary) -> str:
 
 
 def show_table(summaries: Sequence[Summary], ids: Iterable[str], now: datetime) -> None:
-    """Print the summaries; an id is cut to what is unique among `ids`."""
+    """Print the summaries; an id is cut to what is unique among `ids`, and USER/ID is whole."""
     from rich.table import Table
 
     from perdure.cli.consoles import stdout
@@ -67,7 +67,7 @@ def _row(summary: Summary, id_length: int, wide: bool, now: datetime) -> "list[T
     if summary.tags:
         title.append(escape_controls(f"  [{', '.join(summary.tags)}]"), "cyan")
     return [
-        Text(summary.id[:id_length]),
+        Text(summary.id if "/" in summary.id else summary.id[:id_length]),
         Text(status, STYLES.get(status, "")),
         Text(f"{summary.events:,}"),
         *([Text(_describe_cost(summary, 2), "dim")] if wide else []),

@@ -37,7 +37,7 @@ from perdure.events.tools import (
     UserRejectObservation,
 )
 from perdure.events.usage import Usage
-from perdure.storage.log.reader import EntryOrError
+from perdure.storage.log.readable import EntryOrError
 from perdure.wording import count
 
 MAX_RESULT_LINES = 12

@@ -13,7 +13,7 @@ from rich.text import Text
 from perdure.cli.consoles import stdout
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls
-from perdure.client.live import RunningStep
+from perdure.client.running_step import RunningStep
 from perdure.events.entry import Entry
 
 SPEAKERS = {"llm.chat": "agent", "llm.condense": "condenser", "tool.call": "output"}

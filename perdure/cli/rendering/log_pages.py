@@ -11,10 +11,8 @@ from perdure.events.entry import Entry
 from perdure.events.messages import MessageEvent
 from perdure.events.observations import FileEditorObservation
 from perdure.events.tools import ObservationEvent
-from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import BadSlot, Damaged
-from perdure.storage.log.event_log import EventLog
-from perdure.storage.log.reader import EntryOrError
+from perdure.storage.log.readable import EntryOrError, ReadableLog
 from perdure.storage.log.segments import SEGMENT_SIZE
 
 FIRST_PAGE = 32
@@ -29,9 +27,9 @@ MAX_TITLE_CHARS = 60
 """The rest of the first message is cut off."""
 
 
-async def require_conversation(log: EventLog) -> None:
+async def require_conversation(log: ReadableLog) -> None:
     """Raises NotFound where nothing is recorded of the conversation."""
-    if not await conversation_exists(log.store, log.user_id, log.conversation_id):
+    if not await log.exists():
         raise NotFound(
             f"There is no conversation {log.conversation_id}.",
             "`perdure ls` lists them; one that was started a moment ago has no events before a "
@@ -39,7 +37,7 @@ async def require_conversation(log: EventLog) -> None:
         )
 
 
-async def read_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
+async def read_slots(log: ReadableLog, after: int) -> AsyncIterator[EntryOrError]:
     """Yield every slot after `after` that exists now."""
     size = FIRST_PAGE
     while page := await _read_page(log, after + 1, size):
@@ -48,7 +46,7 @@ async def read_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
         after, size = page[-1].seq, SEGMENT_SIZE
 
 
-async def _read_page(log: EventLog, first: int, size: int) -> Sequence[EntryOrError]:
+async def _read_page(log: ReadableLog, first: int, size: int) -> Sequence[EntryOrError]:
     """Read slots, from a segment where there is one; errors stand in place of unreadable ones."""
     try:
         return await log.read(first, size)
@@ -56,7 +54,7 @@ async def _read_page(log: EventLog, first: int, size: int) -> Sequence[EntryOrEr
         return await log.read_slots(first, size)
 
 
-async def load_contents(log: EventLog, entry: Entry) -> Entry:
+async def load_contents(log: ReadableLog, entry: Entry) -> Entry:
     """Put the texts of an edited file, which the log keeps as blobs, in place of their keys."""
     match entry.event:
         case ObservationEvent(observation=FileEditorObservation() as edit) as event:
@@ -69,7 +67,7 @@ async def load_contents(log: EventLog, entry: Entry) -> Entry:
     return entry
 
 
-async def _load_text(log: EventLog, key: str | None) -> str | None:
+async def _load_text(log: ReadableLog, key: str | None) -> str | None:
     """Load the text of a blob; None where the key is none, or where the content is no text."""
     if key is None or BLOB_KEY.fullmatch(key) is None:
         return None
@@ -86,7 +84,7 @@ def _replace_contents(body: bytes, contents: dict[str, str]) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode()
 
 
-async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]:
+async def follow_slots(log: ReadableLog, after: int) -> AsyncIterator[EntryOrError]:
     """Yield every slot after `after`, and each new one as it is written; without end."""
     async for slot in read_slots(log, after):
         yield slot
@@ -101,7 +99,7 @@ async def follow_slots(log: EventLog, after: int) -> AsyncIterator[EntryOrError]
             after = error.seq
 
 
-async def title_from_first_message(log: EventLog) -> str | None:
+async def title_from_first_message(log: ReadableLog) -> str | None:
     """Derive a title from how the first message begins."""
     for slot in await log.read_slots(0, TITLE_SEARCH_EVENTS):
         if isinstance(slot, Entry) and isinstance(slot.event, MessageEvent):

@@ -11,18 +11,23 @@ from perdure.settings.settings import load_settings
 from perdure.wording import count
 
 
-def status_fields(status: ConversationStatus) -> dict[str, Any]:
-    """Return the fields for programs, with the folder on this machine as the workspace."""
-    workspace = find_workspace(load_settings(), status.conversation_id, status.workspace)
+def status_fields(status: ConversationStatus, owner: str | None = None) -> dict[str, Any]:
+    """Return the fields for programs, with the folder on this machine as the workspace.
+
+    `owner` is the user whose conversation it is, if not that of the settings.
+    """
+    place = (status.conversation_id, status.workspace, owner)
+    workspace = find_workspace(load_settings(), *place)
     return {**status.model_dump(mode="json"), "workspace": workspace}
 
 
-def status_lines(status: ConversationStatus) -> Iterator[str]:
-    for name, value in _describe_fields(status):
+def status_lines(status: ConversationStatus, owner: str | None = None) -> Iterator[str]:
+    for name, value in _describe_fields(status, owner):
         yield f"{name:<12} {value}"
 
 
-def _describe_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
+def _describe_fields(status: ConversationStatus, owner: str | None) -> Iterator[tuple[str, str]]:
+    place = (status.conversation_id, status.workspace, owner)
     view_tokens = count(status.tokens, "token")
     answers = count(status.iterations, "answer of the model", "answers of the model")
     lines = {
@@ -35,7 +40,7 @@ def _describe_fields(status: ConversationStatus) -> Iterator[tuple[str, str]]:
         "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
         "unrecorded": _describe_unrecorded(status),
         "model": status.model,
-        "workspace": describe_workspace(load_settings(), status.conversation_id, status.workspace),
+        "workspace": describe_workspace(load_settings(), *place),
         "tags": ", ".join(status.tags),
         "tokens": _describe_tokens(status.spent),
         "cost": describe_cost(status.spent),

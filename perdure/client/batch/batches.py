@@ -1,10 +1,10 @@
 """The batches of a user, for programs."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pydantic import JsonValue
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -12,6 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from perdure.agent.loop.attempt import Allowance
+from perdure.client.address import WorkflowAddress
 from perdure.client.batch.changes import (
     MODE_OPTION,
     RESCORED_OPTION,
@@ -25,6 +26,7 @@ from perdure.client.batch.changes import (
 )
 from perdure.client.batch.handle import BatchHandle
 from perdure.client.client import Client
+from perdure.client.http.client import HttpClient
 from perdure.datasets.dataset import read_dataset
 from perdure.datasets.rows import BadDataset
 from perdure.errors import Conflict, Invalid, NotFound, Unreachable
@@ -39,7 +41,11 @@ from perdure.evaluation.progress import Progress
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec, InvalidBatch, agent_with_limits, parse_batch
 from perdure.storage.batches import BatchFolder, BatchRecord, list_batches
+from perdure.storage.granted_store import open_granted
+from perdure.storage.grants import Shareable
+from perdure.storage.shared import Shared, list_shared
 from perdure.storage.store import Store
+from perdure.temporal.names import MAX_BATCH_WORKFLOW_ID
 from perdure.temporal.search_attributes import BATCH, MODEL, USER
 from perdure.temporal.timeouts import BATCH_TASK_TIMEOUT
 from perdure.workflows.batch.attempts import priority_of
@@ -61,23 +67,39 @@ class Batches:
 
     @classmethod
     def from_client(cls, client: Client) -> "Batches":
+        """Return the batches of a client; those of a gateway's client are `HttpBatches`."""
+        if isinstance(client, HttpClient):
+            from perdure.client.batch.http_batches import HttpBatches
+
+            return cast("Batches", HttpBatches(client))
         return cls(client.store, client.user_id, client.task_queue, client)
 
     async def list_names(self) -> list[str]:
         return await list_batches(self.store, self.user_id)
 
-    def batch(self, name: str) -> BatchHandle:
-        """Return the handle of a batch, existing or not. Raises Invalid for a bad name."""
+    async def list_shared(self, limit: int = 20) -> list[Shared]:
+        """List batches that others share with the user, by name."""
+        return await list_shared(self.store, self.user_id, "batch", limit)
+
+    def batch(self, name: str, owner: str | None = None) -> BatchHandle:
+        """Return the handle of a batch, existing or not. Raises Invalid for a bad name.
+
+        `owner` is another user, who has granted access to the batch; without a grant it is as if
+        it did not exist.
+        """
         temporal = self.client.temporal if self.client else None
         try:
-            folder = BatchFolder(self.store, self.user_id, name)
+            of = Shareable("batch", self.user_id if owner is None else owner, name)
+            store = open_granted(self.store, of, self.user_id)
+            folder = BatchFolder(store, of.owner, name)
         except ValueError as error:
             raise Invalid(str(error)) from error
-        return BatchHandle(temporal, folder, self.task_queue)
+        address = WorkflowAddress.of_batch(of.owner, name)
+        return BatchHandle(temporal, folder, self.task_queue, address)
 
-    async def get(self, name: str) -> BatchHandle:
+    async def get(self, name: str, owner: str | None = None) -> BatchHandle:
         """Return the handle of an existing batch. Raises NotFound with the other names, Invalid."""
-        batch = self.batch(name)
+        batch = self.batch(name, owner)
         if await batch.folder.load() is None:
             names = await self.list_names()
             more = ", and others" if len(names) > MAX_NAMES_LISTED else ""
@@ -90,12 +112,14 @@ class Batches:
         batch: BatchSpec | Mapping[str, Any],
         mode: BatchMode = "missing",
         options: Options | None = None,
+        rows: Sequence[Mapping[str, Any]] | None = None,
     ) -> BatchHandle:
         """Start a batch of one model, or attach to it if it runs already.
 
         A batch may be given as a table, with the keys that a TOML file of a batch has.
-        Every row of its dataset is validated first. `options` are recorded for people. Raises
-        Invalid, Conflict if an earlier run had another agent or other samples, Unreachable.
+        Every row of its dataset is validated first, or of `rows`, which take its place. `options`
+        are recorded for people. Raises Invalid, Conflict if an earlier run had another agent or
+        other samples, Unreachable.
         """
         if isinstance(batch, Mapping):
             try:
@@ -107,9 +131,10 @@ class Batches:
             agent = batch.agent.model_copy(update={"code": code})
             batch = batch.model_copy(update={"agent": agent})
         handle = self.batch(batch.name)
+        _check_length(handle)
         check_scorers(batch)
         try:
-            with await asyncio.to_thread(read_dataset, batch) as samples:
+            with await asyncio.to_thread(read_dataset, batch, rows) as samples:
                 if await handle.is_running():
                     return await _attach(handle, batch, samples, mode)
                 record = await _prepare(handle, batch, samples, mode)
@@ -134,6 +159,12 @@ class Batches:
     ) -> BatchHandle:
         if self.client is None:
             raise Unreachable("Temporal does not answer.")
+        workflow_id = await handle.address.find(self.client.temporal)
+        if workflow_id is None:
+            raise Conflict(
+                f"Another user's batch of an earlier version, {handle.name}, is running.",
+                "Use another name, or wait until it has ended.",
+            )
         start = await self._build_start(handle, record, mode, self.client)
         options = {**record.options, **options, MODE_OPTION: mode}
         record = record.model_copy(update={"options": options})
@@ -142,7 +173,7 @@ class Batches:
             await self.client.temporal.start_workflow(
                 "Batch",
                 start,
-                id=handle.workflow_id,
+                id=workflow_id,
                 task_queue=handle.task_queue,
                 task_timeout=BATCH_TASK_TIMEOUT,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
@@ -192,6 +223,15 @@ def count_shards(record: BatchRecord) -> int:
     by_attempts = ceil(record.expected_attempts / MAX_WORKFLOW_EPOCHS)
     by_concurrency = ceil(concurrency / MAX_RUNNING_ATTEMPTS)
     return max(1, min(max(by_attempts, by_concurrency), record.chunks))
+
+
+def _check_length(handle: BatchHandle) -> None:
+    """Raise Invalid if Temporal could not hold the workflow's id."""
+    if (excess := len(handle.address.own_id) - MAX_BATCH_WORKFLOW_ID) > 0:
+        raise Invalid(
+            f"The name {handle.name} is too long beside the user {handle.folder.user_id}.",
+            f"Use a name that is at least {excess} characters shorter.",
+        )
 
 
 async def _attach(

@@ -1,7 +1,7 @@
 """The handle of a batch: its progress, its diagnosis and its control."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,24 +12,25 @@ from temporalio.client import (
     WorkflowHandle,
     WorkflowUpdateFailedError,
 )
-from temporalio.exceptions import CancelledError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from perdure.client import sharing
+from perdure.client.access import require_access, require_owner
+from perdure.client.address import WorkflowAddress
+from perdure.client.batch.progress import count_progress, describe_end, merge_shards, with_reason
+from perdure.client.description import Description, is_running
 from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_workflow
-from perdure.client.diagnosis.trouble import Trouble, sample_trouble, temporal_unreachable
+from perdure.client.diagnosis.trouble import sample_trouble
 from perdure.client.ids import NIL_CONVERSATION_ID
-from perdure.client.workflow import ConversationWorkflow, Description, is_running, limit_update
-from perdure.errors import Conflict, Invalid, NotFound, Unreachable
+from perdure.client.trouble import Trouble, temporal_unreachable
+from perdure.client.workflow import ConversationWorkflow, limit_update
+from perdure.errors import Conflict, Forbidden, Invalid, NotFound, Unreachable
 from perdure.evaluation.messages import LimitsUpdate
-from perdure.evaluation.progress import (
-    PROGRESS_MEMO,
-    Progress,
-    count_attempts,
-    merge_progress,
-)
-from perdure.storage.batches import BatchFolder, BatchRecord, list_sample_ids
+from perdure.evaluation.progress import PROGRESS_MEMO, Progress
+from perdure.storage.batches import BatchFolder, BatchRecord
+from perdure.storage.granted_store import GrantedStore
+from perdure.storage.grants import Access, Grant, Shareable, list_grants
 from perdure.storage.log.event_log import EventLog
-from perdure.temporal.names import batch_workflow_id
 
 RESULT_TIMEOUT = timedelta(seconds=5)
 """The time within which Temporal must return the result of a batch."""
@@ -44,17 +45,6 @@ WORKFLOW_COMPLETED = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED
 
 
 @dataclass(frozen=True)
-class BatchWorkflow(ConversationWorkflow):
-    """The workflow of a batch; it has no log of its own."""
-
-    batch: str = ""
-
-    @property
-    def workflow_id(self) -> str:
-        return batch_workflow_id(self.batch)
-
-
-@dataclass(frozen=True)
 class BatchHandle:
     """A batch, whether it runs or not."""
 
@@ -62,6 +52,7 @@ class BatchHandle:
     """None if Temporal is unreachable: only the store can be read then."""
     folder: BatchFolder
     task_queue: str
+    address: WorkflowAddress
     attached: bool = False
     """The batch was running already when `run` was called."""
 
@@ -71,18 +62,29 @@ class BatchHandle:
 
     @property
     def workflow_id(self) -> str:
-        return batch_workflow_id(self.name)
+        """The id under which it was found last; see `WorkflowAddress`."""
+        return self.address.workflow_id
 
     @property
     def handle(self) -> WorkflowHandle[Any, Progress]:
-        """Return the handle of the workflow. Raises Unreachable."""
-        return self._require_temporal().get_workflow_handle(self.workflow_id, result_type=Progress)
+        """The handle of the workflow. Raises Unreachable, and Forbidden for another user's."""
+        if isinstance(self.folder.store, GrantedStore):
+            raise Forbidden(f"Only {self.folder.user_id} has the handle of this workflow.")
+        return self._handle()
+
+    async def find_handle(self) -> WorkflowHandle[Any, Progress]:
+        """Find the workflow, and return its handle.
+
+        Raises Unreachable, NotFound, Conflict, and Forbidden for another user's.
+        """
+        await require_owner(self.folder.store)
+        return await self._find_handle()
 
     async def load_record(self) -> BatchRecord:
         """Load the record of the batch. Raises NotFound, Altered, StoreUnavailable."""
         record = await self.folder.load()
         if record is None:
-            raise NotFound(f"There is no batch {self.name}.", "`perdure batch status` lists them.")
+            raise NotFound.for_batch(self.name)
         return record
 
     async def status(self) -> Progress:
@@ -95,11 +97,11 @@ class BatchHandle:
             if is_running(description):
                 return await self.query_progress() or await self._count_unanswered()
             if description and description.workflow_execution_info.status == WORKFLOW_COMPLETED:
-                return await self.handle.result(rpc_timeout=RESULT_TIMEOUT)
+                return await self._handle().result(rpc_timeout=RESULT_TIMEOUT)
         except (Unreachable, RPCError):
             progress = await self.count_progress()
             reason = "Temporal does not answer: this is what the store has"
-            return progress if progress.status == "finished" else _with_reason(progress, reason)
+            return progress if progress.status == "finished" else with_reason(progress, reason)
         return await self.count_progress()
 
     async def count_progress(self) -> Progress:
@@ -116,14 +118,14 @@ class BatchHandle:
 
     async def query_progress(self) -> Progress | None:
         """Load the progress that the workflow has published; None if it cannot be loaded."""
-        whole = await self._load_memo_progress(self.name)
+        whole = await self._load_memo_progress(self._workflow())
         if whole is None or whole.parts < 2:
             return whole
-        names = (f"{self.name}/{shard}" for shard in range(whole.parts))
-        loaded = await asyncio.gather(*map(self._load_memo_progress, names))
+        shards_of = (self._shard(number) for number in range(whole.parts))
+        loaded = await asyncio.gather(*map(self._load_memo_progress, shards_of))
         shards = [progress for progress in loaded if progress is not None]
         # The shards' own figures are newer; if one is missing, the batch's last sum is better.
-        return _merge_shards(whole, shards) if len(shards) == whole.parts else whole
+        return merge_shards(whole, shards) if len(shards) == whole.parts else whole
 
     async def diagnose(self) -> Trouble | None:
         """Find what blocks the batch or some of its samples; None if all progress."""
@@ -150,7 +152,9 @@ class BatchHandle:
         hint = "Start one with `perdure dev` or `perdure worker`; it comes into force then."
         try:
             async with limit_update("change", max_wait, hint):
-                progress: Progress = await self.handle.execute_update(
+                await require_access(self.folder.store, "write")
+                handle = await self._find_handle()
+                progress: Progress = await handle.execute_update(
                     "retune", changes, result_type=Progress
                 )
                 return progress
@@ -165,20 +169,46 @@ class BatchHandle:
         If its workflow failed or was stopped, the progress is counted in the store, and `reason`
         says why.
         """
+        self._require_temporal()
         while True:
             try:
-                return await self.handle.result()
+                await require_access(self.folder.store, "read")
+                progress = await (await self._find_handle()).result()
+                await require_access(self.folder.store, "read")
+                return progress
+            except Unreachable:
+                pass
             except WorkflowFailureError as error:
-                return _with_reason(await self.count_progress(), _describe_end(error))
+                return with_reason(await self.count_progress(), describe_end(error))
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
                     reason = "Temporal does not know its workflow any more"
-                    return _with_reason(await self.count_progress(), reason)
+                    return with_reason(await self.count_progress(), reason)
             await asyncio.sleep(RECONNECT_INTERVAL)
 
-    async def _load_memo_progress(self, name: str) -> Progress | None:
+    async def grant(self, user_id: str, access: Access = "read") -> None:
+        """Let another user read the batch and its conversations, or also steer the batch.
+
+        Raises NotFound, Forbidden for another user's batch, and Invalid for a bad user id.
+        """
+        await sharing.grant(self.folder.store, await self._require_own(), user_id, access)
+
+    async def revoke(self, user_id: str) -> None:
+        """Take the grant of a user back, at once. Raises as `grant`."""
+        await sharing.revoke(self.folder.store, await self._require_own(), user_id)
+
+    async def grants(self) -> list[Grant]:
+        """List the grants to other users. Raises NotFound, and Forbidden for another's."""
+        return await list_grants(self.folder.store, await self._require_own())
+
+    async def _require_own(self) -> Shareable:
+        """Return what is shared, which exists and is the client's own. Raises NotFound."""
+        await require_owner(self.folder.store)
+        await self.load_record()
+        return Shareable("batch", self.folder.user_id, self.name)
+
+    async def _load_memo_progress(self, workflow: ConversationWorkflow) -> Progress | None:
         """Load the progress in the memo of a batch or a shard; None before its first step."""
-        workflow = self._workflow(name)
         try:
             description = await workflow.describe()
         except Unreachable:
@@ -194,12 +224,13 @@ class BatchHandle:
         trouble = await diagnose_workflow(self._workflow(), OWN_DIAGNOSIS)
         untold = "No worker has told anything yet: the store has this"
         reason = trouble.sentence if trouble else untold
-        progress = _with_reason(await self.count_progress(), reason)
+        progress = with_reason(await self.count_progress(), reason)
         return progress.model_copy(update={"status": "running"})
 
     async def _signal(self, name: str) -> None:
+        await require_access(self.folder.store, "write")
         try:
-            await self.handle.signal(name)
+            await (await self._find_handle()).signal(name)
         except RPCError as error:
             raise await self._to_client_error(error) from error
 
@@ -210,6 +241,9 @@ class BatchHandle:
             await self.load_record()
         except NotFound as unknown:
             return unknown
+        return self._not_running()
+
+    def _not_running(self) -> Conflict:
         hint = f"`perdure batch retry {self.name}` runs what is left of it."
         return Conflict(f"The batch {self.name} is not running.", hint)
 
@@ -219,52 +253,26 @@ class BatchHandle:
             raise Unreachable("Temporal does not answer.")
         return self.temporal
 
-    def _workflow(self, name: str | None = None) -> BatchWorkflow:
+    def _workflow(self) -> ConversationWorkflow:
+        """Return the workflow of the batch, which has no log of its own."""
         log = EventLog(self.folder.store, self.folder.user_id, NIL_CONVERSATION_ID)
-        parts = (self._require_temporal(), log, self.task_queue, _without_search_attributes)
-        return BatchWorkflow(*parts, batch=name or self.name)
+        parts = (self._require_temporal(), log, self.task_queue, self.address)
+        return ConversationWorkflow(*parts, _without_search_attributes)
+
+    def _handle(self) -> WorkflowHandle[Any, Progress]:
+        return self._require_temporal().get_workflow_handle(self.workflow_id, result_type=Progress)
+
+    async def _find_handle(self) -> WorkflowHandle[Any, Progress]:
+        """Find the workflow. Raises Unreachable, NotFound and Conflict."""
+        if await self.address.find(self._require_temporal()) is None:
+            await self.load_record()
+            raise self._not_running()
+        return self._handle()
+
+    def _shard(self, number: int) -> ConversationWorkflow:
+        address = WorkflowAddress(self.folder.user_id, f"{self.workflow_id}/{number}")
+        return replace(self._workflow(), address=address)
 
 
 async def _without_search_attributes() -> bool:
     return False
-
-
-def _with_reason(progress: Progress, reason: str) -> Progress:
-    return progress.model_copy(update={"reason": reason})
-
-
-def _merge_shards(whole: Progress, shards: list[Progress]) -> Progress:
-    counted = merge_progress(whole.name, shards)
-    own = ("status", "concurrency", "cost", "tokens", "parts")
-    changes = {name: getattr(whole, name) for name in own}
-    if whole.status == "running" and counted.status == "paused":
-        changes["status"] = "paused"
-    changes["expected"] = max(whole.expected, counted.expected)
-    changes["reason"] = whole.reason or counted.reason
-    return counted.model_copy(update=changes)
-
-
-def _describe_end(error: WorkflowFailureError) -> str:
-    if isinstance(error.cause, TerminatedError):
-        return "its workflow was terminated in Temporal"
-    if isinstance(error.cause, CancelledError):
-        return "its workflow was cancelled in Temporal"
-    return f"its workflow failed: {getattr(error.cause, 'message', error.cause)}"
-
-
-async def count_progress(folder: BatchFolder, record: BatchRecord) -> Progress:
-    """Count the results of the batch's present samples. Raises Altered."""
-    spec = record.spec
-    progress = Progress(
-        name=folder.name,
-        expected=record.expected_attempts,
-        concurrency=spec.concurrency,
-        cost=spec.batch_limits.cost,
-        tokens=spec.batch_limits.tokens,
-    )
-    ids = set(await list_sample_ids(folder, record))
-    async for result in folder.read_results():
-        if result.id in ids:
-            progress = count_attempts(progress, result.attempts, spec.epochs)
-    done = progress.missing == 0 and progress.failed == 0
-    return progress.model_copy(update={"status": "finished" if done else "stopped"})

@@ -10,10 +10,12 @@ from temporalio.api.enums import v1 as enums
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 
+from perdure.client.description import Description, is_running
 from perdure.client.diagnosis import failures
 from perdure.client.diagnosis import trouble as troubles
-from perdure.client.diagnosis.trouble import STEP_SCHEDULED, Trouble, seconds_since
-from perdure.client.workflow import QUERY_TIMEOUT, ConversationWorkflow, Description, is_running
+from perdure.client.diagnosis.trouble import STEP_SCHEDULED, seconds_since
+from perdure.client.trouble import Trouble
+from perdure.client.workflow import QUERY_TIMEOUT, ConversationWorkflow
 from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
@@ -168,10 +170,11 @@ async def _diagnose_children(
     """Find what blocks one of the first conversations that a workflow waits for."""
     if not options.depth:
         return None
-    names = (conversation_id_of(child.workflow_id) for child in description.pending_children)
+    ids = (child.workflow_id for child in description.pending_children)
+    conversations = (id for id in ids if is_conversation_id(conversation_id_of(id)))
     deeper = DiagnosisOptions(options.max_silence, options.check_store, options.depth - 1)
-    for name in islice(filter(is_conversation_id, names), MAX_CHILDREN_CHECKED):
-        trouble = await diagnose_workflow(workflow.child(name), deeper)
+    for workflow_id in islice(conversations, MAX_CHILDREN_CHECKED):
+        trouble = await diagnose_workflow(workflow.child(workflow_id), deeper)
         if trouble is not None and not trouble.is_over:
-            return options.describe_child(name, trouble)
+            return options.describe_child(conversation_id_of(workflow_id), trouble)
     return None

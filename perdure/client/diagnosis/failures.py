@@ -13,7 +13,7 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverse
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from perdure.client.workflow import RPC_TIMEOUT, Description
+from perdure.client.description import RPC_TIMEOUT, Description
 from perdure.errors import ClientError
 from perdure.temporal.connect import translate_rpc_errors
 

@@ -1,17 +1,13 @@
 """Troubles: reasons why a conversation does not progress, with what to do about each."""
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
 from perdure.client.diagnosis.failures import FailureReason, format_time
-from perdure.errors import Unreachable
-
-ENDED_CAUSE, FAILED_CAUSE = "ended", "failed"
-"""The causes for closed workflows; ENDED_CAUSE is no trouble for a conversation at rest."""
+from perdure.client.trouble import ENDED_CAUSE, FAILED_CAUSE, Trouble, as_sentence
 
 STORE_CAUSE = "store"
 """The cause for a store that steps or clients cannot use."""
@@ -27,29 +23,10 @@ MIN_REPORTED_START = 10.0
 STEP_SCHEDULED = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
 
 
-class Trouble(NamedTuple):
-    """A reason why a conversation does not progress."""
-
-    cause: str
-    """Stays the same as long as the trouble lasts, while the sentence may change."""
-    sentence: str
-    slow: bool = False
-    """The conversation takes long, and may still progress by itself."""
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether the workflow is closed, until a signal starts it again."""
-        return self.cause in (ENDED_CAUSE, FAILED_CAUSE)
-
-
-def temporal_unreachable(error: Unreachable) -> Trouble:
-    return Trouble("temporal", f"{_as_sentence(str(error))} It goes on by itself when that does.")
-
-
 def store_unavailable(reason: str, since: str = "") -> Trouble:
     waiting = f" It has been waiting for the store since {since}." if since else ""
     again = "It goes on by itself when the store does."
-    return Trouble(STORE_CAUSE, f"{_as_sentence(reason)}{waiting} {again}")
+    return Trouble(STORE_CAUSE, f"{as_sentence(reason)}{waiting} {again}")
 
 
 def workflow_paused(workflow_id: str) -> Trouble:
@@ -80,7 +57,7 @@ def workflow_task_lost(times: int, limit: timedelta) -> Trouble:
 
 def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
     """Describe a failed workflow task: the workers' code has to be fixed, not the conversation."""
-    reason = _as_sentence(failed.message)
+    reason = as_sentence(failed.message)
     sentence = failed.kind.value.format(times=_format_times(times), reason=reason)
     return Trouble(f"{failed.kind.name}: {failed.message}", sentence)
 
@@ -88,7 +65,7 @@ def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
 def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:
     """Describe a step that keeps failing and is retried."""
     name, times = step.activity_type.name, _format_times(step.attempt - 1)
-    details = f"{_as_sentence(failed.message)} {_next_attempt(step)}"
+    details = f"{as_sentence(failed.message)} {_next_attempt(step)}"
     if failed.type in STORE_ERRORS:
         return store_unavailable(failed.message, failed.since)
     if failed.type == "NotFoundError" and "not registered" in failed.message:
@@ -139,7 +116,7 @@ def workflow_closed(failed: FailureReason | None) -> Trouble:
         sentence = f"Its workflow has ended in the middle of a turn. {_RESUME_HINT}"
         return Trouble(ENDED_CAUSE, sentence)
     again = "" if failed.type in UNRECOVERABLE_ERRORS else f" {_RESUME_HINT}"
-    return Trouble(FAILED_CAUSE, f"Its workflow failed: {_as_sentence(failed.message)}{again}")
+    return Trouble(FAILED_CAUSE, f"Its workflow failed: {as_sentence(failed.message)}{again}")
 
 
 def _next_attempt(step: PendingActivityInfo) -> str:
@@ -154,10 +131,6 @@ def _next_attempt(step: PendingActivityInfo) -> str:
 def seconds_since(moment: Timestamp) -> float:
     """Count the seconds since a moment; negative if it lies in the future."""
     return datetime.now(UTC).timestamp() - moment.ToMicroseconds() / 1e6
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text.rstrip().rstrip('.')}."
 
 
 def _format_times(count: int) -> str:

@@ -106,4 +106,5 @@ def _links(batch: BatchDescription, conversation_id: str) -> Iterator[tuple[str,
     if batch.ui is not None:
         namespace = quote(batch.namespace, safe="", errors="replace")
         ui = batch.ui.rstrip("/")
-        yield "workflow", f"{ui}/namespaces/{namespace}/workflows/conv-{name}"
+        prefix = quote(batch.workflow_prefix, safe="")
+        yield "workflow", f"{ui}/namespaces/{namespace}/workflows/{prefix}{name}"

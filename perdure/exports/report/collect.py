@@ -36,6 +36,8 @@ class BatchDescription(NamedTuple):
     namespace: str = "default"
     conversations: str | None = None
     made: str = ""
+    workflow_prefix: str = "conv-"
+    """The beginning of the workflow ids of its conversations; their own ids follow."""
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from perdure.agent.spec import ModelSpec
 from perdure.models.capabilities import DEFAULT_PARAMETERS, Capabilities, find_capabilities
+from perdure.models.keys import KEY_VARIABLES as KEYS
 from perdure.models.keys import has_own_server
 from perdure.models.own_server import PLACEHOLDER_KEY, check_address
 
@@ -55,7 +56,8 @@ def find_route(litellm: Any, spec: ModelSpec) -> Route:
     model, provider, _, _ = litellm.get_llm_provider(model=spec.name, api_base=spec.api_base)
     variable = KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
     is_own = spec.api_base or has_own_server(provider, os.environ)
-    keyless = is_own and variable.endswith("_API_KEY") and not os.environ.get(variable)
+    has_key = any(os.environ.get(name) for name in (variable, *KEYS.get(provider, ())))
+    keyless = is_own and variable.endswith("_API_KEY") and not has_key
     listed = find_listed(litellm, model, provider, spec.api_base)
     parameters = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider)
     return Route(

@@ -3,16 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from perdure.agent.spec import ModelSpec
 from perdure.events.usage import Usage
 from perdure.models import price_table
-from perdure.models.capabilities import DEFAULT_PARAMETERS, Capabilities, find_capabilities
+from perdure.models.capabilities import DEFAULT_PARAMETERS, find_capabilities
+from perdure.models.direct.route import LITELLM_VARIABLES, Json, Route, is_plain_address, is_set
 from perdure.models.own_server import check_address
-
-Json: TypeAlias = Mapping[str, Any]
 
 PROVIDER = "openai"
 CATALOGUE = (PROVIDER, "text-completion-openai")
@@ -21,17 +19,6 @@ CATALOGUE = (PROVIDER, "text-completion-openai")
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 ADDRESS_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 """The variables with another address than OpenAI's, the first before the second."""
-
-LITELLM_VARIABLES = (
-    "AIOHTTP_TRUST_ENV",
-    "DISABLE_AIOHTTP_TRUST_ENV",
-    "LITELLM_HTTP2",
-    "LITELLM_USER_AGENT",
-    "SSL_ECDH_CURVE",
-    "SSL_SECURITY_LEVEL",
-    "USE_LITELLM_PROXY",
-)
-"""Variables that litellm obeys, and that are not known here: where one is set, it is called."""
 
 REWRITTEN = re.compile(r"gpt-[5-9]|gpt-\d\d|(^|/)o\d|audio|search|^responses/|^ft:")
 """Names of OpenAI's models whose requests litellm rewrites: other parameters, another API."""
@@ -44,31 +31,26 @@ SIMPLE_COST = re.compile(
 
 
 @dataclass(frozen=True)
-class Route:
-    """The route of a model past litellm."""
+class OpenAIRoute(Route):
+    """The route to an OpenAI-compatible server."""
 
-    url: str
-    model: str
     is_openai: bool
     """The server is OpenAI's own, which is stricter than others."""
-    listed: Json
-    """The model's entry in litellm's list; empty for most self-hosted models."""
-    capabilities: Capabilities
 
 
-def find_route(spec: ModelSpec, variables: Mapping[str, str]) -> Route | None:
+def find_route(spec: ModelSpec, variables: Mapping[str, str]) -> OpenAIRoute | None:
     """Find the direct route of a model; None if litellm has to be called.
 
     Raises ModelRefused for an invalid `api_base`.
     """
     check_address(spec)
     model = _model_name(spec)
-    if model is None or any(variables.get(name) for name in LITELLM_VARIABLES):
+    if model is None or is_set(variables, *LITELLM_VARIABLES):
         return None
     own = spec.api_base or next(filter(None, map(variables.get, ADDRESS_VARIABLES)), None)
-    address = urlsplit(own or OPENAI_ADDRESS)
-    if not address.hostname or address.username or address.query or address.fragment:
+    if not is_plain_address(own or OPENAI_ADDRESS):
         return None
+    address = urlsplit(own or OPENAI_ADDRESS)
     is_openai = f".{address.hostname}".endswith(".openai.com")
     listed = price_table.find_entry(PROVIDER, model)
     if REWRITTEN.search(model) or not (_is_plain(listed) if listed else not is_openai):
@@ -82,7 +64,7 @@ def find_route(spec: ModelSpec, variables: Mapping[str, str]) -> Route | None:
     if is_openai and capabilities.cache_marks:
         return None  # litellm takes the marks off again
     url = f"{address.geturl().rstrip('/')}/chat/completions"
-    return Route(url, model, is_openai, listed, capabilities)
+    return OpenAIRoute(url, model, listed, capabilities, is_openai)
 
 
 def list_cost(listed: Json, usage: Usage) -> float:

@@ -31,13 +31,14 @@ Result = TypeVar("Result")
 class SessionTarget:
     """The conversation, its workspace and the server that a session is for."""
 
-    conversation_id: str
+    conversation: str
+    """The prefix of its log in the store: several users may have conversations of one id."""
     workspace: Path
     server: McpServer
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return self.conversation_id, str(self.workspace), self.server.model_dump_json()
+        return self.conversation, str(self.workspace), self.server.model_dump_json()
 
 
 class SessionPool:
@@ -75,9 +76,9 @@ class SessionPool:
                 raise
         return await operation(await self._open_session(target))
 
-    def close_conversation(self, conversation_id: str) -> None:
+    def close_conversation(self, conversation: str) -> None:
         """Close the sessions of a conversation."""
-        for key in [key for key in self._sessions if key[0] == conversation_id]:
+        for key in [key for key in self._sessions if key[0] == conversation]:
             self._sessions.pop(key).close()
 
     async def close(self) -> None:

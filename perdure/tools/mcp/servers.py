@@ -43,7 +43,7 @@ class McpSessions(SessionPool):
 
     async def list_tools(
         self,
-        conversation_id: str,
+        conversation: str,
         servers: tuple[McpServer, ...],
         workspace: Path,
         report: OnText = lambda _: None,
@@ -53,7 +53,7 @@ class McpSessions(SessionPool):
         `report` is called with a sentence on the servers that have not answered yet, if any.
         """
         _check_servers(servers)
-        targets = [SessionTarget(conversation_id, workspace, server) for server in servers]
+        targets = [SessionTarget(conversation, workspace, server) for server in servers]
         waiting = [target.server.name for target in targets if not self.is_open(target)]
 
         async def list_tools(target: SessionTarget) -> "list[McpTool]":
@@ -69,12 +69,12 @@ class McpSessions(SessionPool):
         for server, listed in zip(servers, listings, strict=True):
             _check_included(server, listed)
             definitions = [definition for _, definition in _select_tools(server, listed).values()]
-            tools += [self.make_tool(conversation_id, servers, workspace, d) for d in definitions]
+            tools += [self.make_tool(conversation, servers, workspace, d) for d in definitions]
         return tools
 
     def make_tool(
         self,
-        conversation_id: str,
+        conversation: str,
         servers: tuple[McpServer, ...],
         workspace: Path,
         definition: ToolDefinition,
@@ -83,7 +83,7 @@ class McpSessions(SessionPool):
 
         async def run(action: MCPToolAction, context: Context) -> MCPToolObservation:
             server = _find_server(servers, definition.name)
-            target = SessionTarget(conversation_id, workspace, server)
+            target = SessionTarget(conversation, workspace, server)
             return await self._run(target, definition, action, context)
 
         def parse(arguments: dict[str, Any]) -> MCPToolAction:
@@ -93,7 +93,7 @@ class McpSessions(SessionPool):
 
     async def find_changes(
         self,
-        conversation_id: str,
+        conversation: str,
         servers: tuple[McpServer, ...],
         workspace: Path,
         recorded: Sequence[ToolDefinition],
@@ -104,7 +104,7 @@ class McpSessions(SessionPool):
         """
         current: list[ToolDefinition] = []
         for server in servers:
-            target = SessionTarget(conversation_id, workspace, server)
+            target = SessionTarget(conversation, workspace, server)
             if self.is_open(target):
                 current += [offered for _, offered in (await self._load_offers(target)).values()]
             else:

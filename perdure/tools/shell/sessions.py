@@ -43,10 +43,10 @@ class ShellSessions:
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def slot(self, conversation_id: str) -> AsyncIterator[SessionSlot]:
-        """Hold the conversation's slot exclusively."""
-        slot = self._slots.pop(conversation_id, None) or SessionSlot()
-        self._slots[conversation_id] = slot  # least recently used first
+    async def slot(self, conversation: str) -> AsyncIterator[SessionSlot]:
+        """Hold the slot of a conversation exclusively: `conversation` is the prefix of its log."""
+        slot = self._slots.pop(conversation, None) or SessionSlot()
+        self._slots[conversation] = slot  # least recently used first
         slot.users += 1
         slot.stop_idle_timer()
         self._make_room()
@@ -57,13 +57,13 @@ class ShellSessions:
             slot.users -= 1
             if not slot.users:
                 loop = asyncio.get_running_loop()
-                idle_timer = loop.call_later(self._idle, self._evict, conversation_id)
+                idle_timer = loop.call_later(self._idle, self._evict, conversation)
                 slot.stop_idle_timer = idle_timer.cancel
 
-    async def close_session(self, *conversation_ids: str) -> None:
+    async def close_session(self, *conversations: str) -> None:
         """Close the shells of conversations, and wait until all their processes are gone."""
-        for conversation_id in conversation_ids:
-            self._evict(conversation_id)
+        for conversation in conversations:
+            self._evict(conversation)
         await asyncio.gather(*self._closing)
 
     async def close(self) -> None:
@@ -75,8 +75,8 @@ class ShellSessions:
         for name in unused[: max(0, len(self._slots) - self._limit)]:
             self._evict(name)
 
-    def _evict(self, conversation_id: str) -> None:
-        slot = self._slots.pop(conversation_id, None) or SessionSlot()
+    def _evict(self, conversation: str) -> None:
+        slot = self._slots.pop(conversation, None) or SessionSlot()
         slot.stop_idle_timer()
         if slot.session is not None:
             closing = asyncio.create_task(slot.session.close())

@@ -88,7 +88,7 @@ async def test_the_limit_is_one_of_memory(store: CountingStore) -> None:
 async def test_an_ended_conversation_is_evicted(store: CountingStore) -> None:
     transcripts, log = TranscriptCache(1_000_000), await write_messages(store, *"abc")
     await transcripts.load(log, 3)
-    transcripts.evict(log.conversation_id)
+    transcripts.evict(log)
     before = store.reads
     assert texts_of((await transcripts.load(log, 3)).messages()) == ["a", "b", "c"]
     assert store.reads == before + 3

@@ -55,12 +55,12 @@ async def test_a_turn_that_a_second_worker_ends_is_recorded_as_a_whole(
     log: EventLog, tmp_path: Path, project: Path, spec: Agent
 ) -> None:
     first, second = start_worker(log, tmp_path), start_worker(log, tmp_path)
-    begin_scan(first, spec, log.conversation_id)
-    await begin_changes(first, spec, log.conversation_id, 5)
+    begin_scan(first, spec, log)
+    await begin_changes(first, spec, log, 5)
     (project / "a.py").write_text("two\n")
     # The first worker is gone; nothing of the turn is in the second one's memory.
-    begin_scan(second, spec, log.conversation_id)
-    await begin_changes(second, spec, log.conversation_id, 9)
+    begin_scan(second, spec, log)
+    await begin_changes(second, spec, log, 9)
     (project / "new").write_text("x\n")
     await record_changes(second, log, spec)
     (project / "a.py").write_text("by the user\n")
@@ -77,7 +77,7 @@ async def test_every_action_waits_for_the_scan_before_it_changes_anything(
     worker = start_worker(log, tmp_path)
 
     async def act(seq: int) -> None:
-        await begin_changes(worker, spec, log.conversation_id, seq)
+        await begin_changes(worker, spec, log, seq)
         (project / "a.py").write_text(f"{seq}\n")
 
     await asyncio.gather(act(5), act(6), act(7))
@@ -94,7 +94,7 @@ async def test_a_text_with_a_secret_is_not_stored(
     folder.mkdir()
     (folder / "TOKEN").write_text(TOKEN)
     worker = start_worker(log, tmp_path, Secrets(folder))
-    await begin_changes(worker, spec, log.conversation_id, 5)
+    await begin_changes(worker, spec, log, 5)
     (project / "a.py").write_text(f"token = {TOKEN}\n")
     await record_changes(worker, log, spec)
     (change,) = (await changes_of(log)).files
@@ -113,7 +113,7 @@ async def test_a_directory_with_too_many_files_is_said_and_stops_nothing(
     for number in range(50_000):
         (project / str(number)).touch()
     worker = start_worker(log, tmp_path)
-    await begin_changes(worker, spec, log.conversation_id, 5)
+    await begin_changes(worker, spec, log, 5)
     await record_changes(worker, log, spec)
     (fault,) = (await changes_of(log)).faults
     assert "more than 50,000 files and folders" in fault
@@ -124,7 +124,7 @@ async def test_a_conversations_own_folder_has_no_records(log: EventLog, tmp_path
     own = SPEC.model_copy(update={"workspace": str(worker.workspaces / "parent")})
     (worker.workspaces / "parent").mkdir()
     for spec in (SPEC, own):
-        await begin_changes(worker, spec, log.conversation_id, 5)
+        await begin_changes(worker, spec, log, 5)
         await record_changes(worker, log, spec)
     assert worker.open_turns == {}
     assert not (worker.workspaces / ".baselines").exists()

@@ -228,6 +228,15 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
     assert transcript.tools == [{"type": "function", "function": function}]
 
 
+def test_messages_stay_the_same_objects_from_call_to_call() -> None:
+    transcript = Transcript()
+    events: list[AnyEvent] = [prompt(), user("hi"), action(), observation(id_of(2))]
+    add_events(transcript.view, with_ids(events))
+    first, second = transcript.messages(), transcript.messages()
+    assert [message["role"] for message in first] == ["system", "user", "assistant", "tool"]
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
 def test_the_newest_system_prompt_is_in_force() -> None:
     other = prompt().model_copy(update={"system_prompt": TextContent(text="Be bold.")})
     assert to_messages(prompt(), user("hi"), other)[0] == {"role": "system", "content": "Be bold."}

@@ -86,7 +86,8 @@ async def test_a_comparison_says_in_words_whether_the_difference_is_more_than_no
         (Compare(names=["before"]), "Name two batches or more"),
         (Compare(names=["before", "before"]), "each once"),
         (Compare(names=["before", "nothing"]), "There is no batch 'nothing'"),
-        (Compare(names=["before", "../up"]), "is not the name of a batch"),
+        (Compare(names=["before", "u p"]), "is not the name of a batch"),
+        (Compare(names=["before", "../up"]), "is not a user id"),
         (Compare(names=["before", "empty"]), "No sample of empty has a result yet."),
         (Compare(names=["before", "after"], scorer="judge"), "There are scores of exact."),
         (

@@ -113,7 +113,7 @@ def test_an_impossible_export_is_refused_in_a_sentence(
     output = tmp_path / "x"
     unknown, neither, twice, html = (
         run_command("export", "nope", TEN, "--format", "raw", "--output", f"{output}"),
-        run_command("export", "a/b", "--format", "raw"),
+        run_command("export", "a b", "--format", "raw"),
         run_command("batch", "export", BATCH_NAME, "--format", "inspect", "--all-attempts"),
         run_command("batch", "export", BATCH_NAME, "--format", "html"),
     )

@@ -21,7 +21,7 @@ from perdure.cli.batch.progress_view import (
     progress_lines,
 )
 from perdure.cli.options import Format
-from perdure.client.diagnosis.trouble import Trouble
+from perdure.client.trouble import Trouble
 from perdure.evaluation.progress import Progress, RunningMean
 from perdure.events.usage import Usage
 

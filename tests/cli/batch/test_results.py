@@ -61,7 +61,7 @@ def test_an_unknown_batch_is_refused_with_the_names_that_exist(
 ) -> None:
     unknown, impossible, unwritable = (
         run_command("batch", "results", "nope", "--format", "json"),
-        run_command("batch", "results", "a/b"),
+        run_command("batch", "results", "a b"),
         run_command("batch", "results", BATCH_NAME, "--output", f"{tmp_path}"),
     )
     assert (unknown.code, impossible.code, unwritable.code) == (3, 2, 2)

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from perdure.cli.consoles import stdout
 from perdure.cli.rendering.chat import summarize_result
 from perdure.cli.rendering.live_region import HEAD_COLUMNS, MAX_STEP_LINES, step_lines
-from perdure.client.live import RunningStep
+from perdure.client.running_step import RunningStep
 from perdure.events.event import parse_event
 from perdure.events.tools import ObservationEvent
 

@@ -13,7 +13,8 @@ from temporalio.service import RPCError
 
 import perdure.client.batch.handle as handle_module
 from perdure.client.batch.batches import Batches, count_shards
-from perdure.client.batch.handle import BatchHandle, count_progress
+from perdure.client.batch.handle import BatchHandle
+from perdure.client.batch.progress import count_progress
 from perdure.errors import Conflict, Invalid, NotFound, TimedOut
 from perdure.evaluation.messages import LimitsUpdate
 from perdure.evaluation.result import AttemptFailure, AttemptResult

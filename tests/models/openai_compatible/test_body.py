@@ -45,14 +45,14 @@ def test_what_is_kept_has_a_bound() -> None:
     writer = BodyWriter(2000)
     for _ in range(50):
         write(writer, conversation(3))
-    kept = [piece for pieces in writer._pieces.values() for piece in pieces.values()]
-    assert sum(len(piece.text) + len(piece.moved) for piece in kept) <= 2000
+    kept = [piece for pieces in writer.kept.by_form.values() for piece in pieces.values()]
+    assert sum(piece.size for piece in kept) <= 2000
 
 
 def test_a_message_that_was_written_is_not_written_again() -> None:
     writer, messages = BodyWriter(), conversation(4)
     write(writer, messages)
-    (pieces,) = writer._pieces.values()
+    (pieces,) = writer.kept.by_form.values()
     before = dict(pieces)
     write(writer, [*messages, {"role": "user", "content": "and now?"}])
     assert len(pieces) == len(before) + 1

@@ -7,10 +7,11 @@ import pytest_asyncio
 
 from perdure.agent.spec import ModelSpec
 from perdure.models import price_table
+from perdure.models.direct.route import LITELLM_VARIABLES
 from perdure.models.litellm import route as litellm_route
 from perdure.models.litellm.client import LiteLLM
 from perdure.models.model import ModelRefused
-from perdure.models.openai_compatible.route import LITELLM_VARIABLES, find_route, list_cost
+from perdure.models.openai_compatible.route import find_route, list_cost
 from perdure.models.stream_accumulator import parse_usage
 
 # Of litellm, as it builds its types.

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.agent.calls.completion import Completion
-from perdure.agent.loop.state import State
 from perdure.events.content import Message
 from perdure.events.entry import Entry
 from perdure.storage.conversations import conversation_exists, list_conversations
 from perdure.storage.errors import Altered, Fenced, Missing, StoreRefused
 from perdure.storage.keys import event_id
+from perdure.storage.log.cached_state import parse_cached_state
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import fork, forks_of
@@ -34,9 +34,10 @@ async def fill(log: EventLog, count: int, first: int = 0, run: str = "run-1") ->
 
 async def make_fork(log: EventLog, at: int, *events: str) -> EventLog:
     """A reader of its own, which knows nothing but what the store says."""
-    name = str(uuid4())
-    await fork(log, name, await read_state_at(log, at + 1), [user_message(text) for text in events])
-    return log_in(log.store, conversation=name)
+    child = log_in(log.store, conversation=str(uuid4()))
+    messages = [user_message(text) for text in events]
+    await fork(log, child, await read_state_at(log, at + 1), messages)
+    return log_in(log.store, conversation=child.conversation_id)
 
 
 async def test_the_first_slots_of_a_fork_are_its_parents_and_the_next_are_its_own(
@@ -83,7 +84,7 @@ async def test_the_first_events_of_a_fork_are_written_with_it(store: Store) -> N
     assert texts(await child.read(0, 100)) == ["0", "1", "a new beginning"]
     state_bytes = await child.load_state()
     assert state_bytes is not None
-    assert State.model_validate_json(state_bytes) == await read_state_at(child, 3)
+    assert parse_cached_state(state_bytes).state == await read_state_at(child, 3)
 
 
 @pytest.mark.parametrize(
@@ -166,18 +167,18 @@ async def test_a_taken_id_is_refused_for_a_fork(store: Store) -> None:
     await fill(parent, 3)
     await fill(other, 1)
     with pytest.raises(StoreRefused, match="use a new id"):
-        await fork(parent, other.conversation_id, await read_state_at(parent, 2), [])
+        await fork(parent, other, await read_state_at(parent, 2), [])
     assert texts(await log_in(store, conversation=other.conversation_id).read(0, 9)) == ["0"]
     assert await forks_of(parent) == []
 
 
 async def test_repeating_a_fork_changes_nothing(store: Store) -> None:
     """A crash may come before the answer; a fork with events of its own is another's."""
-    parent, name = log_in(store), str(uuid4())
+    parent, child = log_in(store), log_in(store, conversation=str(uuid4()))
     await fill(parent, 3)
     state = await read_state_at(parent, 2)
-    assert await fork(parent, name, state, [user_message("on")]) == await fork(
-        parent, name, state, [user_message("on")]
+    assert await fork(parent, child, state, [user_message("on")]) == await fork(
+        parent, child, state, [user_message("on")]
     )
 
 

@@ -13,6 +13,7 @@ from perdure.events.entry import Entry
 from perdure.events.projection import summarize
 from perdure.storage.errors import Damaged, Missing
 from perdure.storage.keys import STATE, TAIL, segment_key
+from perdure.storage.log.cached_state import encode_cached_state, parse_cached_state
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Finding
 from perdure.storage.log.lineage import Holder
@@ -91,6 +92,28 @@ async def test_a_damaged_conversation_is_not_opened_and_its_other_events_are_rea
         )
 
 
+@pytest.mark.parametrize("harm", HARMS)
+async def test_an_opening_checks_the_newest_slots_and_older_ones_while_it_is_quick(
+    harm: str,
+) -> None:
+    hurt = await make_log(MemoryStore(), 2200)
+    for seq, seconds in ((1600, 0.0), (1201, 0.0), (5, 600.0), (1190, 600.0)):
+        damage = HARMS[harm](hurt, seq)
+        await hurt.put(damage)
+        with pytest.raises((Missing, Damaged)) as caught:
+            await check_integrity(hurt.log, seconds)
+        assert getattr(caught.value, "seq", None) in damage
+        await hurt.restore(damage)
+    await check_integrity(hurt.log, 600.0)
+
+
+async def test_an_opening_leaves_altered_older_slots_to_verify_once_its_time_is_over() -> None:
+    hurt = await make_log(MemoryStore(), 2200)
+    await hurt.put(forge(hurt, 1100))
+    await check_integrity(hurt.log, 0.0)
+    assert await verified_seqs(hurt) == {1100}
+
+
 async def test_a_log_that_is_being_written_is_whole(store: Store) -> None:
     log = log_in(store)
 
@@ -116,7 +139,7 @@ async def closed_log(events: int = 1150) -> EventLog:
 
 async def save(log: EventLog, end: int, closing: bool = False) -> None:
     state = fold(State(), [summarize(entry) for entry in await log.read(0, end)])
-    await log.save_state(state.model_dump_json().encode())
+    await log.save_state(encode_cached_state(state))
     await log.seal(end, closing)
 
 
@@ -206,14 +229,18 @@ async def test_an_event_altered_before_sealing_is_not_copied() -> None:
 async def test_an_altered_state_is_reported_and_a_lost_one_is_rebuilt() -> None:
     hurt = await make_log(MemoryStore(), 30)
     key = full_key(hurt.log, STATE)
-    state = json.loads(await hurt.log.load_state() or b"")
-    await hurt.log.save_state(json.dumps({**state, "sha": "0" * 32}).encode())
+    body = await hurt.log.load_state() or b""
+    state = parse_cached_state(body).state
+    await hurt.log.save_state(encode_cached_state(state.model_copy(update={"sha": "0" * 32})))
     [finding] = await find_all(hurt.log)
     assert (finding.kind, finding.key) == ("beside", key)
     assert "running hash" in finding.detail
-    await hurt.log.save_state(b"{")
-    [finding] = await find_all(hurt.log)
-    assert (finding.kind, finding.key) == ("beside", key)
+    altered = json.dumps({**json.loads(body), "turn": 7}).encode()
+    for spoilt in (b"{", b"[]", body[:-1], body.replace(b'"turn":1', b'"turn":7'), altered):
+        await hurt.log.save_state(spoilt)
+        [finding] = await find_all(hurt.log)
+        assert (finding.kind, finding.key) == ("beside", key), spoilt
+        assert "the kept state was altered" in finding.detail
     await hurt.log.store.delete(key)
     [finding] = await find_all(hurt.log)
     assert finding.kind == "note"

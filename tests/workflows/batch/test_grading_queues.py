@@ -69,7 +69,7 @@ async def conversations(
     found = await results(harness, batch)
     names = [attempt.conversation_id for result in found.values() for attempt in result.attempts]
     return [
-        harness.client.temporal.get_workflow_handle(conversation_workflow_id(name))
+        harness.client.temporal.get_workflow_handle(conversation_workflow_id("local", name))
         for name in names
     ]
 

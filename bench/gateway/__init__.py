@@ -1,0 +1,1 @@
+"""What following costs a gateway, and how soon its clients have what happens."""

@@ -1,0 +1,1 @@
+"""The same load on an agent-server of OpenHands, from its package."""

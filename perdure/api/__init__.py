@@ -1,0 +1,1 @@
+"""The native API under `/v1`, as a gateway serves it and `HttpClient` calls it."""

@@ -1,0 +1,75 @@
+"""The catalog of what is in the store, without Temporal."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+from perdure.cli.output import note
+from perdure.client.ids import split_owner
+from perdure.storage import keys
+from perdure.storage.conversations import list_by_prefix, list_candidates, list_conversations
+from perdure.storage.shared import MAX_LISTED, list_shared
+from perdure.storage.store import Store, list_folders
+from perdure.storage.summaries import Summary, summarize
+from perdure.wording import count
+
+MANY = 200
+"""Conversations that are read without a remark."""
+
+PARALLEL_SUMMARIES = 32
+
+
+class StoreCatalog:
+    """The conversations and batches of a user in a store.
+
+    With `shared` it walks over the conversations that others share: an id is `USER/ID`.
+    """
+
+    def __init__(self, store: Store, user_id: str, shared: bool = False) -> None:
+        self._store = store
+        self._shared = shared
+        self._user_id = user_id
+        self.ids: list[str] = []
+
+    async def newest(self) -> str | None:
+        return next(iter(await list_conversations(self._store, self._user_id, 1)), None)
+
+    async def list_by_prefix(self, start: str, limit: int) -> list[str]:
+        return await list_by_prefix(self._store, self._user_id, start, limit)
+
+    async def list_batches(self) -> list[str]:
+        return await list_folders(self._store, keys.batches_prefix(self._user_id))
+
+    async def summarize(self, ids: list[str]) -> list[Summary | None]:
+        return await asyncio.gather(*map(self._summarize, ids))
+
+    async def walk(
+        self,
+        may_match: Callable[[str], bool],
+        limit: int,
+        *,
+        oldest_first: bool = False,
+        with_message: bool = False,
+    ) -> AsyncIterator[Summary]:
+        """Yield the summaries in order, read a page at a time."""
+        if self._shared:
+            shared = await list_shared(self._store, self._user_id, "conversation", MAX_LISTED)
+            self.ids = [f"{it.owner}/{it.id}" for it in shared]
+        else:
+            self.ids = await list_candidates(self._store, self._user_id)
+        ids = [id for id in self.ids if may_match(split_owner(id)[0])]
+        if oldest_first:
+            ids.reverse()
+        size = min(limit, PARALLEL_SUMMARIES)
+        for first in range(0, len(ids), size):
+            if first < MANY <= first + size:
+                note(f"{count(len(ids), 'conversation')} may have to be read for this ...")
+            page = ids[first : first + size]
+            found = await asyncio.gather(*(self._summarize(name, with_message) for name in page))
+            for summary in filter(None, found):
+                yield summary
+
+    async def _summarize(self, name: str, with_message: bool = False) -> Summary | None:
+        id, owner = split_owner(name)
+        found = await summarize(self._store, owner or self._user_id, id, with_message)
+        return found and replace(found, id=name)

@@ -1,0 +1,77 @@
+"""A conversation as its log has it, whoever reads that log: its events, its state, its turns."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from perdure.agent.loop.state import State
+from perdure.client.turn import Turn, TurnResult, read_newest_state
+from perdure.errors import NotFound
+from perdure.events.entry import Entry
+from perdure.events.event import AnyEvent
+from perdure.storage.log.readable import ReadableLog
+from perdure.storage.log.state import read_state
+
+
+class LoggedConversation(ABC):
+    """The methods of a conversation that read its log."""
+
+    log: ReadableLog
+    _sent_id: str | None = None
+    """The id of the message that this object sent last; it began a turn."""
+    _sent_after: int | None = None
+    """The last slot before that message."""
+
+    async def state(self) -> State:
+        """Fold the log into its state. Raises NotFound."""
+        state = await read_state(self.log)
+        if state.next_seq == 0:
+            raise NotFound.for_conversation(self.log.conversation_id)
+        return state
+
+    async def events(self, after: int = -1) -> AsyncIterator[Entry]:
+        """Yield every log entry after slot `after`, and new ones as they are written, forever."""
+        async with aclosing(self.log.tail(after)) as entries:
+            async for entry in entries:
+                yield entry
+
+    async def turn(self) -> AsyncIterator[AnyEvent]:
+        """Yield the events of the turn of the newest message, and end with that turn.
+
+        The newest message is the last one that this object sent, else the last one that anybody
+        did. A turn ends when the agent has answered, failed, reached a limit, or waits for a
+        person; a message that anybody sends before belongs to it.
+        """
+        async with aclosing((await self._turn()).entries()) as entries:
+            async for entry in entries:
+                yield entry.event
+
+    async def result(self) -> TurnResult:
+        """Wait for the end of that turn. Raises TurnFailed if it ended with an error."""
+        return await (await self._turn()).result()
+
+    async def wait_for_turn(self, message_id: str | None = None, after: int = -1) -> State:
+        """Wait until the agent's turn is over, or waits for a person to confirm its actions.
+
+        The turn is the one that the message `message_id` began, if it is given, and has an event
+        after slot `after`. Raises Conflict if the workflow fails.
+        """
+        return await Turn(self.log, message_id, after, self._check_workflow).end()
+
+    async def _turn(self) -> Turn:
+        after = self._sent_after
+        if after is None:
+            newest = await read_newest_state(self.log, self._has_news)
+            after = max(-1, newest.last_user_seq - 1)
+        return Turn(self.log, self._sent_id, after, self._check_workflow, self._has_news)
+
+    @abstractmethod
+    async def _has_news(self, next_seq: int) -> bool | None:
+        """Tell whether more is to be recorded than the log's slots before `next_seq`.
+
+        None if nobody can tell.
+        """
+
+    @abstractmethod
+    async def _check_workflow(self) -> None:
+        """Raise Conflict if the workflow failed, Unreachable after a long outage."""

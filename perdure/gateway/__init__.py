@@ -1,0 +1,1 @@
+"""The gateway: HTTP and sockets for those who have no keys of Temporal and the store."""

@@ -1,0 +1,1 @@
+"""The agents that an installation offers, and what those of requests may be."""

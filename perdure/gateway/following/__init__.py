@@ -1,0 +1,1 @@
+"""Following conversations: each is followed once in a process, however many clients watch it."""

@@ -1,0 +1,1 @@
+"""The limits of what one user may ask of a gateway process."""

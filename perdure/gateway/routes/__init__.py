@@ -1,0 +1,1 @@
+"""The routes of the native API, a file for each kind of thing."""

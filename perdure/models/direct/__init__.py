@@ -1,0 +1,1 @@
+"""Servers of models that are called without litellm: connections, requests and errors."""
