@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done; } & dots=$$!;
 
 .PHONY: run test short long lint format bench bench-batch bench-commands bench-gateway bench-many bench-short bfcl bfcl-short evals \
-	evals-short openhands validators page screenshots local-model batch-chaos batch-chaos-short \
+	evals-short openhands validators page page-figures screenshots local-model batch-chaos batch-chaos-short \
 	simulate soak mutants following following-short attaching attaching-short sessions sessions-short fuzz-api fuzz-api-short crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
@@ -110,6 +110,9 @@ page: $(READY)  ## the page of the gateway in a real browser, Debian's Chromium;
 		77) ;; \
 		*) exit 1 ;; \
 	esac
+
+page-figures: $(READY)  ## how quickly long conversations open and scroll in it, on a quiet machine
+	@$(BIN)/python -m tests.gateway.page.figures || [ $$? = 77 ]
 
 screenshots: $(READY)  ## the pictures of the page in docs/page
 	@$(BIN)/python -m tests.gateway.page.screenshots || [ $$? = 77 ]

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -131,6 +132,11 @@ SETTINGS: list[dict[str, Any]] = [
     {"vision": True, "reasoning_effort": "minimal", "prompt_caching": True},
     {"reasoning_effort": "medium", "timeout": 99},
 ]
+QUICK_PAIRS = list(zip(cycle(NAMES), SETTINGS, strict=False))
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK_PAIRS else pytest.mark.long)
+    for pair in product(NAMES, SETTINGS)
+]
 SENT_HEADERS = ("x-api-key", "content-type", "accept", "idempotency-key", "anthropic-version")
 
 
@@ -145,8 +151,7 @@ def fixed() -> Fixed:
     return Fixed(said("ok"), "text/event-stream")
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize(("name", "settings"), PAIRS, ids=str)
 async def test_both_ways_send_the_same_request(
     litellm: LiteLLM, anthropic: Anthropic, name: str, settings: dict[str, Any]
 ) -> None:
@@ -173,6 +178,7 @@ def listed_names() -> list[str]:
     return [name for name, entry in prices if entry.get("litellm_provider") == "anthropic"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temperature", [None, 0.5])
 @pytest.mark.parametrize("effort", [None, "low"])
 async def test_every_listed_model_is_sent_the_same_request(

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -50,12 +51,19 @@ PROMPTS: dict[str, list[dict[str, Any]]] = {
 }
 NAMES = ["openai/some-server-model", "openai/gpt-4o", "openai/gpt-4.1-mini", "openai/gpt-3.5-turbo"]
 KIMI = "openai/kimi-k2-thinking"
+ALL_NAMES = [*NAMES, KIMI, "openai/claude-by-a-gateway"]
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"temperature": 0.5, "max_output_tokens": 99, "reasoning_effort": "low"},
     {"vision": True, "reasoning_effort": "none"},
     {"vision": True, "prompt_caching": True},
     {"vision": False, "temperature": 0},
+]
+
+QUICK_PAIRS = list(zip(ALL_NAMES, cycle(SETTINGS), strict=False))
+PAIRS = [
+    pytest.param(*pair, marks=() if pair in QUICK_PAIRS else pytest.mark.long)
+    for pair in product(ALL_NAMES, SETTINGS)
 ]
 
 
@@ -66,8 +74,7 @@ async def sent(model: Model, server: Fixed, request: Request) -> tuple[dict[str,
     return headers, body
 
 
-@pytest.mark.parametrize("name", [*NAMES, KIMI, "openai/claude-by-a-gateway"])
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize(("name", "settings"), PAIRS, ids=str)
 async def test_both_ways_send_the_same_bytes(
     litellm: LiteLLM, direct: OpenAICompatible, name: str, settings: dict[str, Any]
 ) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from perdure.temporal.converter import CONVERTER
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
+from perdure.workflows.sandbox import WorkflowSandbox
 from perdure.workflows.sessions import Sessions
 from tests.record_histories import SHAPES
 
@@ -20,7 +22,10 @@ HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 def replayer() -> Replayer:
     """In no hurry, unlike a worker: a busy machine says nothing about a history."""
     return Replayer(
-        workflows=[Conversation, Batch, Sessions], data_converter=CONVERTER, debug_mode=True
+        workflows=[Conversation, Batch, Sessions],
+        workflow_runner=SandboxedWorkflowRunner(restrictions=WorkflowSandbox().restrictions),
+        data_converter=CONVERTER,
+        debug_mode=True,
     )
 
 

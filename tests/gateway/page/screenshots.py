@@ -8,17 +8,11 @@ import tempfile
 # Before anything imports litellm, which would else fetch its prices from the network.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from perdure.activities.support.resources import Resources
-from perdure.client.client import Client
-from perdure.embedded.temporal import TemporalServer
-from perdure.models.router import ModelRouter
-from perdure.storage.files import FileStore
-from perdure.temporal.connect import connect
 from perdure.testing.script import Script
 from perdure.testing.server import serve_scripts
 from tests.gateway.page import stories
@@ -26,8 +20,9 @@ from tests.gateway.page.batch_stories import question, wait_for_batch
 from tests.gateway.page.browser import PHONE, Visitor, expect, open_browser, visit
 from tests.gateway.page.conftest import key_of
 from tests.gateway.page.environment import main as prepare
-from tests.gateway.stage import GatewayStage, open_gateway
-from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.gateway.page.stage import open_stage
+from tests.gateway.stage import GatewayStage
+from tests.harness import text_answer, tool_call_answer
 
 TARGET = Path(__file__).parents[3] / "docs" / "page"
 TOOLS = ["terminal", "file_editor", "think", "finish"]
@@ -85,20 +80,6 @@ async def run_batch(stage: GatewayStage, api_base: str) -> None:
     started = await stage.anna.post("/v1/batches", json={"batch": spec, "samples": samples})
     assert started.status_code == 201, started.text
     await wait_for_batch(stage, "arithmetic-v3", "finished")
-
-
-@asynccontextmanager
-async def open_stage(folder: Path, closing: AsyncExitStack) -> AsyncIterator[GatewayStage]:
-    """Start Temporal, a store, a worker and a gateway in a folder."""
-    server = await TemporalServer.start(folder / "temporal", ui=False)
-    closing.push_async_callback(server.stop)
-    store = FileStore(folder / "store")
-    client = Client(await connect(server.address), store, task_queue="pictures")
-    resources = Resources(store, ModelRouter(), folder / "workspaces")
-    harness = ConversationHarness(client, resources, folder)
-    ui = "http://127.0.0.1:8233"
-    async with harness.worker(), open_gateway(harness, gateway_temporal_ui=ui) as stage:
-        yield stage
 
 
 async def take_pictures(visitor: Visitor, ids: list[str]) -> None:
