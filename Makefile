@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Dots on stderr, so that nothing is silent for long while the rest of the line is at work.
 DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done; } & dots=$$!;
 
-.PHONY: run test short long lint format bench bench-batch bench-commands bench-gateway bench-many bench-short bfcl bfcl-short evals \
+.PHONY: run test short long longest lint format bench bench-batch bench-commands bench-gateway bench-many bench-short bfcl bfcl-short evals \
 	evals-short openhands validators page page-figures screenshots local-model batch-chaos batch-chaos-short \
 	simulate soak mutants following following-short attaching attaching-short sessions sessions-short fuzz-api fuzz-api-short crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
@@ -31,7 +31,10 @@ short: $(READY)
 
 long: $(READY)  ## the tests that take their time
 	@$(BIN)/python -m tests.examples.local_model_environment || [ $$? = 77 ]
-	$(BIN)/pytest -m long -n 3 --dist worksteal
+	$(BIN)/pytest -m long -n 4 --dist worksteal
+
+longest: $(READY)  ## the tests that take a minute or more each
+	$(BIN)/pytest -m longest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -78,6 +78,7 @@ async def test_a_process_that_ignores_the_signal_is_ended(monkeypatch: pytest.Mo
     assert process.returncode == -9
 
 
+@pytest.mark.long
 async def test_clients_that_cannot_attach_say_so_and_end(tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:9"
     file = tmp_path / "clients.json"

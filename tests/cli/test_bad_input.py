@@ -26,6 +26,7 @@ def assert_refused(done: CompletedCommand, exit_code: int, code: str, *parts: st
     assert all(item in text for item in parts), text
 
 
+@pytest.mark.long
 async def test_without_a_temporal_server_nothing_is_started(
     configured: Perdure, script: Script, store: S3Store
 ) -> None:

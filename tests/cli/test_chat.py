@@ -12,6 +12,7 @@ from tests.cli.command import Perdure, model_options, tool_call_answer, wait_for
 Script = Callable[..., str]
 
 
+@pytest.mark.long
 async def test_each_line_is_a_message_and_the_last_turn_gives_the_exit_code(
     perdure: Perdure, script: Script
 ) -> None:

@@ -19,6 +19,7 @@ KEY = bytes(range(32))
 KEY_TEXT = base64.b64encode(KEY).decode()
 
 
+@pytest.mark.long
 async def test_payloads_are_decrypted_for_as_long_as_the_command_runs(configured: Perdure) -> None:
     keyed = configured.with_env(PERDURE_PAYLOAD_KEYS=f"k1:{KEY_TEXT}")
     [sealed] = await Encryption({"k1": KEY}).encode([Payload(data=b"rosebud")])

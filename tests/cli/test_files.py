@@ -96,6 +96,7 @@ async def test_a_turn_that_changed_nothing_says_nothing(
     assert (none.out, none.err) == ("\n", "No file is changed.\n")
 
 
+@pytest.mark.long
 async def test_git_trusts_the_directory_after_a_run(
     perdure: Perdure, script: Script, project: Path
 ) -> None:

@@ -77,6 +77,7 @@ async def test_a_fork_says_whether_its_own_folder_has_files(
     assert "a folder of its own, which is empty." in empty.err
 
 
+@pytest.mark.long
 async def test_the_answer_of_ask_is_printed_alone(perdure: Perdure, conversation_id: str) -> None:
     text, fields = await asyncio.gather(
         perdure("ask", conversation_id, "What did you do?"),
@@ -109,6 +110,7 @@ async def test_a_recording_is_replayed_and_goes_on_live(
     assert result["differing"] == []
 
 
+@pytest.mark.long
 async def test_a_replayed_result_that_differs_is_named(perdure: Perdure, tmp_path: Path) -> None:
     """The recording is a trajectory of OpenHands, without a live model."""
     function = {"name": "execute_bash", "arguments": '{"command": "echo new"}'}

@@ -74,6 +74,7 @@ async def test_two_gateways_serve_the_same_and_one_that_is_killed_is_not_missed(
     assert b"wait=60" not in errors
 
 
+@pytest.mark.long
 async def test_a_gateway_that_is_stopped_ends_its_streams(env: Mapping[str, str]) -> None:
     perdure = Perdure(env)
     secret = (await perdure("key", "create", "test", "-ojson")).json["secret"]

@@ -141,6 +141,7 @@ def test_a_stranger_is_told_what_everybody_is_told_of_nothing(users: Users, scri
     assert users("anna", "show", name).out == shown
 
 
+@pytest.mark.long
 def test_a_strangers_batch_is_none(users: Users, tmp_path: Path) -> None:
     file, name = write_batch_file(tmp_path)
     write_answers(tmp_path, "a secret")
@@ -211,6 +212,7 @@ def test_what_is_shared_is_listed_and_forked(users: Users, script: Script) -> No
     assert (refused.code, f"ben/{forked['conversation_id']}" in refused.err) == (4, True)
 
 
+@pytest.mark.long
 def test_a_shared_batch_is_named_with_its_user(users: Users, tmp_path: Path) -> None:
     file, name = write_batch_file(tmp_path)
     write_answers(tmp_path, "a secret")

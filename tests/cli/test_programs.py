@@ -186,6 +186,7 @@ async def test_a_script_follows_the_newest_turn_whoever_sent_its_message(
     ), err
 
 
+@pytest.mark.long
 async def test_one_question_is_answered_within_a_running_loop(
     either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ async def test_one_question_is_answered_within_a_running_loop(
     assert end == (0, "Hello.\n", "")
 
 
+@pytest.mark.long
 async def test_a_script_that_closes_nothing_ends(
     either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -208,6 +210,7 @@ async def test_an_interrupt_while_a_client_starts_its_thread_ends_the_script(
     assert program.returncode == -signal.SIGINT, err.decode()
 
 
+@pytest.mark.long
 async def test_a_script_that_waits_ends_at_an_interrupt(
     either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ async def test_a_turn_without_an_answer_has_not_that_of_an_earlier_one(
     assert "script_exhausted" in failed.err
 
 
+@pytest.mark.long
 async def test_only_the_output_of_tools_is_folded_and_full_shows_it(
     perdure: Perdure, script: Script
 ) -> None:

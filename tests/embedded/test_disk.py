@@ -72,6 +72,7 @@ async def test_a_stack_whose_disk_was_full_goes_on_with_all_that_was_written(
     assert not is_alive(info.pids["weed"])
 
 
+@pytest.mark.long
 async def test_a_stack_does_not_start_on_a_full_disk_and_says_what_it_needs(
     small_disk: Path,
 ) -> None:

@@ -81,6 +81,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
     await stack.stop()
 
 
+@pytest.mark.long
 async def test_a_running_stack_is_found_and_a_stopped_one_is_not(tmp_path: Path) -> None:
     assert await find_stack(tmp_path) is None
     stack = await Stack.start(tmp_path, ui=False, worker=SLEEP_COMMAND)
@@ -119,6 +120,7 @@ async def test_the_stack_record_is_readable_only_by_its_owner(stack: Stack) -> N
     assert (stack.info.folder / "stack.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 async def test_a_worker_gets_the_addresses_of_temporal_and_the_store(tmp_path: Path) -> None:
     stack = await Stack.start(tmp_path, ui=False, worker=WRITE_ENVIRONMENT_COMMAND)
     await wait_until((tmp_path / "seen").exists)
@@ -304,6 +306,7 @@ async def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
         await Stack.start(tmp_path / "file", worker=SLEEP_COMMAND)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the sockets of a process from /proc")
 async def test_nothing_listens_beyond_this_machine(stack: Stack) -> None:
     for name in ("temporal", "weed"):

@@ -61,6 +61,7 @@ async def test_a_batch_is_started_shown_and_read(stage: GatewayStage) -> None:
     await wait_until_finished(stage, "sums")
 
 
+@pytest.mark.long
 async def test_a_batch_is_steered_while_it_runs(stage: GatewayStage) -> None:
     slow = as_json(stage.harness.spec({"content": "5", "delay": 0.5}, tools=("think",)))
     body = {"batch": {**table(stage, "slow"), "agent": slow, "concurrency": 1}, "samples": SAMPLES}

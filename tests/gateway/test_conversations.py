@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 
 from perdure.client.ids import new_conversation_id
 from tests.gateway.stage import GatewayStage, as_json
@@ -126,6 +127,7 @@ async def test_events_are_paged_both_ways_and_by_kind(stage: GatewayStage) -> No
     assert (await events(stage.anna, name, after_seq=10_000))["items"] == []
 
 
+@pytest.mark.long
 async def test_a_page_that_is_known_is_not_sent_again(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("It is 5."), text_answer("It is 6."))
     await stage.wait_until(name, "finished")

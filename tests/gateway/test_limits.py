@@ -155,6 +155,7 @@ def head(stage: GatewayStage, *lines: str) -> bytes:
     return "\r\n".join([*start, *lines, "", ""]).encode()
 
 
+@pytest.mark.long
 async def test_a_body_of_10_mb_is_refused_however_it_comes(stage: GatewayStage) -> None:
     stated = await send_raw(
         stage.url, head(stage, "Content-Type: application/json", "Content-Length: 10000000")

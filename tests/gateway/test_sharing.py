@@ -19,6 +19,7 @@ async def shared(client: httpx.AsyncClient, path: str = "", **query: Any) -> dic
     return dict(response.json())
 
 
+@pytest.mark.long
 async def test_shared_conversations_are_listed_page_by_page(stage: GatewayStage) -> None:
     names = [await stage.start(text_answer("One.")) for _ in range(5)]
     for name in names:

@@ -47,10 +47,19 @@ async def test_nothing_outlives_its_shell(name: str) -> None:
     assert await find_escapes(require_sandbox(name), select_promised(name, SURVIVORS)) == {}
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("groups", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        pytest.param(
+            name,
+            groups,
+            marks=pytest.mark.longest if groups and name != NAMES[0] else pytest.mark.long,
+        )
+        for name in NAMES
+        for groups in (True, False)
+    ],
+)
 async def test_no_command_takes_more_than_its_share(name: str, groups: bool) -> None:
     assert (
         await find_escapes(require_sandbox(name, groups), select_promised(name, EXHAUSTIONS)) == {}

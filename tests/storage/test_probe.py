@@ -15,6 +15,7 @@ from tests.storage.faulty import FaultyStore, choices_from
 from tests.storage.memory import MemoryStore
 
 
+@pytest.mark.long
 async def test_every_store_passes_the_probe_and_lists_no_conversation(store: Store) -> None:
     await probe(store)
     assert all(key.startswith(".probe/") for key in await store.list(""))

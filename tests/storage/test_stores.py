@@ -36,6 +36,7 @@ async def test_creating_an_equal_object_again_is_refused(store: Store) -> None:
     assert [await store.create("a", b"one"), await store.create("a", b"one")] == [True, False]
 
 
+@pytest.mark.long
 async def test_one_of_many_writers_of_a_key_wins(store: Store) -> None:
     bodies = [f"writer {number}".encode() for number in range(16)]
     wins = await asyncio.gather(*(store.create("race", body) for body in bodies))
@@ -101,6 +102,7 @@ async def test_a_list_ends_at_its_limit(store: Store) -> None:
     assert await store.list("x/", limit=9) == keys
 
 
+@pytest.mark.long
 async def test_more_keys_than_a_page_are_listed(store: Store) -> None:
     keys = [f"x/{number:04d}" for number in range(1010)]
     await asyncio.gather(*(store.create(key, b"") for key in keys))

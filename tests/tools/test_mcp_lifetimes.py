@@ -46,6 +46,7 @@ async def test_a_call_that_a_server_died_of_is_not_made_again(
     assert caller.calls == ["once", "alive"]
 
 
+@pytest.mark.long
 async def test_a_call_that_does_no_harm_is_made_again(
     place: ToolBench, sessions: McpSessions
 ) -> None:
@@ -182,6 +183,7 @@ asyncio.run(work())
 """
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_killed_takes_its_servers_along(
     place: ToolBench, token: str
 ) -> None:

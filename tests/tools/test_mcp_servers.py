@@ -151,6 +151,7 @@ async def test_a_call_that_takes_too_long_is_given_up_and_may_have_happened(
     await sessions.close()
 
 
+@pytest.mark.long
 async def test_tools_that_come_and_go_are_noticed(place: ToolBench) -> None:
     sessions = McpSessions()
     caller = Caller(sessions, place, stdio_server())

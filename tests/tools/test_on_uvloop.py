@@ -60,6 +60,7 @@ def test_files_are_searched(runner: asyncio.Runner, place: ToolBench) -> None:
     assert runner.run(run_tool(GREP, place, pattern="Word")) == "f:1:Word"
 
 
+@pytest.mark.long
 def test_a_server_of_tools_is_called_and_ends(runner: asyncio.Runner, place: ToolBench) -> None:
     async def use() -> None:
         sessions = McpSessions()

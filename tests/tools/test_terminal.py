@@ -87,6 +87,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     return head, note, tail
 
 
+@pytest.mark.long
 async def test_fifty_megabytes_pass_through_a_bounded_memory(talk: Terminal) -> None:
     await talk.run("true")
     Path("/proc/self/clear_refs").write_text("5")  # forget the highest point so far

@@ -26,6 +26,7 @@ def environment(harness: ConversationHarness, temporal_server: TemporalServer) -
     }
 
 
+@pytest.mark.long
 async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
     harness: ConversationHarness, environment: Environment
 ) -> None:

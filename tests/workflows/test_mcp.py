@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from perdure.events.messages import SystemPromptEvent
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.tools.mcp_calling import stdio_server
@@ -11,6 +13,7 @@ ADD = tool_call_answer(("test__add", {"a": 1}))
 NEWCOMER = tool_call_answer(("test__newcomer", {"a": 4, "b": 5}))
 
 
+@pytest.mark.long
 async def test_a_new_tool_of_a_server_is_announced_and_can_be_called(
     harness: ConversationHarness,
 ) -> None:

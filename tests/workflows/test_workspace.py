@@ -66,6 +66,7 @@ async def test_another_machine_goes_on_with_the_files(harness: ConversationHarne
     assert (first.home, moved.home) == (here.resources.home, there.resources.home)
 
 
+@pytest.mark.long
 async def test_a_conversation_stays_where_its_files_are(harness: ConversationHarness) -> None:
     here, there = await on_machine(harness, "here"), await on_machine(harness, "there")
     steps = [terminal_call(f"echo {number} >> file") for number in range(6)]

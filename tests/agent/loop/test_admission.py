@@ -46,6 +46,7 @@ class PredictedConversation(RandomConversation):
             assert (self.state.status == "running") == expected
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=200)
 def test_a_prediction_is_what_the_events_say(data: st.DataObject) -> None:

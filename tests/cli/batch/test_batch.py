@@ -60,6 +60,7 @@ def test_the_flags_select_one_of_three_modes() -> None:
     assert [run.mode for run in runs] == ["missing", "failed", "rescore"]
 
 
+@pytest.mark.long
 async def test_a_batch_runs_to_its_scores_and_a_second_run_repeats_nothing(
     perdure: Perdure, tmp_path: Path
 ) -> None:

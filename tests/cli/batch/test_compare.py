@@ -46,6 +46,7 @@ async def batches(tmp_path_factory: pytest.TempPathFactory) -> RecordedBatches:
     return RecordedBatches(store_only_command(folder), folder)
 
 
+@pytest.mark.long
 async def test_a_comparison_says_in_words_whether_the_difference_is_more_than_noise(
     batches: RecordedBatches,
 ) -> None:

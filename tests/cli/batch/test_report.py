@@ -13,6 +13,7 @@ from tests.cli.stored_batches import record_batch
 from tests.exports.pages import Page
 
 
+@pytest.mark.long
 async def test_a_page_links_to_conversations_and_workflows(tmp_path: Path) -> None:
     perdure, pages = store_only_command(tmp_path), tmp_path / "the pages"
     pages.mkdir()

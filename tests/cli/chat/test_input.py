@@ -79,6 +79,7 @@ async def test_earlier_input_is_found_in_the_next_session_by_its_owner_alone(
         await chat.wait_for("> a needle in the hay")
 
 
+@pytest.mark.long
 async def test_a_message_is_written_in_the_editor_and_sent_by_enter(
     open_chat: OpenChat, script: Script, tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ async def test_a_message_is_written_in_the_editor_and_sent_by_enter(
         await chat.wait_for("> , by the\n  editor\n")
 
 
+@pytest.mark.long
 async def test_commands_and_files_are_completed(
     open_chat: OpenChat, script: Script, tmp_path: Path
 ) -> None:

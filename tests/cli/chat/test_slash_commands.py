@@ -84,6 +84,7 @@ async def test_resume_goes_on_after_an_interrupt(open_chat: OpenChat, script: Sc
         await chat.wait_for("Went on.")
 
 
+@pytest.mark.long
 async def test_the_help_fits_a_terminal_of_80_columns(open_chat: OpenChat, script: Script) -> None:
     async with open_chat(*model_options(script("Yes.")), rows=60) as chat:
         await chat.wait_for("/help")

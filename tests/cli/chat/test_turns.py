@@ -37,6 +37,7 @@ async def test_a_call_is_shown_before_its_output_which_is_live_and_then_folded(
         await chat.wait_for("tick 8")
 
 
+@pytest.mark.long
 async def test_what_is_typed_during_a_turn_is_seen_and_queued_and_never_lost(
     open_chat: OpenChat, script: Script, perdure: Perdure
 ) -> None:
@@ -193,6 +194,7 @@ async def test_live_text_breaks_between_words_and_survives_a_resize(
         await chat.wait_until(lambda: chat.screen[-1].startswith(" "), "the status line, last")
 
 
+@pytest.mark.long
 async def test_nothing_is_coloured_with_no_color(open_chat: OpenChat, script: Script) -> None:
     path = script(tool_call_answer("terminal", command="echo begun; exit 3"), "**Bold** words.")
     async with open_chat(*model_options(path), NO_COLOR="1") as chat:
@@ -205,6 +207,7 @@ async def test_nothing_is_coloured_with_no_color(open_chat: OpenChat, script: Sc
         assert not colours
 
 
+@pytest.mark.long
 async def test_a_dumb_terminal_gets_lines_and_no_escape_codes(
     open_chat: OpenChat, script: Script
 ) -> None:

@@ -44,6 +44,7 @@ async def worlds(
         yield {"local": harness, **{name: as_user(harness, name) for name in ("anna", "ben")}}
 
 
+@pytest.mark.long
 async def test_batches_of_one_name_run_side_by_side_with_their_own_results(
     worlds: dict[str, ConversationHarness], model: FakeModel
 ) -> None:

@@ -64,6 +64,7 @@ async def test_a_batch_runs_to_its_scores_and_is_read(clients: Clients) -> None:
         assert (await again.wait_until_finished()).scored == 3
 
 
+@pytest.mark.long
 async def test_a_batch_is_paused_retuned_and_attached_to(clients: Clients) -> None:
     batches = batches_of(clients.anna)
     spec = make_spec(clients, "a", concurrency=1)

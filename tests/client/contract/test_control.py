@@ -118,6 +118,7 @@ async def test_a_message_may_bring_images(clients: Clients) -> None:
     assert b"dog.png" in bodies
 
 
+@pytest.mark.long
 async def test_a_budget_that_no_price_can_keep_is_refused_before_there_is_a_conversation(
     clients: Clients,
 ) -> None:

@@ -78,6 +78,7 @@ async def test_a_batch_is_shared(clients: Clients) -> None:
         assert await theirs.list_shared() == []
 
 
+@pytest.mark.long
 async def test_a_shared_batch_is_steered(clients: Clients) -> None:
     spec = make_spec(clients, "a", concurrency=1)
     handle = await batches_of(clients.anna).run(spec)  # no worker takes it up yet

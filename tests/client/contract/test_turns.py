@@ -110,6 +110,7 @@ async def test_a_terminated_workflow_ends_the_wait(clients: Clients) -> None:
             await waiting
 
 
+@pytest.mark.long
 async def test_a_cancelled_caller_leaves_no_task_behind(clients: Clients) -> None:
     held = tool_call_answer(("look", {"seconds": 600}))
     async with clients.harness.worker():

@@ -29,6 +29,7 @@ def connect(request: pytest.FixtureRequest, harness: ConversationHarness) -> Con
     return lambda: SyncClient(Settings(gateway=gateway.url, gateway_key=gateway.key))
 
 
+@pytest.mark.long
 async def test_a_program_without_a_loop_follows_a_conversation(
     harness: ConversationHarness, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from perdure.gateway.following.followers import Followers
 from reliability.following.watcher import wait_for_status, watching
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
@@ -66,6 +68,7 @@ async def test_a_conversation_whose_workflow_has_ended_is_followed_when_it_goes_
     assert watcher.next_seq == await conversation.log.end()
 
 
+@pytest.mark.long
 async def test_a_run_that_continues_as_new_is_followed(
     harness: ConversationHarness, followers: Followers
 ) -> None:

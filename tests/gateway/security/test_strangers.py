@@ -95,6 +95,7 @@ async def test_a_user_is_shown_his_own_alone(scene: Strangers) -> None:
     assert await scene.annas() == before
 
 
+@pytest.mark.long
 async def test_a_conversation_of_the_same_id_is_another_one(scene: Strangers) -> None:
     before, (conversation_id, name, *_) = await scene.annas(), scene.ids
     agent = REQUESTS["POST", "/v1/conversations"].body
@@ -111,6 +112,7 @@ async def test_a_conversation_of_the_same_id_is_another_one(scene: Strangers) ->
     assert await scene.annas() == before
 
 
+@pytest.mark.long
 async def test_a_stranger_follows_nothing(scene: Strangers) -> None:
     stage, path = scene.stage, f"/v1/conversations/{scene.ids.conversation_id}"
     base = stage.url.replace("http", "ws", 1)

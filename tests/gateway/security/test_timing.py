@@ -16,7 +16,7 @@ from tests.gateway.security.routes import Ids
 from tests.gateway.security.scene import make_annas, open_stage
 from tests.gateway.stage import GatewayStage
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.longest, pytest.mark.timeout(900)]
 
 TRIES = 10_000
 

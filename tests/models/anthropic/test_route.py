@@ -61,6 +61,7 @@ def listed_routes() -> dict[str, AnthropicRoute]:
     return {name: route for name, route in routes.items() if route is not None}
 
 
+@pytest.mark.long
 async def test_a_direct_route_knows_what_litellm_knows(library: Any) -> None:
     names = [*listed_names(), *(f"anthropic/{name}" for name in (*listed_names(), *UNLISTED))]
     served = set()

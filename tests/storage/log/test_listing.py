@@ -40,6 +40,7 @@ def make_store(seqs: set[int], junk: list[str]) -> CountingStore:
     return store
 
 
+@pytest.mark.long
 @given(
     st.sets(st.integers(0, 2200), max_size=20),
     st.lists(st.sampled_from(JUNK), unique=True),

@@ -107,6 +107,7 @@ async def test_an_opening_checks_the_newest_slots_and_older_ones_while_it_is_qui
     await check_integrity(hurt.log, 600.0)
 
 
+@pytest.mark.long
 async def test_an_opening_leaves_altered_older_slots_to_verify_once_its_time_is_over() -> None:
     hurt = await make_log(MemoryStore(), 2200)
     await hurt.put(forge(hurt, 1100))
@@ -316,7 +317,7 @@ async def test_a_damaged_log_still_has_a_state() -> None:
     assert isinstance(damage, Damaged)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.timeout(1800)
 async def test_any_damage_to_each_of_ten_thousand_events_is_found() -> None:
     await damage_every_slot(10_000, 50, 5)
