@@ -109,7 +109,7 @@ validators: $(READY)  ## our exports, read by atif, mistral-common and inspect_a
 
 page: $(READY)  ## the page of the gateway in a real browser, Debian's Chromium; without one: not checked
 	@$(BIN)/python -m tests.gateway.page.environment; case $$? in \
-		0) $(BIN)/pytest -m page tests/gateway/page ;; \
+		0) $(BIN)/pytest -m page -n 2 --dist worksteal tests/gateway/page ;; \
 		77) ;; \
 		*) exit 1 ;; \
 	esac
