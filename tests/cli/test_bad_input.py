@@ -44,6 +44,7 @@ async def test_without_a_temporal_server_nothing_is_started(
     assert await list_conversations(store, "local", 1000) == before
 
 
+@pytest.mark.long
 async def test_without_settings_or_a_stack_the_error_says_how_to_start_one(tmp_path: Path) -> None:
     bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path)})
     listed, ran, doctor = await asyncio.gather(

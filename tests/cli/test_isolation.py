@@ -127,6 +127,7 @@ def outcome(
     return done.code, f"{done.out}\n{done.err}".replace(name, "NAME")
 
 
+@pytest.mark.long
 def test_a_stranger_is_told_what_everybody_is_told_of_nothing(users: Users, script: Script) -> None:
     name, unknown = start_conversation(users, script), new_conversation_id()
     shown = users("anna", "show", name).out

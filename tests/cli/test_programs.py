@@ -250,6 +250,7 @@ async def test_a_program_without_servers_is_refused_with_what_to_do(
     assert "Start one with `perdure dev`" in err
 
 
+@pytest.mark.long
 async def test_the_example_runs_over_either(
     either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -144,7 +144,7 @@ def test_a_persons_own_accounts_are_kept_out_of_a_stack() -> None:
 @pytest.mark.parametrize(
     ("part", "name"),
     [
-        ("temporal", "Temporal"),
+        pytest.param("temporal", "Temporal", marks=pytest.mark.long),
         pytest.param("weed", "The store", marks=pytest.mark.long),
         pytest.param("worker", "The worker", marks=pytest.mark.long),
     ],

@@ -256,6 +256,7 @@ async def test_a_shared_conversation_is_read_and_steered_as_granted(stage: Gatew
     assert (await stage.ben.get(path, params=query)).json() == before.json()
 
 
+@pytest.mark.long
 async def test_a_deleted_conversation_is_closed_and_gone_from_all_routes(
     stage: GatewayStage,
 ) -> None:

@@ -57,6 +57,7 @@ def test_no_other_schedule_breaks_a_law(first: int) -> None:
         judged(make_schedule(seed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_planted_bug_in_the_log_is_found(kind: type[EventLog]) -> None:
     assert finds(kind), kind.__doc__

@@ -139,6 +139,7 @@ async def test_a_tool_of_an_unknown_server_is_reported_in_a_sentence(caller: Cal
         await caller.call_recorded(others, text="x")
 
 
+@pytest.mark.long
 async def test_a_call_that_takes_too_long_is_given_up_and_may_have_happened(
     place: ToolBench,
 ) -> None:

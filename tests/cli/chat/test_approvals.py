@@ -30,6 +30,7 @@ def test_only_the_choices_are_answers(text: str, answer: tuple[str | None, str])
     assert parse_answer(text) == answer
 
 
+@pytest.mark.long
 @both_widths
 async def test_calls_are_explained_allowed_rejected_with_a_reason_and_allowed_for_good(
     open_chat: OpenChat, script: Script, columns: int

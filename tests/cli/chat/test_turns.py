@@ -17,6 +17,7 @@ def edit(command: str, **arguments: str) -> dict[str, object]:
     return tool_call_answer("file_editor", command=command, path="hello.py", **arguments)
 
 
+@pytest.mark.long
 async def test_a_call_is_shown_before_its_output_which_is_live_and_then_folded(
     open_chat: OpenChat, script: Script, perdure: Perdure
 ) -> None:

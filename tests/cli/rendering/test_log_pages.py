@@ -40,6 +40,7 @@ async def conversation(
     return RecordedConversation(ran.json["conversation_id"], nowhere)
 
 
+@pytest.mark.long
 async def test_show_prints_each_event_in_a_few_lines(conversation: RecordedConversation) -> None:
     page = await conversation.alone("show", conversation.name)
     assert page.code == 0

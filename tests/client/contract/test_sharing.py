@@ -39,6 +39,7 @@ async def test_what_is_shared_is_listed_and_forked(clients: Clients) -> None:
         assert own.conversation.log.user_id == "anna"
 
 
+@pytest.mark.long
 async def test_a_batch_is_shared(clients: Clients) -> None:
     mine, theirs = batches_of(clients.anna), batches_of(clients.ben)
     async with clients.harness.worker():

@@ -150,6 +150,7 @@ async def read_feed(client: httpx.AsyncClient, seconds: float) -> str:
     return text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("access", ["read", "write"])
 async def test_a_grant_covers_what_it_says(scene: Strangers, access: str) -> None:
     shared = (f"/v1/conversations/{scene.ids.conversation_id}", f"/v1/batches/{scene.ids.name}")
@@ -190,6 +191,7 @@ async def list_shared(client: httpx.AsyncClient) -> list[str]:
     return [it["id"] for it in conversations] + [it["name"] for it in batches]
 
 
+@pytest.mark.long
 async def test_a_grant_for_a_batch_shows_the_conversations_of_its_samples(
     scene: Strangers,
 ) -> None:

@@ -172,6 +172,7 @@ async def test_a_taken_id_is_refused_for_a_fork(store: Store) -> None:
     assert await forks_of(parent) == []
 
 
+@pytest.mark.long
 async def test_repeating_a_fork_changes_nothing(store: Store) -> None:
     """A crash may come before the answer; a fork with events of its own is another's."""
     parent, child = log_in(store), log_in(store, conversation=str(uuid4()))
