@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from perdure.events.tools import ActionEvent as ActionEvent
     from perdure.events.tools import AgentErrorEvent as AgentErrorEvent
     from perdure.events.tools import ObservationEvent as ObservationEvent
+    from perdure.exports.mcpbench import convert_events_to_jsonl as convert_events_to_jsonl
+    from perdure.exports.mcpbench import convert_events_to_logs as convert_events_to_logs
+    from perdure.exports.mcpbench import count_event_statistics as count_event_statistics
     from perdure.settings.settings import Settings as Settings
     from perdure.storage.errors import StoreError as StoreError
     from perdure.tools.function import tool as tool
@@ -88,6 +91,7 @@ _MODULES = {
     "events.event": "AnyEvent",
     "events.messages": "MessageEvent",
     "events.tools": "ActionEvent AgentErrorEvent ObservationEvent",
+    "exports.mcpbench": ("convert_events_to_jsonl convert_events_to_logs count_event_statistics"),
     "settings.settings": "Settings",
     "storage.errors": "StoreError",
     "tools.function": "tool",
