@@ -21,13 +21,19 @@ if TYPE_CHECKING:
     from perdure.agent.spec import PipelineCondenser as PipelineCondenser
     from perdure.agent.spec import RecentCondenser as RecentCondenser
     from perdure.agent.spec import SummaryCondenser as SummaryCondenser
+    from perdure.agent.view.llm_messages import events_to_messages as events_to_messages
+    from perdure.agent.view.llm_messages import to_llm_message as to_llm_message
+    from perdure.agent.view.view import View as View
+    from perdure.cli.rendering.visualize import visualize as visualize
     from perdure.client.batch.batches import Batches as Batches
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.events.event_list import EventList as EventList
     from perdure.client.events.make import make_event as make_event
     from perdure.client.events.read import read_event as read_event
     from perdure.client.events.read import read_event_folder as read_event_folder
+    from perdure.client.events.sync_event_list import SyncEventList as SyncEventList
     from perdure.client.http.client import HttpClient as HttpClient
     from perdure.client.http.conversation import HttpConversation as HttpConversation
     from perdure.client.run import run as run
@@ -89,12 +95,17 @@ _MODULES = {
         "Agent AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser "
         "ModelSpec NoCondenser PipelineCondenser RecentCondenser SummaryCondenser"
     ),
+    "agent.view.llm_messages": "events_to_messages to_llm_message",
+    "agent.view.view": "View",
+    "cli.rendering.visualize": "visualize",
     "client.batch.batches": "Batches",
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.events.event_list": "EventList",
     "client.events.make": "make_event",
     "client.events.read": "read_event read_event_folder",
+    "client.events.sync_event_list": "SyncEventList",
     "client.http.client": "HttpClient",
     "client.http.conversation": "HttpConversation",
     "client.run": "run",

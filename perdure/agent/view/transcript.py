@@ -128,7 +128,7 @@ class Transcript:
             calls.append({"id": call_id, "type": "function", "function": function})
             content: Any = notes.get(result.id)
             if content is None:
-                content = self._render_once(result.id, _result_content, result)
+                content = self._render_once(result.id, render_result, result)
             answer = {"tool_call_id": call_id, "name": result.tool_name, "content": content}
             answers.append({"role": "tool", **answer})
         if not batch:
@@ -197,7 +197,8 @@ def _call_fields(event: ActionEvent) -> dict[str, Any]:
     return {"name": event.tool_call.name, "arguments": render_arguments(event)}
 
 
-def _result_content(event: ActionResult) -> Any:
+def render_result(event: ActionResult) -> Any:
+    """Render the content of a result: a text, or parts where it has images."""
     match event:
         case ObservationEvent():
             return _render_content(event.observation.content)
