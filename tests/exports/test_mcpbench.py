@@ -1,14 +1,17 @@
 """mcpbench's logs and statistics, against figures that were counted by hand."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from perdure.events.actions import MCPToolAction
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.content import ImageContent, Message, TextContent
 from perdure.events.control import PauseEvent
+from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.observations import MCPToolObservation
@@ -41,7 +44,7 @@ from tests.builders import (
 )
 from tests.exports.checks import export_files
 from tests.exports.sample_log import ABOUT, PIXEL
-from tests.logs import recall_event, system_message
+from tests.logs import condensed_logs, recall_event, system_message
 
 SEED_CONVERSATION: list[AnyEvent] = [
     MessageEvent(
@@ -221,6 +224,23 @@ def test_history_is_one_log_a_line_as_the_seed_writes_it() -> None:
     assert convert_events_to_jsonl(SEED_CONVERSATION) == expected
     assert expected.count("\n") == 3
     assert expected.isascii()
+
+
+@given(log=condensed_logs)
+def test_the_logs_and_the_counts_of_any_log_agree(log: list[Entry]) -> None:
+    events = [entry.event for entry in log]
+    lines = [json.loads(line) for line in convert_events_to_jsonl(events).splitlines()]
+    assert lines == convert_events_to_logs(events)
+    counts = count_event_statistics(events)
+    roles = Counter(line["role"] for line in lines)
+    assert (roles["user"], roles["assistant"]) == (
+        counts["interaction_turns"],
+        counts["tool_calls"],
+    )
+    assert set(roles) <= {"user", "agent", "assistant", "tool"}
+    for line in lines:
+        for made in line.get("tool_calls", ()):
+            assert "kind" in json.loads(made["function"]["arguments"])
 
 
 def test_the_export_is_the_history_of_the_logs_events() -> None:

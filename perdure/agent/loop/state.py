@@ -23,7 +23,10 @@ A saved state of another version is folded anew from the events.
 """
 
 MAX_RESAVED_EVENTS = 500
-"""Length of a log up to which its messages are saved at each end of a turn."""
+"""Length of a log up to which its messages are saved at each end of a turn.
+
+Workflows decide by it whether to save at their end: another number needs a patch.
+"""
 
 UNFINISHED_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmation")
 """The statuses in which a turn is not over."""
