@@ -1,4 +1,4 @@
-"""Reading events from JSON, also as earlier versions of the OpenHands SDK wrote them."""
+"""Reading events from JSON, also as versions of the OpenHands SDK write them."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,10 +1,11 @@
 """Other spellings of an event's fields, rewritten as the classes here have them.
 
-They are those of earlier versions of the OpenHands SDK, and of tools whose classes are not known
-here. What is not recognised stays as it is.
+They are those of the OpenHands SDK in its versions, and of tools whose classes are not known here.
+What is not recognised stays as it is.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, get_args
@@ -46,8 +47,12 @@ def normalize_fields(fields: Mapping[str, Any]) -> Fields:
         case "ObservationEvent" if "observation" in known:
             name = str(known.get("tool_name", ""))
             return known | {"observation": _normalize_observation(known["observation"], name)}
-        case "AgentErrorEvent" if isinstance(error := known.get("error"), str):
-            return {"classification": _classify_error(error), **known}
+        case "AgentErrorEvent" if not isinstance(known.get("classification"), str):
+            return known | {"classification": _classify_error(str(known.get("error")))}
+        case "ConversationErrorEvent":
+            return {name: known[name] for name in known if name != "classification"}
+        case "SystemPromptEvent" if isinstance(tools := known.get("tools"), list):
+            return known | {"tools": list(map(_normalize_tool, tools))}
         case _:
             return known
 
@@ -149,6 +154,27 @@ def _dump(value: Any) -> Fields:
             return dict(value)
         case _:
             return {}
+
+
+def _normalize_tool(tool: Any) -> Any:
+    """Flatten a tool of chat completions, of an MCP server, or of a class that is named."""
+    match tool:
+        case {"function": {"name": name, **function}}:
+            schema = function.get("parameters")
+        case {"mcp_tool": {"name": name, "inputSchema": schema, **function}}:
+            pass
+        case {"kind": str(kind), "action_type": str(), **function}:
+            # `FileEditorTool` is `file_editor`; its parameters are those of its action.
+            name, schema = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.removesuffix("Tool")).lower(), None
+        case _:
+            return tool
+    hints = function.get("annotations")
+    return {
+        "name": name,
+        "description": function.get("description") or "",
+        "parameters": schema or {"type": "object", "properties": {}},
+        "annotations": hints if isinstance(hints, Mapping) else {},
+    }
 
 
 def _classify_error(error: str) -> str:

@@ -13,9 +13,10 @@ from perdure.events.actions import MCPToolAction, TerminalAction
 from perdure.events.content import MessageToolCall, TextContent
 from perdure.events.entry import Entry, parse_entry
 from perdure.events.event import AnyEvent, UnknownEvent
-from perdure.events.messages import MessageEvent
+from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.observations import MCPToolObservation
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
+from perdure.exports.openhands import openhands_event
 from tests.builders import EVENT_OF_EACH_KIND, entries
 from tests.client.events.seed_examples import SEED_FILES
 from tests.logs import condensed_logs
@@ -128,6 +129,74 @@ def test_an_event_without_a_time_stays_unknown(written: Any) -> None:
     assert isinstance(event, UnknownEvent)
 
 
+@pytest.mark.parametrize(
+    ("written", "name", "parameters"),
+    [
+        (
+            {
+                "type": "function",
+                "function": {
+                    "name": "look",
+                    "description": "Looks.",
+                    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+                },
+            },
+            "look",
+            {"type": "object", "properties": {"at": {"type": "string"}}},
+        ),
+        (
+            {
+                "kind": "MCPToolDefinition",
+                "action_type": "MCPToolAction",
+                "mcp_tool": {
+                    "name": "look",
+                    "description": "Looks.",
+                    "inputSchema": {"type": "object", "properties": {}},
+                    "annotations": {"readOnlyHint": True},
+                },
+            },
+            "look",
+            {"type": "object", "properties": {}},
+        ),
+        (
+            {
+                "kind": "FileEditorTool",
+                "action_type": "FileEditorAction",
+                "observation_type": "FileEditorObservation",
+                "description": "Looks.",
+            },
+            "file_editor",
+            {"type": "object", "properties": {}},
+        ),
+    ],
+)
+def test_the_tools_of_a_system_prompt_may_be_those_of_the_sdk(
+    written: dict[str, Any], name: str, parameters: dict[str, Any]
+) -> None:
+    event = read_event(
+        {
+            "kind": "SystemPromptEvent",
+            "id": "evt-0",
+            "timestamp": "2025-01-15T10:00:00",
+            "source": "agent",
+            "system_prompt": {"type": "text", "text": "Be careful."},
+            "tools": [written],
+        }
+    )
+    assert isinstance(event, SystemPromptEvent)
+    [tool] = event.tools
+    assert (tool.name, tool.description, tool.parameters) == (name, "Looks.", parameters)
+
+
+@pytest.mark.parametrize("entry", entries(EVENT_OF_EACH_KIND), ids=lambda entry: entry.event.kind)
+def test_what_is_exported_for_openhands_is_read_again(entry: Entry) -> None:
+    event = read_event(json.dumps(openhands_event(entry.event)))
+    assert not isinstance(event, UnknownEvent)
+    assert (event.id, event.timestamp) == (entry.event.id, entry.event.timestamp)
+    others = ("RecallEvent", "StuckEvent", "DreamEvent")
+    assert event.kind == entry.event.kind or entry.event.kind in others
+
+
 def test_a_call_in_a_message_may_be_nested_and_have_decoded_arguments() -> None:
     function = {"name": "look", "arguments": {"at": "a"}}
     message = {
@@ -180,7 +249,18 @@ json_values = st.recursive(
 @given(
     name=st.sampled_from(sorted(SEED_FILES)),
     changes=st.dictionaries(
-        st.sampled_from(["action", "observation", "tool_call", "llm_message", "kind", "thought"]),
+        st.sampled_from(
+            [
+                "action",
+                "observation",
+                "tool_call",
+                "llm_message",
+                "kind",
+                "thought",
+                "error",
+                "tools",
+            ]
+        ),
         json_values | st.fixed_dictionaries({"kind": json_values, "function": json_values}),
     ),
 )
