@@ -43,8 +43,9 @@ class AskActivities(Activities):
             raise final_failure("NoAgent", reason)
         spec = await load_spec(log, state.spec_seq)
         # Not the worker's cache: the conversation's own step may extend its transcript right now.
+        limit = spec.model.max_message_chars
         transcript = await TranscriptCache(0).load(
-            log, task.base, state.forgotten_seqs, spec.condenser
+            log, task.base, state.forgotten_seqs, spec.condenser, limit
         )
         masked_question = self.resources.secrets.mask(task.step.question)
         question = {"role": "user", "content": QUESTION_PROMPT.format(question=masked_question)}

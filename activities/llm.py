@@ -88,7 +88,11 @@ class ModelActivities(Activities):
     ) -> Completion:
         """Request the answer to the events before `base`."""
         transcript = await self.resources.transcripts.load(
-            log, task.base, task.step.forgotten_seqs or (), spec.condenser
+            log,
+            task.base,
+            task.step.forgotten_seqs or (),
+            spec.condenser,
+            spec.model.max_message_chars,
         )
         prompt = Request(
             spec.model,

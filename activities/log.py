@@ -13,7 +13,7 @@ from perdure.activities.delegate import child_id
 from perdure.activities.support.extensions import check_extensions
 from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
 from perdure.activities.support.resources import Activities, load_batch, load_event, load_spec
-from perdure.activities.support.save_state import save_closed, save_state
+from perdure.activities.support.save_state import save_closed, save_resting
 from perdure.activities.support.step import final_failure, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.file_changes import record_changes
@@ -91,10 +91,11 @@ class LogActivities(Activities):
 
     @activity.defn(name="conversation.save")
     async def save(self, task: Task[SaveState]) -> None:
-        """Save the state beside the log."""
+        """Save the state beside the log, and the messages of a turn that is over."""
+        step = task.step
         async with self.begin(task) as (log, _):
-            await record_changes(self.resources, log, task.step.state.spec)
-            await save_state(log, task.step.state, origin().run)
+            await record_changes(self.resources, log, step.state.spec)
+            await save_resting(self.resources, log, step.state, origin().run, step.ending)
 
     @activity.defn(name="conversation.close")
     async def close(self, task: Task[Close]) -> None:

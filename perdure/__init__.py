@@ -21,10 +21,19 @@ if TYPE_CHECKING:
     from perdure.agent.spec import PipelineCondenser as PipelineCondenser
     from perdure.agent.spec import RecentCondenser as RecentCondenser
     from perdure.agent.spec import SummaryCondenser as SummaryCondenser
+    from perdure.agent.view.llm_messages import events_to_messages as events_to_messages
+    from perdure.agent.view.llm_messages import to_llm_message as to_llm_message
+    from perdure.agent.view.view import View as View
+    from perdure.cli.rendering.visualize import visualize as visualize
     from perdure.client.batch.batches import Batches as Batches
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.events.event_list import EventList as EventList
+    from perdure.client.events.make import make_event as make_event
+    from perdure.client.events.read import read_event as read_event
+    from perdure.client.events.read import read_event_folder as read_event_folder
+    from perdure.client.events.sync_event_list import SyncEventList as SyncEventList
     from perdure.client.http.client import HttpClient as HttpClient
     from perdure.client.http.conversation import HttpConversation as HttpConversation
     from perdure.client.run import run as run
@@ -45,16 +54,33 @@ if TYPE_CHECKING:
     from perdure.evaluation.score import Outcome as Outcome
     from perdure.evaluation.score import Score as Score
     from perdure.evaluation.spec import BatchSpec as BatchSpec
+    from perdure.events.base import EventBase as EventBase
     from perdure.events.condensation import Condensation as Condensation
+    from perdure.events.condensation import CondensationRequest as CondensationRequest
+    from perdure.events.condensation import CondensationSummaryEvent as CondensationSummaryEvent
+    from perdure.events.content import ImageContent as ImageContent
+    from perdure.events.content import Message as Message
+    from perdure.events.content import MessageToolCall as MessageToolCall
+    from perdure.events.content import TextContent as TextContent
     from perdure.events.control import ConversationErrorEvent as ConversationErrorEvent
     from perdure.events.control import ConversationStateUpdateEvent as ConversationStateUpdateEvent
+    from perdure.events.control import InterruptEvent as InterruptEvent
+    from perdure.events.control import PauseEvent as PauseEvent
     from perdure.events.control import StuckEvent as StuckEvent
+    from perdure.events.custom import CustomEvent as CustomEvent
     from perdure.events.entry import Entry as Entry
     from perdure.events.event import AnyEvent as AnyEvent
+    from perdure.events.event import UnknownEvent as UnknownEvent
     from perdure.events.messages import MessageEvent as MessageEvent
+    from perdure.events.messages import RecallEvent as RecallEvent
+    from perdure.events.messages import SystemPromptEvent as SystemPromptEvent
     from perdure.events.tools import ActionEvent as ActionEvent
     from perdure.events.tools import AgentErrorEvent as AgentErrorEvent
     from perdure.events.tools import ObservationEvent as ObservationEvent
+    from perdure.events.tools import UserRejectObservation as UserRejectObservation
+    from perdure.exports.mcpbench import convert_events_to_jsonl as convert_events_to_jsonl
+    from perdure.exports.mcpbench import convert_events_to_logs as convert_events_to_logs
+    from perdure.exports.mcpbench import count_event_statistics as count_event_statistics
     from perdure.settings.settings import Settings as Settings
     from perdure.storage.errors import StoreError as StoreError
     from perdure.tools.function import tool as tool
@@ -69,10 +95,17 @@ _MODULES = {
         "Agent AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser "
         "ModelSpec NoCondenser PipelineCondenser RecentCondenser SummaryCondenser"
     ),
+    "agent.view.llm_messages": "events_to_messages to_llm_message",
+    "agent.view.view": "View",
+    "cli.rendering.visualize": "visualize",
     "client.batch.batches": "Batches",
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.events.event_list": "EventList",
+    "client.events.make": "make_event",
+    "client.events.read": "read_event read_event_folder",
+    "client.events.sync_event_list": "SyncEventList",
     "client.http.client": "HttpClient",
     "client.http.conversation": "HttpConversation",
     "client.run": "run",
@@ -82,12 +115,18 @@ _MODULES = {
     "evaluation.sample": "Sample",
     "evaluation.score": "Outcome Score",
     "evaluation.spec": "BatchSpec",
-    "events.condensation": "Condensation",
-    "events.control": "ConversationErrorEvent ConversationStateUpdateEvent StuckEvent",
+    "events.base": "EventBase",
+    "events.condensation": "Condensation CondensationRequest CondensationSummaryEvent",
+    "events.content": "ImageContent Message MessageToolCall TextContent",
+    "events.control": (
+        "ConversationErrorEvent ConversationStateUpdateEvent InterruptEvent PauseEvent StuckEvent"
+    ),
+    "events.custom": "CustomEvent",
     "events.entry": "Entry",
-    "events.event": "AnyEvent",
-    "events.messages": "MessageEvent",
-    "events.tools": "ActionEvent AgentErrorEvent ObservationEvent",
+    "events.event": "AnyEvent UnknownEvent",
+    "events.messages": "MessageEvent RecallEvent SystemPromptEvent",
+    "events.tools": "ActionEvent AgentErrorEvent ObservationEvent UserRejectObservation",
+    "exports.mcpbench": ("convert_events_to_jsonl convert_events_to_logs count_event_statistics"),
     "settings.settings": "Settings",
     "storage.errors": "StoreError",
     "tools.function": "tool",

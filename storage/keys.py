@@ -8,7 +8,7 @@ users/{user_id}/conversations/{conversation_id}/
     segments/000000-001000.jsonl     copies of the events in these slots, for cold reads
     segments/tail                    the hashes of the events behind the last segment
     trouble.json                     why it does not continue: a cache
-    llm_messages.json                its messages, once it is closed: a copy
+    llm_messages.json                its messages, once a turn is over: a copy
     workspace/{sha256}               a snapshot of its files: storage/snapshots
     workspace/packs/{sha256}         the bytes of files that snapshots refer to
     workspace/changes/000007         what a turn changed in a directory of the user's

@@ -77,6 +77,15 @@ async def a_turn_with_tools(harness: ConversationHarness) -> Conversation:
     return talk
 
 
+async def ended_while_waiting(harness: ConversationHarness) -> Conversation:
+    """Ends idle with actions that nobody has confirmed."""
+    talk = await harness.client.start(
+        "Add.", harness.spec(add(1), confirmation=ALWAYS, idle_timeout=1)
+    )
+    await talk.handle.result()
+    return talk
+
+
 async def side_by_side(harness: ConversationHarness) -> Conversation:
     pair = tool_call_answer(
         ("meet", {"name": "a", "other": "b"}), ("meet", {"name": "b", "other": "a"})
@@ -373,6 +382,7 @@ SHAPES: dict[str, Shape] = {
     shape.__name__.replace("_", "-"): shape
     for shape in (
         a_turn_with_tools,
+        ended_while_waiting,
         side_by_side,
         paused_resumed_closed,
         confirmed_and_rejected,

@@ -24,6 +24,7 @@ from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start, 
 from perdure.agent.loop.state import (
     State,
     find_lost_call,
+    has_unsaved_messages,
     is_recorded,
     note_lost_call,
     postpone_condensing,
@@ -53,6 +54,8 @@ from perdure.workflows.step_failures import (
     is_unprovoked,
 )
 from perdure.workflows.step_runner import PLACEHOLDER_SPEC, StepRunner
+
+MESSAGES_PATCH = "llm_messages.json of a conversation that ends idle"
 
 MAX_HANDOVER_BYTES = 120 * 1024
 """Size limit of the next run's input; a larger inbox is recorded first."""
@@ -167,6 +170,8 @@ class ConversationLoop:
             )
         elif self.saved_seq != self.state.next_seq:
             await self.run_steps(Close(state=self.state))
+        elif has_unsaved_messages(self.state) and workflow.patched(MESSAGES_PATCH):
+            await self.run_steps(SaveState(state=self.state, ending=True))
         self.saved_seq = self.state.next_seq
 
     def next_steps(self, seconds_left: float | None = None) -> Sequence[Step]:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from perdure.activities.support.resources import Resources
-from perdure.agent.loop.state import State
+from perdure.agent.loop.state import State, saves_messages_at_rest
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.exports.format import ExportMetadata, Part
 from perdure.exports.results import RESULTS
@@ -31,6 +31,18 @@ async def save_state(log: EventLog, state: State, run: str = "", closing: bool =
     await log.seal(state.next_seq, closing, run)
 
 
+async def save_resting(
+    resources: Resources, log: EventLog, state: State, run: str = "", ending: bool = False
+) -> None:
+    """Save a conversation that waits, or whose workflow is `ending`.
+
+    The messages come first: whoever sees the new state finds them.
+    """
+    if resources.save_llm_messages and (ending or saves_messages_at_rest(state)):
+        await save_messages(log, state)
+    await save_state(log, state, run)
+
+
 async def save_closed(resources: Resources, log: EventLog, state: State, run: str = "") -> None:
     """Save everything about a conversation that has ended."""
     await save_state(log, state, run, closing=True)
@@ -46,7 +58,7 @@ async def save_messages(log: EventLog, state: State) -> None:
     try:
         async with asyncio.timeout(SAVE_TIMEOUT):
             if state.first_user_seq is not None and not await _is_delegate(log):
-                await _write(log, state.next_seq)
+                await _write(log, state)
     except Exception as error:
         name = type(error).__name__
         logger.warning(
@@ -55,7 +67,7 @@ async def save_messages(log: EventLog, state: State) -> None:
         )
 
 
-async def _write(log: EventLog, end: int) -> None:
+async def _write(log: EventLog, state: State) -> None:
     body = bytearray()
 
     def take(part: Part) -> None:
@@ -63,7 +75,9 @@ async def _write(log: EventLog, end: int) -> None:
         if len(body) > MAX_EXPORT_BYTES:
             raise ValueError(f"it has more than {MAX_EXPORT_BYTES:,} bytes")
 
-    await export(log, RESULTS, ExportMetadata(log.conversation_id), take, end)
+    limit = state.spec.model.max_message_chars if state.spec else None
+    metadata = ExportMetadata(log.conversation_id, max_message_chars=limit)
+    await export(log, RESULTS, metadata, take, state.next_seq)
     key = conversation_prefix(log.user_id, log.conversation_id) + LLM_MESSAGES
     await log.store.replace(key, bytes(body))
 

@@ -33,11 +33,12 @@ class TranscriptCache:
         upto: int,
         forgotten: SeqRanges = (),
         condenser: CondenserSpec | None = None,
+        max_message_chars: int | None = None,
     ) -> Transcript:
         """Return the transcript of the events before slot `upto` that are not `forgotten`.
 
-        `condenser` may mask a part of it. The next call may extend it in place. Raises Missing or
-        Damaged for the first slot that cannot be read.
+        `condenser` may mask a part of it, and results are cut to `max_message_chars`. The next call
+        may extend it in place. Raises Missing or Damaged for the first slot that cannot be read.
         """
         cached = self.evict(log)
         if cached is None or cached.read > upto or cached.forgotten != forgotten:
@@ -45,6 +46,7 @@ class TranscriptCache:
         entries = await read_unforgotten(log, cached.read, upto, forgotten)
         cached.transcript.view.add_entries(entries)
         cached.transcript.condenser = condenser or NoCondenser()
+        cached.transcript.limit_results(max_message_chars)
         cached.read = upto
         cached.size += sum(map(memory_size, entries))
         self._cached[log.prefix] = cached

@@ -50,6 +50,11 @@ class ModelSpec(Tolerant):
     """Whether images are sent; False leaves a note in their place."""
     prompt_caching: bool | None = None
     """Whether the prompt carries cache markers for the provider."""
+    max_message_chars: Annotated[int, Field(ge=2)] | None = Field(
+        default=None, exclude_if=lambda chars: chars is None
+    )
+    """The most characters of a result that the model is shown; the middle of a longer one is cut
+    out, in `llm_messages.json` too."""
     timeout: Seconds = 600.0
     """Seconds for one response."""
     input_price: Dollars | None = None

@@ -41,7 +41,8 @@ CONDENSER_KINDS = (
 
 EXPORT_FORMATS = {
     "results": "messages, as in llm_messages.json",
-    "mcpbench": "logs and stats of mcpbench",
+    "mcpbench": "history.jsonl of mcpbench: a message, call or result a line",
+    "mcpbench-statistics": "mcpbench's counts: turns, calls, errors and condensations",
     "openai": "a line of OpenAI chat JSONL, for fine-tuning",
     "atif": "an ATIF trajectory, version 1.8",
     "openhands": "a folder that the OpenHands SDK opens",

@@ -3,8 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import cached_property
 
 from perdure.agent.loop.state import State
+from perdure.client.events.event_list import EventList
 from perdure.client.turn import Turn, TurnResult, read_newest_state
 from perdure.errors import NotFound
 from perdure.events.entry import Entry
@@ -28,6 +30,11 @@ class LoggedConversation(ABC):
         if state.next_seq == 0:
             raise NotFound.for_conversation(self.log.conversation_id)
         return state
+
+    @cached_property
+    def event_log(self) -> EventList:
+        """The events that are in the log, by index, by slice, by id."""
+        return EventList(self.log)
 
     async def events(self, after: int = -1) -> AsyncIterator[Entry]:
         """Yield every log entry after slot `after`, and new ones as they are written, forever."""

@@ -7,6 +7,7 @@ from perdure.agent.loop.ask import AskResponse
 from perdure.agent.loop.start import ConversationStatus, RecordedMessage
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.client.events.event_list import EventList
 from perdure.client.file_change import Changes
 from perdure.client.fork_handle import Fork
 from perdure.client.images import Image
@@ -27,6 +28,8 @@ class ConversationHandle(Protocol):
     def id(self) -> str: ...
     @property
     def log(self) -> ReadableLog: ...
+    @property
+    def event_log(self) -> EventList: ...
 
     async def start(
         self,

@@ -12,8 +12,9 @@ from anyio.from_thread import start_blocking_portal
 
 from perdure.agent.spec import Agent, AgentFields, ModelSpec
 from perdure.client.discovery import NoServers
-from perdure.client.sync import SyncClient, wait_for
-from perdure.client.turn import TurnResult
+from perdure.client.saved import wait_until_saved
+from perdure.client.sync import SyncClient, SyncConversation, wait_for
+from perdure.client.turn import TurnFailed, TurnResult
 from perdure.embedded.discovery import find_stack
 from perdure.embedded.stack import Stack
 from perdure.settings.settings import Settings, load_settings
@@ -43,7 +44,20 @@ def run(
         model = model or (settings or load_settings()).model
         agent = Agent(model=model, **fields) if model else Agent(**fields)
     with _connect(settings) as client:
-        return client.start(text, agent).result()
+        conversation = client.start(text, agent)
+        try:
+            result = conversation.result()
+        except TurnFailed:
+            _wait_until_saved(conversation)
+            raise
+        _wait_until_saved(conversation)
+        return result
+
+
+def _wait_until_saved(conversation: SyncConversation) -> None:
+    """Wait for what a worker saves at the end of a turn: a stack of our own ends with us."""
+    length, log = len(conversation.event_log), conversation.wrapped.log
+    wait_for(conversation.portal, lambda: wait_until_saved(log, length))
 
 
 def _connect(settings: Settings | None) -> SyncClient:

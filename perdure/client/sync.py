@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
-from functools import update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import FrameType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
@@ -19,6 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from perdure.client.client import Client
 from perdure.client.conversation import Conversation
+from perdure.client.events.sync_event_list import SyncEventList
 from perdure.client.fork_handle import Fork
 from perdure.client.http.client import HttpClient
 from perdure.client.protocol import ConversationClient, ConversationHandle
@@ -161,6 +162,11 @@ class SyncConversation:
     turn = _Iterating(Conversation.turn)
     text = _Iterating(Conversation.text)
     events = _Iterating(Conversation.events)
+
+    @cached_property
+    def event_log(self) -> SyncEventList:
+        """The events that are in the log, as a sequence."""
+        return SyncEventList(self.wrapped.event_log, partial(wait_for, self.portal))
 
 
 class _Starting(Generic[P]):

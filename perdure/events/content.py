@@ -92,6 +92,23 @@ class ToolDefinition(Frozen):
     """Whether a call takes a few milliseconds, so that it may run inside the workflow task."""
 
 
+CUT_NOTE = "\n[... Observation truncated due to length ...]\n"
+"""What stands in place of the middle of a long result; the OpenHands SDK has the same."""
+
+
+def cut_middle(content: tuple[Content, ...], max_chars: int | None) -> tuple[Content, ...]:
+    """Cut the middle out of content whose text has more than `max_chars` characters.
+
+    The text is then one part, before the images.
+    """
+    text = join_text(content)
+    if max_chars is None or len(text) <= max_chars:
+        return content
+    half = max_chars // 2
+    images = (part for part in content if isinstance(part, ImageContent))
+    return (TextContent(text=text[:half] + CUT_NOTE + text[-half:]), *images)
+
+
 def join_text(content: Iterable[TextContent | ImageContent]) -> str:
     """Join the text parts by newlines, leaving out images."""
     return "\n".join(part.text for part in content if isinstance(part, TextContent))

@@ -9,7 +9,12 @@ from perdure.events.custom import AnyAction, AnyObservation
 from perdure.events.risk import Risk
 
 ToolErrorKind: TypeAlias = Literal[
-    "unknown_tool", "bad_arguments", "tool_raised", "outcome_unknown", "interrupted"
+    "unknown_tool",
+    "bad_arguments",
+    "too_many_calls",
+    "tool_raised",
+    "outcome_unknown",
+    "interrupted",
 ]
 
 MAX_PREVIEW_CHARS = 40  # as wide as the column in Temporal's UI

@@ -12,7 +12,7 @@ class ExportMetadata:
     """Metadata of a conversation beside its events.
 
     Slots before `first_own_seq` are those of the conversation that it forks. `version` is that of
-    perdure.
+    perdure. `max_message_chars` is that of the model.
     """
 
     conversation_id: str
@@ -22,6 +22,7 @@ class ExportMetadata:
     model: str | None = None
     workspace: str | None = None
     first_own_seq: int = 0
+    max_message_chars: int | None = None
     version: str = "0"
 
 

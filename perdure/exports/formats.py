@@ -4,14 +4,24 @@ from perdure.exports.atif import ATIF
 from perdure.exports.format import Format
 from perdure.exports.html import HTML
 from perdure.exports.inspect_log import INSPECT
-from perdure.exports.mcpbench import MCPBENCH
+from perdure.exports.mcpbench import MCPBENCH, MCPBENCH_STATISTICS
 from perdure.exports.openai_chat import OPENAI
 from perdure.exports.openhands import OPENHANDS
 from perdure.exports.raw import RAW
 from perdure.exports.results import RESULTS
 from perdure.references import BadReference, find_entry_points, load_named
 
-FORMATS: tuple[Format, ...] = (RESULTS, MCPBENCH, OPENAI, ATIF, OPENHANDS, INSPECT, RAW, HTML)
+FORMATS: tuple[Format, ...] = (
+    RESULTS,
+    MCPBENCH,
+    MCPBENCH_STATISTICS,
+    OPENAI,
+    ATIF,
+    OPENHANDS,
+    INSPECT,
+    RAW,
+    HTML,
+)
 
 FORMAT_GROUP = "perdure.exporters"
 """The entry points of formats of other packages."""

@@ -52,7 +52,10 @@ FAILURE_KINDS = {
     "rate_limit": ("retry", "rate_limit"),
     "config": ("settings", "model_not_found bad_request tool_not_found extension_not_found"),
     "transient": ("retry", "overloaded timeout connection malformed"),
-    "agent_action": ("retry", "unknown_tool bad_arguments interrupted context_overflow"),
+    "agent_action": (
+        "retry",
+        "unknown_tool bad_arguments too_many_calls interrupted context_overflow",
+    ),
     "internal": ("none", "internal tool_raised"),
 }
 """OpenHands' kinds of failure, each with what the user can do, and our codes for it."""

@@ -1,4 +1,4 @@
-"""The results format, written beside a log when its conversation closes.
+"""The results format, written beside a log when a turn or the conversation ends.
 
 An assistant message with tool calls has no text, even if the model wrote some: the format has it
 so. Images are named in the text, for content is always a string.
@@ -6,6 +6,7 @@ so. Images are named in the text, for content is always a string.
 
 from collections.abc import Iterable, Iterator
 
+from perdure.events.content import cut_middle
 from perdure.events.entry import Entry
 from perdure.exports.chat import ChatMessage, dialogue_messages
 from perdure.exports.content import plain_text
@@ -14,16 +15,20 @@ from perdure.exports.json_text import Json, json_document
 from perdure.exports.turns import turns
 
 
-def write(_: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
-    return json_document({}, "messages", messages(entries))
+def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
+    return json_document({}, "messages", messages(entries, about.max_message_chars))
 
 
-def messages(entries: Iterable[Entry]) -> Iterator[Json]:
-    return map(_format_message, dialogue_messages(turns(entries)))
+def messages(entries: Iterable[Entry], max_message_chars: int | None = None) -> Iterator[Json]:
+    for message in dialogue_messages(turns(entries)):
+        yield _format_message(message, max_message_chars)
 
 
-def _format_message(message: ChatMessage) -> Json:
-    content = plain_text(message["content"])
+def _format_message(message: ChatMessage, max_message_chars: int | None) -> Json:
+    parts = tuple(message["content"])
+    if message["role"] == "tool":
+        parts = cut_middle(parts, max_message_chars)
+    content = plain_text(parts)
     if message["role"] != "assistant":
         names = ("role", "tool_call_id", "name")
         return {name: message[name] for name in names if name in message} | {"content": content}

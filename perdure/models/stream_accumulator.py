@@ -81,7 +81,7 @@ class StreamAccumulator:
             role="assistant",
             content=(TextContent(text=self.text),) if self.text else (),
             tool_calls=tuple(_assign_ids(self.calls, used_ids)) or None,
-            reasoning_content=self.reasoning or None,
+            reasoning_content=self.reasoning if self.reasoning.strip() else None,
             thinking_blocks=tuple(self._blocks),
         )
 

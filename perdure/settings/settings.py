@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import platformdirs
 from pydantic import (
+    BeforeValidator,
     Field,
     ModelWrapValidatorHandler,
     SecretStr,
@@ -42,6 +43,11 @@ TokenAlgorithm: TypeAlias = Literal[
 """Algorithms with a public key: one with a shared secret would let every verifier sign."""
 ModelName: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 CallsPerMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
+
+
+def _read_switch(value: Any) -> bool:
+    """Read a switch that everything but 0, false and no leaves on."""
+    return str(value).strip().lower() not in ("0", "false", "no")
 
 
 class Settings(BaseSettings):
@@ -85,8 +91,9 @@ class Settings(BaseSettings):
     where clients may run any code on the worker's machine."""
     build_id: str | None = Field(default=None, min_length=1)
     """The version of the worker's code, for `perdure deploy`; None means a worker without one."""
-    save_llm_messages: bool = True
-    """Write the model's messages beside the log when a conversation closes."""
+    save_llm_messages: Annotated[bool, BeforeValidator(_read_switch)] = True
+    """Write the model's messages (`llm_messages.json`) beside the log when a turn or a conversation
+    ends. Only `0`, `false` and `no`, in any case, are off."""
     sandbox: Literal["auto", "bubblewrap", "uid", "landlock", "none"] = "auto"
     """The sandbox for commands; `auto` is the strongest that works on the worker's machine."""
     sandbox_reads: tuple[Path, ...] = ()

@@ -94,5 +94,6 @@ async def export_metadata(log: ReadableLog, state: State, version: str) -> Expor
         model=spec.model.name if spec else None,
         workspace=spec.workspace if spec else None,
         first_own_seq=await log.first_own_seq(),
+        max_message_chars=spec.model.max_message_chars if spec else None,
         version=version,
     )

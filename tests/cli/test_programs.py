@@ -94,6 +94,19 @@ turn = client.start("Hi.", Agent(model=MODEL, tools=[])).turn()
 print(next(turn).source)
 """
 
+READS_MESSAGES = """
+import json, perdure
+from perdure.client.sync import wait_for
+from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
+
+perdure.run("Hi.", model=MODEL, tools=[])
+with perdure.SyncClient() as client:
+    [name] = client.list_conversations()
+    key = conversation_prefix("asks-once", name) + LLM_MESSAGES
+    messages = json.loads(wait_for(client.portal, lambda: client.wrapped.store.read(key)))
+print([message["content"] for message in messages["messages"][1:]])
+"""
+
 BOTH_WAYS = """
 import asyncio
 from perdure import Agent, Client
@@ -236,6 +249,15 @@ async def test_one_question_starts_a_stack_where_none_runs(
     end = await run_program(twice, env, script({"content": "Hello."}), tmp_path)
     assert end == (0, "Hello.\nHello.\n", "")
     assert not (tmp_path / "data" / "stack.json").exists()
+
+
+@pytest.mark.long
+async def test_one_question_has_left_its_messages_when_it_is_answered(
+    perdure: Perdure, tmp_path: Path, script: Callable[..., str]
+) -> None:
+    env = perdure.with_env(PERDURE_USER="asks-once").env
+    end = await run_program(READS_MESSAGES, env, script({"content": "Hello."}), tmp_path)
+    assert end == (0, "['Hi.', 'Hello.']\n", "")
 
 
 async def test_a_program_without_servers_is_refused_with_what_to_do(

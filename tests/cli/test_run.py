@@ -1,6 +1,7 @@
 """`perdure run` and `perdure send`, from the first message to the exit code."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from perdure.client.ids import new_conversation_id
+from perdure.storage.keys import LLM_MESSAGES, conversation_prefix
 from perdure.storage.s3 import S3Store
 from tests.cli.command import (
     HOLD,
@@ -46,6 +48,22 @@ async def test_a_task_runs_to_its_end_and_every_event_is_printed(
     assert last["result"]["status"] == "finished"
     assert last["result"]["conversation_id"] == first["conversation_id"]
     assert last["result"]["workspace"] == str(tmp_path)
+
+
+async def test_the_messages_of_the_model_are_stored_when_the_command_ends(
+    perdure: Perdure, script: Script, store: S3Store
+) -> None:
+    async def stored_messages(name: str) -> list[str]:
+        prefix = conversation_prefix("local", name)
+        body = json.loads(await store.read(prefix + LLM_MESSAGES) or b"{}")
+        return [message["content"] for message in body["messages"][1:]]
+
+    path = script({"content": "One."}, {"content": "Two."})
+    name = (await perdure("run", "First.", *model_options(path), "-ojson")).json["conversation_id"]
+    assert (await stored_messages(name))[-1] == "One."
+    await perdure("send", name, "Second.", "--wait")
+    assert (await stored_messages(name))[-1] == "Two."
+    await store.close()
 
 
 @pytest.mark.long

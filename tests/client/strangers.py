@@ -44,6 +44,7 @@ async def workflow_id(conversation: Conversation) -> str:
 READS: dict[str, Call] = {
     "diagnose": lambda it: it.diagnose(),
     "changes": lambda it: it.changes(),
+    "event_log": lambda it: it.event_log.length(),
     "events": lambda it: first(it.events()),
     "exists": lambda it: it.exists(),
     "require_open": lambda it: it.require_open(),

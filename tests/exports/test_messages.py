@@ -1,4 +1,4 @@
-"""Formats that are messages: the results format, mcpbench, and OpenAI's chat."""
+"""Formats that are messages: the results format, and OpenAI's chat."""
 
 import json
 from typing import Any
@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from perdure.events.content import ToolDefinition
 from perdure.events.entry import Entry
 from perdure.events.messages import SystemPromptEvent
-from perdure.exports.mcpbench import MCPBENCH
 from perdure.exports.openai_chat import IMAGES_NOTE, OPENAI
 from perdure.exports.results import RESULTS
 from perdure.exports.turns import NO_RESULT
@@ -23,7 +22,7 @@ any_log = settings(max_examples=25, suppress_health_check=list(HealthCheck), dea
 def messages(made: Any, log: list[Entry]) -> Any:
     body = export_files(made, ABOUT, log).get("", b"")
     fields = json.loads(body) if body else {}
-    return fields.get("messages") or fields.get("logs") or []
+    return fields.get("messages") or []
 
 
 @any_log
@@ -109,26 +108,6 @@ def test_an_equal_later_prompt_is_left_out() -> None:
     line = document(OPENAI, ABOUT, log)
     assert [message["role"] for message in line["messages"]].count("system") == 1
     assert line["tools"][-1]["function"]["name"] == "new_one"
-
-
-def test_mcpbench_has_the_messages_and_the_four_counts() -> None:
-    record = document(MCPBENCH, ABOUT, sample_entries())
-    assert record["stats"] == {
-        "interaction_turns": 3,
-        "tool_calls": 7,
-        "errors": 2,
-        "condensations": 1,
-    }
-    assert {log["role"] for log in record["logs"]} == {
-        "user",
-        "environment",
-        "assistant",
-        "tool",
-        "agent",
-    }
-    calls = [call for log in record["logs"] for call in log.get("tool_calls", ())]
-    results = [log["tool_call_id"] for log in record["logs"] if log["role"] == "tool"]
-    assert [call["id"] for call in calls] == results
 
 
 def test_a_fine_tuning_example_ends_with_the_agent() -> None:

@@ -116,6 +116,17 @@ def test_reasoning_may_be_among_the_providers_own_fields() -> None:
     assert assembled(delta, delta).message().reasoning_content == "hmhm"
 
 
+@pytest.mark.parametrize("blanks", [" ", "\n", " \n\t"])
+def test_reasoning_of_blanks_alone_is_none(blanks: str) -> None:
+    answer = assembled({"reasoning_content": blanks, "content": "Hi."})
+    assert answer.message().reasoning_content is None
+
+
+def test_blanks_between_reasoning_are_kept() -> None:
+    deltas = ({"reasoning_content": text} for text in ("Hm.", " ", "So."))
+    assert assembled(*deltas).message().reasoning_content == "Hm. So."
+
+
 def test_thinking_blocks_end_with_their_signatures() -> None:
     message = assembled(
         {"thinking_blocks": [{"type": "thinking", "thinking": "a"}], "reasoning_content": "a"},

@@ -55,3 +55,19 @@ async def test_a_history_that_the_code_would_not_make_is_refused() -> None:
             scheduled["activityType"]["name"] = "llm.chat"
     with pytest.raises(NondeterminismError):
         await replayer().replay_workflow(WorkflowHistory.from_json("changed", json.dumps(history)))
+
+
+def test_a_workflow_that_ends_idle_saves_once_more_than_before_the_patch() -> None:
+    """So the older history replays by the patch alone."""
+    paths = {path.stem: path for path in HISTORIES}
+    before = json.loads(paths["ended-while-waiting-without-messages"].read_text())["events"]
+    today = json.loads(paths["ended-while-waiting"].read_text())["events"]
+    names = [
+        [
+            scheduled["activityType"]["name"]
+            for event in events
+            if (scheduled := event.get("activityTaskScheduledEventAttributes"))
+        ]
+        for events in (before, today)
+    ]
+    assert names[1] == [*names[0], "conversation.save"]

@@ -71,6 +71,7 @@ async def test_a_new_conversation_reads_nothing_that_is_not_there(
     assert await record_conversation(harness, "Hello?") == [
         "list",
         *(f"create events/{seq:06d}" for seq in range(5)),
+        "replace llm_messages.json",
         "replace base_state.json",
         "replace segments/tail",
     ]
@@ -78,8 +79,9 @@ async def test_a_new_conversation_reads_nothing_that_is_not_there(
 
 async def test_a_further_turn_reads_nothing_at_all(harness: ConversationHarness) -> None:
     operations = await record_conversation(harness, "Hello?", "Hello again?")
-    assert operations[8:] == [
+    assert operations[9:] == [
         *(f"create events/{seq:06d}" for seq in range(5, 7)),
+        "replace llm_messages.json",
         "replace base_state.json",
         "replace segments/tail",
     ]

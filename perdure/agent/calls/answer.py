@@ -27,7 +27,10 @@ FindResources: TypeAlias = Callable[[Any], tuple[str, ...] | None]
 """Returns the resources that an action reads or changes, or None if they are unknown; pure."""
 
 MAX_CALLS = 64
-"""Calls of one response that become actions: a model in a loop makes hundreds."""
+"""Calls of one response that are run: a model in a loop makes hundreds."""
+
+MAX_RECORDED_CALLS = 1_000
+"""Calls of one response that get events: the summaries of all go through Temporal at once."""
 
 MAX_QUOTED_CHARS = 80
 """Characters of an unknown tool name that are quoted to the model."""
@@ -83,8 +86,8 @@ def parse_response(
     A call of an unknown tool, or with arguments that do not fit, is an action without `action`,
     answered by an error that the model can correct. Actions come first and errors after them, so
     that nothing stands between the calls of one response; with an assessor their risks come last.
-    Calls beyond `MAX_CALLS` are left out: the model sees its response without them, and can repeat
-    them.
+    Each call beyond `MAX_CALLS` is answered by an error of its own, without being parsed. Those
+    beyond `MAX_RECORDED_CALLS` are left out: the model sees its response without them.
     """
     calls = completion.message.tool_calls or ()
     if not calls:
@@ -99,7 +102,10 @@ def parse_response(
         ]
     last = len(calls) if completion.finish_reason == "length" else None
     parsed = [
-        _parse_call(call, tools, cut=nth == last) for nth, call in enumerate(calls[:MAX_CALLS], 1)
+        _parse_call(call, tools, cut=nth == last)
+        if nth <= MAX_CALLS
+        else _refuse_call(call, tools, nth)
+        for nth, call in enumerate(calls[:MAX_RECORDED_CALLS], 1)
     ]
     events: list[Event] = [
         _action_event(completion, call, first=nth == 0) for nth, call in enumerate(parsed)
@@ -212,6 +218,15 @@ def _parse_call(
         sentence = f"The arguments of {name} do not fit: {kind}{error}"
         return _ParsedCall(call, name, None, None, annotations, ("bad_arguments", sentence))
     return _ParsedCall(call, name, action, _find_resources(tool, action), annotations)
+
+
+def _refuse_call(call: MessageToolCall, tools: Collection[str], nth: int) -> _ParsedCall:
+    name = resolve_tool_name(call.name, tools) or call.name
+    sentence = (
+        f"This was call {nth} of one response, of which only the first {MAX_CALLS} are run: "
+        "if it is still needed, make it again with fewer calls at once."
+    )
+    return _ParsedCall(call, name, error=("too_many_calls", sentence))
 
 
 def _find_resources(tool: OfferedTool, action: AnyAction) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ def find_brief_name(step: Step | Open, state: State) -> str | None:
         case Act(repeatable=True):
             names = (call.tool_name for call in state.pending if call.seq == step.action_seq)
             return next((name for name in names if name in state.tool_traits.brief), None)
-        case SaveState() if _has_own_folder(step.state):
+        case SaveState(ending=False) if _has_own_folder(step.state):
             return step.kind
         case Close() if _has_own_folder(step.state) and state.next_seq <= MAX_CLOSED_EVENTS:
             return step.kind

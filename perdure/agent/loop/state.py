@@ -22,6 +22,15 @@ FOLD_VERSION = 1
 A saved state of another version is folded anew from the events.
 """
 
+MAX_RESAVED_EVENTS = 500
+"""Length of a log up to which its messages are saved at each end of a turn.
+
+Workflows decide by it whether to save at their end: another number needs a patch.
+"""
+
+UNFINISHED_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmation")
+"""The statuses in which a turn is not over."""
+
 HARMLESS_TOOLS = ("think", "finish")
 """Tools without effects, which need no confirmation."""
 
@@ -142,6 +151,21 @@ def seconds_until_end(spec: Agent, state: State) -> float:
     if waits_for_person:
         return spec.idle_timeout
     return min(spec.idle_timeout, spec.finished_timeout)
+
+
+def saves_messages_at_rest(state: State) -> bool:
+    """Tell whether the messages are saved with the state, as it rests.
+
+    They are at the end of a turn, unless the log is long and most of it is older than that turn.
+    """
+    if state.first_user_seq is None or state.status in UNFINISHED_STATUSES:
+        return False
+    return state.next_seq <= MAX_RESAVED_EVENTS or 2 * state.last_user_seq <= state.next_seq
+
+
+def has_unsaved_messages(state: State) -> bool:
+    """Tell whether the messages of a saved state that rests are still to be saved."""
+    return state.first_user_seq is not None and not saves_messages_at_rest(state)
 
 
 class RunNotes(Frozen):

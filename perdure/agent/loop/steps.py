@@ -4,6 +4,7 @@ The kind is in the history as the activity's name already: a payload does not re
 fields are slots of the log, `spec_seq` that of its spec.
 """
 
+import operator
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, SerializeAsAny
@@ -159,10 +160,15 @@ class ResolveLostCall(Frozen):
 
 
 class SaveState(Frozen):
-    """Save the state beside the log, as a cache for readers."""
+    """Save the state beside the log, as a cache for readers, and the messages where they are due.
+
+    `ending` says that the workflow ends, for now, and that the messages are not saved yet. It is
+    written only then: workers of before do not know it.
+    """
 
     kind: Literal["conversation.save"] = Field(default="conversation.save", exclude=True)
     state: State
+    ending: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class Close(Frozen):

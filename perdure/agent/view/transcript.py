@@ -10,7 +10,14 @@ from perdure.agent.view.atomic_groups import ActionResult
 from perdure.agent.view.condense.masking import VisibleView, hides_events, mask_view
 from perdure.agent.view.cut_points import ViewEvent, is_user
 from perdure.agent.view.view import View
-from perdure.events.content import ImageContent, TextContent, ToolDefinition, join_text
+from perdure.events.content import (
+    Content,
+    ImageContent,
+    TextContent,
+    ToolDefinition,
+    cut_middle,
+    join_text,
+)
 from perdure.events.messages import MessageEvent, RecallEvent, SystemPromptEvent
 from perdure.events.tools import (
     ActionEvent,
@@ -48,10 +55,17 @@ class Transcript:
     def __init__(self, condenser: CondenserSpec | None = None) -> None:
         self.condenser: CondenserSpec = condenser or NoCondenser()
         self.view = View()
+        self.max_message_chars: int | None = None
         self.has_images = False
         """Whether a message that was rendered up to now has an image."""
         self._rendered: dict[str, Any] = {}
         self._fixed = _FixedMessages()
+
+    def limit_results(self, max_chars: int | None) -> None:
+        """Cut the middle out of results of more characters; None shows them whole."""
+        if max_chars != self.max_message_chars:
+            self.max_message_chars = max_chars
+            self._rendered, self._fixed = {}, _FixedMessages()
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -128,7 +142,9 @@ class Transcript:
             calls.append({"id": call_id, "type": "function", "function": function})
             content: Any = notes.get(result.id)
             if content is None:
-                content = self._render_once(result.id, _result_content, result)
+                content = self._render_once(
+                    result.id, render_result, result, self.max_message_chars
+                )
             answer = {"tool_call_id": call_id, "name": result.tool_name, "content": content}
             answers.append({"role": "tool", **answer})
         if not batch:
@@ -197,14 +213,18 @@ def _call_fields(event: ActionEvent) -> dict[str, Any]:
     return {"name": event.tool_call.name, "arguments": render_arguments(event)}
 
 
-def _result_content(event: ActionResult) -> Any:
+def render_result(event: ActionResult, max_chars: int | None = None) -> Any:
+    """Render the content of a result: a text, or parts where it has images."""
+    content: tuple[Content, ...]
     match event:
         case ObservationEvent():
-            return _render_content(event.observation.content)
+            content = event.observation.content
         case AgentErrorEvent():
-            return event.error
+            content = (TextContent(text=event.error),)
         case UserRejectObservation():
-            return f"The user did not allow this: {event.rejection_reason}"
+            text = f"The user did not allow this: {event.rejection_reason}"
+            content = (TextContent(text=text),)
+    return _render_content(cut_middle(content, max_chars))
 
 
 def _chat_message(event: MessageEvent, recalled: Sequence[RecallEvent]) -> ChatMessage:

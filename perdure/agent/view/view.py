@@ -1,6 +1,7 @@
 """The view of a log: the events that a model is shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Self, overload
 
 from perdure.agent.view.atomic_groups import AtomicGroups
 from perdure.agent.view.cut_points import CutPoints, ViewEvent, find_cut_points
@@ -11,12 +12,13 @@ from perdure.events.event import AnyEvent
 from perdure.events.messages import SystemPromptEvent
 
 
-class View:
+class View(Sequence[ViewEvent]):
     """A fold of events; condensed events are gone, with their summary in their place.
 
-    Total: for any events in any order, `events` holds complete groups (see `AtomicGroups`), each
-    event once; `remaining` holds incomplete ones too. `prompt` is the newest system prompt, shown
-    or not, and `condensation_requested` says that a request for a condensation is unanswered.
+    A sequence of its `events`. Total: for any events in any order, these are complete groups (see
+    `AtomicGroups`), each event once; `remaining` holds incomplete ones too. `prompt` is the newest
+    system prompt, shown or not, and `condensation_requested` says that a request for a condensation
+    is unanswered.
     Between two `condensations`, `remaining` only grows.
     """
 
@@ -29,6 +31,24 @@ class View:
         self.remaining: list[ViewEvent] = []
         self._events: list[ViewEvent] | None = None
         self._next = 0
+
+    @classmethod
+    def from_events(cls, events: Iterable[AnyEvent]) -> Self:
+        """Return the view of the events of a log, which each have an id of their own."""
+        view = cls()
+        for event in events:
+            view.add(event)
+        return view
+
+    @overload
+    def __getitem__(self, index: int) -> ViewEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ViewEvent]: ...
+    def __getitem__(self, index: int | slice) -> ViewEvent | list[ViewEvent]:
+        return self.events[index]
+
+    def __len__(self) -> int:
+        return len(self.events)
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
         """Add the events of entries; a gap between slots ends the current groups."""

@@ -13,6 +13,7 @@ from perdure.cli.script_server import open_agent, open_agent_and_environment
 from perdure.client.ids import new_conversation_id, new_message_id
 from perdure.client.images import Image
 from perdure.client.protocol import ConversationHandle
+from perdure.client.saved import wait_until_saved
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.keys import is_conversation_id
@@ -53,7 +54,9 @@ async def _start_and_follow(
     place = (options.script, agent.workspace)
     with announce_conversation(conversation, environment, view, *place):
         state = await follow(conversation, message.id, -1, view, options.timeout)
-    return await print_result_and_changes(conversation, state, view)
+    code = await print_result_and_changes(conversation, state, view)
+    await wait_until_saved(conversation.log, state.next_seq)
+    return code
 
 
 async def _run_detached(options: Run) -> int:

@@ -21,6 +21,7 @@ from perdure.cli.rendering.status_lines import status_fields, status_lines
 from perdure.client.ids import new_message_id, split_owner
 from perdure.client.logged_status import read_logged_status
 from perdure.client.running_step import RunningStep
+from perdure.client.saved import wait_until_saved
 from perdure.client.trouble import temporal_unreachable
 from perdure.client.turn import is_turn_over
 from perdure.errors import Invalid, NotFound, Unreachable
@@ -47,7 +48,9 @@ async def send(options: conversations.Send) -> int:
     if waits:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)
-        return await print_result_and_changes(conversation, state, view, end - 1)
+        code = await print_result_and_changes(conversation, state, view, end - 1)
+        await wait_until_saved(conversation.log, state.next_seq)
+        return code
     remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
     fields = {"conversation_id": name, "message_id": message_id}
     show_result(fields, output, message_id, remark=remark)

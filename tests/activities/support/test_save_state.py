@@ -1,4 +1,4 @@
-"""The state, the segments and `llm_messages.json` are written when a conversation closes."""
+"""State, segments and `llm_messages.json` are written when a turn or a conversation ends."""
 
 import json
 import logging
@@ -11,16 +11,19 @@ import pytest
 from perdure.activities.support.resources import Resources
 from perdure.activities.support.save_state import save_closed, save_messages
 from perdure.agent.loop.state import State
+from perdure.agent.spec import ModelSpec
 from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.client.saved import wait_until_saved
 from perdure.embedded.temporal import TemporalServer
 from perdure.models.router import ModelRouter
-from perdure.settings.settings import Settings
+from perdure.settings.settings import Settings, load_settings
 from perdure.storage.files import FileStore
-from perdure.storage.keys import LLM_MESSAGES, conversation_prefix, event_key
-from perdure.storage.log.cached_state import parse_cached_state
+from perdure.storage.keys import LLM_MESSAGES, conversation_prefix, event_id, event_key
+from perdure.storage.log.cached_state import encode_cached_state, parse_cached_state
 from perdure.storage.log.event_log import EventLog
 from perdure.temporal.connect import connect
-from tests.builders import opened_event, state_update, user
+from tests.builders import SPEC, action, observation, opened_event, state_update, user
 from tests.exports.checks import message_faults
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.storage.made import log_in, origin_by
@@ -73,10 +76,94 @@ async def test_llm_messages_are_not_written_without_the_setting(
     assert await close_conversation(temporal_server, tmp_path, saves=False) is None
 
 
-@pytest.mark.parametrize("word", ["0", "false", "no", "False", "NO"])
-def test_the_environment_turns_llm_messages_on(word: str) -> None:
-    assert Settings().save_llm_messages
-    assert not Settings(save_llm_messages=word).save_llm_messages
+async def test_a_turn_that_ends_has_left_its_messages(harness: ConversationHarness) -> None:
+    async with harness.worker():
+        talk = await harness.client.start(
+            "First.", harness.spec(text_answer("One."), text_answer("Two."))
+        )
+        assert await texts_after_turn(talk) == ["First.", "One."]
+        await talk.send("Second.")
+        assert await texts_after_turn(talk) == ["First.", "One.", "Second.", "Two."]
+
+
+async def texts_after_turn(talk: Conversation) -> list[str]:
+    """Return the messages that are stored once the state after a turn is."""
+    await talk.result()
+    await wait_until_saved(talk.log, await talk.log.end())
+    messages = (await stored_messages(talk.log))["messages"]
+    return [message["content"] for message in messages if message["role"] != "system"]
+
+
+async def test_a_turn_that_failed_has_left_its_messages(harness: ConversationHarness) -> None:
+    spec = harness.spec(
+        *[tool_call_answer(("add", {"a": 1, "b": 1}))] * 3, limits={"max_iterations": 2}
+    )
+    async with harness.worker():
+        talk = await harness.client.start("Add.", spec)
+        state = await talk.wait_for_turn()
+        assert state.status == "error"
+        await wait_until_saved(talk.log, state.next_seq)
+        roles = [message["role"] for message in (await stored_messages(talk.log))["messages"]]
+        assert [role for role in roles if role != "user"] == ["system", *["assistant", "tool"] * 2]
+
+
+async def test_a_conversation_that_waits_has_no_messages_before_its_workflow_ends(
+    harness: ConversationHarness,
+) -> None:
+    spec = harness.spec(
+        tool_call_answer(("add", {"a": 1, "b": 1})),
+        confirmation={"policy": "always"},
+        idle_timeout=2.0,
+    )
+    async with harness.worker():
+        talk = await harness.client.start("Add.", spec)
+        state = await talk.wait_for_turn()
+        assert state.status == "waiting_for_confirmation"
+        await wait_until_saved(talk.log, state.next_seq)
+        assert await stored_messages(talk.log) is None
+        await talk.handle.result()
+        messages = (await stored_messages(talk.log))["messages"]
+        assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool"]
+
+
+async def test_waiting_for_what_is_never_saved_ends() -> None:
+    log = log_in(MemoryStore())
+    await log.save_state(encode_cached_state(STATE))
+    await wait_until_saved(log, STATE.next_seq + 1, max_wait=0.05)
+    assert parse_cached_state(await log.load_state()).state.next_seq == STATE.next_seq
+
+
+@pytest.mark.parametrize("word", ["0", "false", "no", "False", "NO", " 0 ", "\tNo\n"])
+def test_the_environment_turns_llm_messages_off(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_SAVE_LLM_MESSAGES", word)
+    assert not load_settings().save_llm_messages
+
+
+@pytest.mark.parametrize("word", ["1", "true", "yes", "2", "off", "maybe", "", " "])
+def test_every_other_word_leaves_llm_messages_on(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_SAVE_LLM_MESSAGES", word)
+    assert load_settings().save_llm_messages
+
+
+@pytest.mark.parametrize(("value", "saves"), [(True, True), (False, False), (0, False)])
+def test_a_program_turns_llm_messages_on_and_off(value: bool, saves: bool) -> None:
+    assert Settings(save_llm_messages=value).save_llm_messages is saves
+
+
+async def test_long_results_are_cut_in_the_file_as_the_model_has_it() -> None:
+    log = log_in(MemoryStore())
+    seen = observation(event_id(log.conversation_id, 2), words="a" * 30 + "b" * 30)
+    await log.append(
+        [opened_event(), user("c" * 60), action(), seen], base=0, origin=origin_by("1")
+    )
+    spec = SPEC.model_copy(update={"model": ModelSpec(name="m", max_message_chars=20)})
+    await save_messages(log, State(first_user_seq=1, next_seq=4, spec=spec))
+    messages = (await stored_messages(log))["messages"]
+    note = "\n[... Observation truncated due to length ...]\n"
+    assert messages[-1]["content"] == "a" * 10 + note + "b" * 10
+    assert messages[0]["content"] == "c" * 60
 
 
 async def test_a_closed_conversation_has_its_state_and_sealed_segments(tmp_path: Path) -> None:

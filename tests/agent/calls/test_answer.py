@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
-from perdure.agent.calls.answer import MAX_CALLS, parse_response
+from perdure.agent.calls.answer import parse_response
 from perdure.agent.calls.completion import Completion
 from perdure.agent.calls.risk import Analyze, RiskAssessor, model_risk
+from perdure.agent.view.transcript import Transcript
 from perdure.events.actions import Action, MCPToolAction
 from perdure.events.content import (
     ImageContent,
@@ -25,7 +27,18 @@ from perdure.events.messages import MessageEvent
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent, AgentErrorEvent
 from tests.agent.offering import accept_arguments, fake_tools
-from tests.builders import TIMESTAMP, call, completion, entries, id_of, text
+from tests.builders import (
+    TIMESTAMP,
+    call,
+    completion,
+    entries,
+    id_of,
+    observation,
+    summaries_of,
+    text,
+    with_ids,
+)
+from tests.logs import add_events
 
 
 def with_a_path(_: str, arguments: dict[str, Any]) -> Action:
@@ -204,11 +217,50 @@ def test_only_the_first_action_carries_the_models_thoughts() -> None:
     assert (second.thought, second.reasoning_content, second.thinking_blocks) == ((), None, ())
 
 
-@pytest.mark.parametrize("count", [MAX_CALLS, MAX_CALLS + 1, 10 * MAX_CALLS])
-def test_a_model_in_a_loop_makes_no_more_calls_than_a_batch_may_have(count: int) -> None:
-    calls = [call("fly", f"call_{nth}") for nth in range(count)]
+@pytest.mark.parametrize("count", [64, 65, 640])
+def test_each_call_beyond_the_most_has_an_error_of_its_own(count: int) -> None:
+    calls = [call("look", f"call_{nth}", GOOD) for nth in range(count)]
     events = parse_response(completion(*calls), TOOLS)
-    assert kinds(events) == ["ActionEvent"] * MAX_CALLS + ["AgentErrorEvent"] * MAX_CALLS
+    actions = [event for event in events if isinstance(event, ActionEvent)]
+    errors = [event for event in events if isinstance(event, AgentErrorEvent)]
+    assert len(actions) == count
+    assert len(errors) == count - 64
+    assert events == [*actions, *errors]
+    assert [event.tool_call_id for event in actions if event.action is not None] == [
+        f"call_{nth}" for nth in range(64)
+    ]
+    assert [event.tool_call_id for event in errors] == [f"call_{nth}" for nth in range(64, count)]
+    assert {event.classification for event in errors} <= {"too_many_calls"}
+
+
+def test_a_call_beyond_the_most_names_its_tool_and_its_place() -> None:
+    calls = [*[call("look", "c", GOOD)] * 64, call("fly", "d"), call("functions.look", "e")]
+    *_, first, second = parse_response(completion(*calls), TOOLS)
+    assert isinstance(first, AgentErrorEvent)
+    assert isinstance(second, AgentErrorEvent)
+    assert (first.tool_name, second.tool_name) == ("fly", "look")
+    assert "call 65 of one response" in first.error
+    assert "call 66 of one response" in second.error
+
+
+def test_a_response_of_a_model_that_never_ends_has_a_bounded_number_of_events() -> None:
+    calls = [call("fly", f"call_{nth}") for nth in range(5_000)]
+    events = parse_response(completion(*calls), TOOLS)
+    assert kinds(events) == ["ActionEvent"] * 1_000 + ["AgentErrorEvent"] * 1_000
+    size = len(to_json(summaries_of(*events)))
+    assert size < 1024 * 1024, "Temporal takes 2 MiB, an encrypted payload is a third longer"
+
+
+def test_a_model_is_shown_the_errors_of_the_calls_beyond_the_most() -> None:
+    calls = [call("look", f"call_{nth}", GOOD) for nth in range(66)]
+    events = with_ids(parse_response(completion(*calls), TOOLS))
+    results = [observation(id_of(nth), call_id=f"call_{nth}") for nth in range(64)]
+    transcript = Transcript()
+    add_events(transcript.view, [*events, *with_ids(results, len(events))])
+    asked, *answers = transcript.messages()
+    assert len(asked["tool_calls"]) == len(answers) == 66
+    assert [answer["content"] for answer in answers[:64]] == ["ok"] * 64
+    assert all("only the first 64 are run" in answer["content"] for answer in answers[64:])
 
 
 def assessment(*analyzers: tuple[str, Analyze], base: int = 7) -> RiskAssessor:

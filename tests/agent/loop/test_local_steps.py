@@ -39,6 +39,7 @@ def test_closing_a_long_conversation_is_not_brief() -> None:
     assert find_brief_name(Close(state=short), short) == "conversation.close"
     assert find_brief_name(Close(state=long), long) is None
     assert find_brief_name(SaveState(state=long), long) == "conversation.save"
+    assert find_brief_name(SaveState(state=long, ending=True), long) is None
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,8 @@ def test_the_id_of_a_local_step_says_what_it_does() -> None:
     assert ids[0] == local_activity_id(act(), 5)
     assert len(set(ids)) == 4
     assert not any(name.isdigit() or " " in name for name in ids)
+
+
+def test_a_step_that_saves_at_rest_is_written_as_workers_of_before_know_it() -> None:
+    assert "ending" not in SaveState(state=State()).model_dump()
+    assert SaveState(state=State(), ending=True).model_dump()["ending"] is True

@@ -13,10 +13,13 @@ from perdure.agent.loop.state import (
     RunNotes,
     State,
     find_lost_call,
+    has_unsaved_messages,
     note_lost_call,
     postpone_condensing,
+    saves_messages_at_rest,
     update_notes,
 )
+from perdure.agent.loop.status import Status
 from perdure.agent.policies import Limits
 from perdure.agent.spec import ModelSpec
 from perdure.events.control import PauseEvent, StuckEvent
@@ -332,3 +335,25 @@ def test_a_state_of_the_worst_kind_can_still_be_handed_over_with_a_full_inbox() 
     for each in (state, apply_events(state, opened_event("run-2"))):
         start = Start(conversation_id="c", user_id="u", state=each)
         assert size(start) + inbox < 128 * 1024
+
+
+@pytest.mark.parametrize(
+    ("status", "first", "last", "end", "at_rest", "at_end"),
+    [
+        ("idle", None, -1, 3, False, False),
+        ("finished", 3, 3, 5, True, False),
+        ("error", 3, 3, 5, True, False),
+        ("stuck", 3, 400, 500, True, False),
+        ("paused", 3, 3, 5, False, True),
+        ("waiting_for_confirmation", 3, 3, 5, False, True),
+        ("finished", 3, 3, 20_000, True, False),
+        ("finished", 3, 500, 1_000, True, False),
+        ("finished", 3, 501, 1_000, False, True),
+        ("finished", 3, 19_990, 20_000, False, True),
+    ],
+)
+def test_messages_are_saved_at_rest_where_they_are_not_much_more_than_the_turn(
+    status: Status, first: int | None, last: int, end: int, at_rest: bool, at_end: bool
+) -> None:
+    state = State(status=status, first_user_seq=first, last_user_seq=last, next_seq=end)
+    assert (saves_messages_at_rest(state), has_unsaved_messages(state)) == (at_rest, at_end)

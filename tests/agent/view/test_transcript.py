@@ -228,6 +228,19 @@ def test_the_system_prompt_comes_first_and_brings_the_tools() -> None:
     assert transcript.tools == [{"type": "function", "function": function}]
 
 
+def test_a_long_result_is_cut_in_the_middle_where_the_model_has_a_limit() -> None:
+    transcript = Transcript()
+    seen = observation(id_of(2), words="a" * 30 + "b" * 30)
+    add_events(transcript.view, with_ids([prompt(), user("c" * 60), action(), seen]))
+    assert transcript.messages()[-1]["content"] == "a" * 30 + "b" * 30
+    transcript.limit_results(20)
+    note = "\n[... Observation truncated due to length ...]\n"
+    assert transcript.messages()[-1]["content"] == "a" * 10 + note + "b" * 10
+    assert transcript.messages()[1] == user_message("c" * 60)
+    transcript.limit_results(None)
+    assert transcript.messages()[-1]["content"] == "a" * 30 + "b" * 30
+
+
 def test_messages_stay_the_same_objects_from_call_to_call() -> None:
     transcript = Transcript()
     events: list[AnyEvent] = [prompt(), user("hi"), action(), observation(id_of(2))]

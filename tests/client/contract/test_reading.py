@@ -73,6 +73,27 @@ async def test_a_fork_goes_on_from_an_earlier_point(clients: Clients) -> None:
         await clients.anna.fork(new_conversation_id())
 
 
+async def test_the_events_of_a_log_are_had_by_index_and_id(clients: Clients) -> None:
+    spec = clients.harness.spec(text_answer("One."), text_answer("Two."))
+    async with clients.harness.worker():
+        talk = await clients.anna.start("First.", spec)
+        await talk.result()
+        events = [entry.event for entry in await talk.log.read(0, 100)]
+        assert [event async for event in talk.event_log] == events
+        assert await talk.event_log.length() == len(events)
+        assert await talk.event_log.read(-3, -1) == events[-3:-1]
+        await talk.send("Second.")
+        await talk.result()
+        assert await talk.event_log.length() == len(events) + 2
+        child = (await clients.anna.fork(talk.id, len(events) - 1)).conversation
+        assert await child.event_log.read(0, len(events)) == events
+        found = [await child.event_log.get_index(event.id) for event in events]
+        assert found == list(range(len(events)))
+        newest = await child.event_log.get(-1)
+        assert newest.id not in {event.id for event in events}
+        assert await child.event_log.find(newest.id) == newest
+
+
 async def test_a_question_beside_the_conversation_is_answered(clients: Clients) -> None:
     async with clients.harness.worker():
         talk = await clients.anna.start("First.", clients.harness.spec(text_answer("One.")))

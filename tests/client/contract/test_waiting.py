@@ -54,6 +54,9 @@ async def test_a_program_without_a_loop_follows_a_conversation(
             events = conversation.events()
             assert [next(events).seq for _ in range(3)] == [0, 1, 2]
             events.close()
+            log = conversation.event_log
+            assert log[-1] == log[len(log) - 1] == list(log)[-1]
+            assert log[log.get_index(log[-2].id)] == log[-2:][0]
             conversation.note(title="Sums", state={"color": "blue"})
             assert conversation.values() == {"color": "blue"}
             conversation.grant("ben")

@@ -1,0 +1,1 @@
+"""Events as values for programs: read, made, listed."""
