@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.agent.discussion.pruning import BeforeSequence as BeforeSequence
+    from perdure.agent.discussion.pruning import ByCount as ByCount
+    from perdure.agent.discussion.pruning import ByType as ByType
     from perdure.agent.extensions import McpServer as McpServer
     from perdure.agent.extensions import Skills as Skills
     from perdure.agent.policies import Confirmation as Confirmation
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from perdure.events.control import ConversationErrorEvent as ConversationErrorEvent
     from perdure.events.control import ConversationStateUpdateEvent as ConversationStateUpdateEvent
     from perdure.events.control import StuckEvent as StuckEvent
+    from perdure.events.discussion import AgentVisibleEvent as AgentVisibleEvent
+    from perdure.events.discussion import DiscussionEvent as DiscussionEvent
     from perdure.events.entry import Entry as Entry
     from perdure.events.event import AnyEvent as AnyEvent
     from perdure.events.messages import MessageEvent as MessageEvent
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
     from perdure.events.tools import AgentErrorEvent as AgentErrorEvent
     from perdure.events.tools import ObservationEvent as ObservationEvent
     from perdure.settings.settings import Settings as Settings
+    from perdure.storage.discussions.service import EventLogService as EventLogService
     from perdure.storage.errors import StoreError as StoreError
     from perdure.tools.function import tool as tool
     from perdure.tools.tool import Context as Context
@@ -63,6 +69,7 @@ if TYPE_CHECKING:
     from perdure.tools.tool import ToolFailed as ToolFailed
 
 _MODULES = {
+    "agent.discussion.pruning": "BeforeSequence ByCount ByType",
     "agent.extensions": "McpServer Skills",
     "agent.policies": "Confirmation Limits",
     "agent.spec": (
@@ -84,11 +91,13 @@ _MODULES = {
     "evaluation.spec": "BatchSpec",
     "events.condensation": "Condensation",
     "events.control": "ConversationErrorEvent ConversationStateUpdateEvent StuckEvent",
+    "events.discussion": "AgentVisibleEvent DiscussionEvent",
     "events.entry": "Entry",
     "events.event": "AnyEvent",
     "events.messages": "MessageEvent",
     "events.tools": "ActionEvent AgentErrorEvent ObservationEvent",
     "settings.settings": "Settings",
+    "storage.discussions.service": "EventLogService",
     "storage.errors": "StoreError",
     "tools.function": "tool",
     "tools.tool": "Context Tool ToolFailed",

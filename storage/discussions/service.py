@@ -1,11 +1,11 @@
 """The shared log of discussions, for programs that run their own agents."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from perdure.agent.discussion.log_state import GRANT
 from perdure.agent.discussion.pruning import (
@@ -71,7 +71,7 @@ class EventLogService:
         session_id: str,
         type: DiscussionEventType,
         speaker: str,
-        content: str | dict[str, JsonValue] | list[JsonValue],
+        content: str | Mapping[str, Any] | Sequence[Any],
         meta: EventMeta | Mapping[str, Any] | None = None,
         *,
         event_id: str | None = None,
