@@ -32,6 +32,7 @@ from perdure.agent.discussion.steps import (
     RecordTurns,
     speaker_conversation_id,
     step_event_id,
+    step_name,
 )
 from perdure.agent.loop.start import Start
 from perdure.errors import ClientError
@@ -50,8 +51,8 @@ from perdure.storage.discussions.shared_log import SharedLog, select_visible
 MAX_OPEN_DISCUSSIONS = 64
 """Discussions whose log and spec stay in a worker's memory."""
 
-OPENING = -1
-"""The number of the step that opens a discussion."""
+OPENING = "opening"
+"""The name of the step that opens a discussion."""
 
 
 class DiscussionActivities(Activities):
@@ -88,7 +89,7 @@ class DiscussionActivities(Activities):
             texts = [await self._read_answer(request, speaker) for speaker in request.step.speakers]
             answers, drafts = make_drafts(spec, request.step, texts)
             events = await self._append(
-                log, request.key, request.step.number, request.after, drafts
+                log, request.key, step_name(request.step), request.after, drafts
             )
             summaries = [event.text for event in events if event.type == "SUMMARY"]
             return _recorded(request.after, events, answers=answers, summary=summaries[-1:])
@@ -100,7 +101,7 @@ class DiscussionActivities(Activities):
             step = request.step
             try:
                 events = await self._append(
-                    log, request.key, step.number, request.after, step.drafts
+                    log, request.key, step_name(step), request.after, step.drafts
                 )
             except (ClientError, ValidationError) as error:
                 if step.effect != "contribution":
@@ -126,7 +127,7 @@ class DiscussionActivities(Activities):
         self,
         log: SharedLog,
         key: DiscussionKey,
-        step: int,
+        step: str,
         after: int,
         drafts: Sequence[Draft],
     ) -> list[DiscussionEvent]:

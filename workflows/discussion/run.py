@@ -9,6 +9,7 @@ from temporalio.workflow import ContinueAsNewVersioningBehavior
 
 from perdure.agent.discussion.decide import decide, find_limit, phase_of
 from perdure.agent.discussion.evolve import end_early, evolve
+from perdure.agent.discussion.log_state import CLOSED
 from perdure.agent.discussion.state import (
     MAX_WAITING_CONTRIBUTIONS,
     Contribution,
@@ -35,7 +36,6 @@ from perdure.events.discussion import SYSTEM, system_content
 from perdure.workflows.batch.background import run_activity
 from perdure.workflows.discussion.turns import Turns
 
-CLOSED = "CLOSED"
 CLOSED_REASON = "it was closed"
 
 

@@ -30,15 +30,13 @@ class Discussion:
     @workflow.signal(description="A person says or votes: {type, content, speaker, id}.")
     async def say(self, *sent: Any) -> None:
         try:
-            self.runner.add(self._parse(sent))
+            self.runner.add(_with_id(self._parse(sent)))
         except Invalid as error:  # the sender of a signal gets no answer
             workflow.logger.warning("%s", error)
 
     @workflow.update(description="A person says or votes, and learns where in the log it stands.")
     async def contribute(self, *sent: Any) -> int:
-        item = self._parse(sent)
-        item = item.model_copy(update={"id": item.id or str(workflow.uuid4())})
-        return await self.runner.record(item)
+        return await self.runner.record(_with_id(self._parse(sent)))
 
     @contribute.validator
     def check_contribution(self, *sent: Any) -> None:
@@ -78,6 +76,10 @@ class Discussion:
         if item.speaker in taken:
             raise Invalid(f"{item.speaker} is no name of a person here.")
         return item
+
+
+def _with_id(item: Contribution) -> Contribution:
+    return item.model_copy(update={"id": item.id or str(workflow.uuid4())})
 
 
 _FIELDS = ", ".join(Contribution.model_fields)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from perdure.agent.discussion.log_state import GRANT, JOINED, PHASE_TRANSITION
-from perdure.agent.discussion.spec import END, Phase
+from perdure.agent.discussion.log_state import END, GRANT, JOINED, PHASE_TRANSITION
+from perdure.agent.discussion.spec import Phase
 from perdure.agent.discussion.state import Contribution, DiscussionState, Tally
 from perdure.agent.discussion.steps import (
     DiscussionStep,
@@ -166,5 +166,10 @@ def _contribute(state: DiscussionState, item: Contribution) -> Write:
     else:
         ballot = {"ballot": item.content, **({"reason": item.reason} if item.reason else {})}
         drafts.append(Draft(type="VOTE", speaker=item.speaker, content=ballot, meta=about))
-    place = Place(phase=state.phase, round=state.round)
-    return Write(number=state.step, place=place, drafts=tuple(drafts), effect="contribution")
+    return Write(
+        number=state.step,
+        place=Place(phase=state.phase, round=state.round),
+        drafts=tuple(drafts),
+        effect="contribution",
+        contribution=item.id,
+    )

@@ -25,7 +25,8 @@ def evolve(
 ) -> DiscussionState:
     """Return the state after a step; a contribution was the first of the inbox."""
     shown = state.end
-    state = _update(state, step=state.step + 1, end=max(state.end, recorded.end))
+    counts = not (isinstance(step, Write) and step.contribution)
+    state = _update(state, step=state.step + counts, end=max(state.end, recorded.end))
     match step:
         case TakeTurns():
             state = _note_turns(state, recorded.answers, shown)

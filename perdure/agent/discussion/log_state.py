@@ -22,6 +22,9 @@ GRANT = "GRANT"
 PASSED_OVER = "PASSED_OVER"
 """The action that records that `speaker` failed or was silent; an open grant ends."""
 PHASE_TRANSITION = "PHASE_TRANSITION"
+END = "end"
+"""The phase to which the last one leads in a PHASE_TRANSITION."""
+CLOSED = "CLOSED"
 
 _TYPES_OF_AGENTS = ("INTENT", "SPEECH", "VOTE")
 _WRITERS = {
@@ -101,6 +104,13 @@ def check_writer(state: LogState, type_: DiscussionEventType, speaker: str) -> N
             f"{speaker} has no grant to speak.",
             "A SYSTEM event with the action GRANT and the details {speaker} grants one SPEECH.",
         )
+
+
+def is_over(event: DiscussionEvent) -> bool:
+    """Tell whether nothing follows the event of a discussion that perdure runs."""
+    if event.action == PHASE_TRANSITION:
+        return event.details.get("to") == END
+    return event.action == CLOSED
 
 
 def _list_speakers(state: LogState) -> str:

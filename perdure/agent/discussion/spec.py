@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from perdure.agent.discussion.log_state import END
 from perdure.agent.discussion.pruning import AskedPolicy, ByType
 from perdure.agent.policies import Dollars, Name, Seconds
 from perdure.agent.spec import Agent
@@ -17,9 +18,6 @@ MAX_AGENTS = 20
 MAX_PHASES = 50
 MAX_TEXT_CHARS = 8000
 """Characters of a topic or a persona: the topic stands in every prompt."""
-
-END = "end"
-"""The phase to which the last one leads in a PHASE_TRANSITION."""
 
 
 def _check_agent_id(name: str) -> str:

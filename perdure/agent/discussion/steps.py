@@ -66,6 +66,8 @@ class Write(Frozen):
     place: Place
     drafts: tuple[Draft, ...]
     effect: Literal["grants", "tally", "summary", "transition", "contribution", "closed"]
+    contribution: str | None = None
+    """The id of what a person contributes."""
 
 
 class Prune(Frozen):
@@ -158,9 +160,22 @@ class Recorded(Frozen):
     """The place of the last event that the step wrote."""
 
 
-def step_event_id(key: DiscussionKey, step: int, nth: int) -> str:
+def step_event_id(key: DiscussionKey, step: str, nth: int) -> str:
     """Return the id of the nth event of a step, the same whenever the step is repeated."""
     return str(uuid5(IDS, f"{key.user_id}/{key.session_id}/{step}/{nth}"))
+
+
+def step_name(step: TakeTurns | Write) -> str:
+    """Return the name of a step among all steps of its discussion.
+
+    What a person contributes has a name of its own, whenever it comes: a workflow that is started
+    again, as it was lost, gives every other step the same name as before.
+    """
+    if isinstance(step, TakeTurns):
+        return f"{step.number} {step.request}"
+    return (
+        f"contribution {step.contribution}" if step.contribution else f"{step.number} {step.effect}"
+    )
 
 
 def speaker_conversation_id(key: DiscussionKey, speaker: str) -> str:

@@ -1,0 +1,257 @@
+"""People in a discussion, pause and close, and what a lost workflow or a long history change."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+
+from perdure.agent.discussion.spec import DiscussionSpec
+from perdure.agent.discussion.state import DiscussionStatus
+from perdure.storage.discussions.service import EventLogService
+from tests.harness import ConversationHarness
+from tests.workflows.discussion.debate import (
+    PASS,
+    Answer,
+    ballot,
+    debate,
+    lines,
+    read_all,
+    start,
+    wants,
+)
+
+Handle = WorkflowHandle[Any, DiscussionStatus]
+
+ENDLESS: Answer = {"content": "one two three", "chunk_delay": 60}
+
+
+async def status_of(handle: Handle) -> DiscussionStatus:
+    status: DiscussionStatus = await handle.query("status", result_type=DiscussionStatus)
+    return status
+
+
+async def wait_until_speaking(handle: Handle, *speakers: str) -> None:
+    async with asyncio.timeout(60):
+        while set((await status_of(handle)).speaking) != set(speakers):
+            await asyncio.sleep(0.05)
+
+
+async def paused_debate(
+    harness: ConversationHarness, answers: Sequence[Answer], **fields: Any
+) -> Handle:
+    """Start a discussion that is paused before its first round."""
+    handle = await start(
+        harness, debate(harness.folder, {"ada": answers}, **fields), is_paused=True
+    )
+    async with asyncio.timeout(60):
+        while (await status_of(handle)).status != "paused":
+            await asyncio.sleep(0.05)
+    return handle
+
+
+async def test_people_speak_and_vote_and_learn_where_it_stands(
+    harness: ConversationHarness,
+) -> None:
+    async with harness.worker():
+        handle = await paused_debate(
+            harness, [PASS, ballot("no")], phases=[{"name": "decision", "end": "vote"}]
+        )
+        said = asyncio.create_task(
+            handle.execute_update("contribute", {"content": "I pay for it.", "speaker": "eve"})
+        )
+        vote = {"type": "VOTE", "content": "Yes", "speaker": "eve", "reason": "it is right"}
+        await handle.signal("say", vote)
+        await handle.signal("say", {**vote, "speaker": "fay"})
+        await asyncio.sleep(0.2)
+        await handle.signal("resume")
+        place = await said
+        result = await handle.result()
+    events = await read_all(harness, result.session_id)
+    assert (events[place - 1].type, events[place - 1].text) == ("SPEECH", "I pay for it.")
+    of_people = [event for event in events if event.speaker in ("eve", "fay")]
+    assert sorted(lines(of_people)) == [
+        "SPEECH eve: I pay for it.",
+        'VOTE eve: {"ballot":"Yes","reason":"it is right"}',
+        'VOTE fay: {"ballot":"Yes","reason":"it is right"}',
+    ]
+    joined = [event.details["speaker"] for event in events if event.action == "JOINED"]
+    assert sorted(joined) == ["eve", "fay"]
+    assert result.tally is not None
+    assert (result.tally.counts, result.tally.winner) == ({"yes": 2, "no": 1}, "yes")
+    assert result.speeches == {"eve": 1}
+
+
+async def test_what_a_person_repeats_with_an_id_is_recorded_once(
+    harness: ConversationHarness,
+) -> None:
+    item = {"content": "Once.", "speaker": "eve", "id": "mine"}
+    async with harness.worker():
+        handle = await paused_debate(harness, [PASS])
+        for _ in range(3):
+            await handle.signal("say", item)
+        await handle.signal("resume")
+        result = await handle.result()
+    events = await read_all(harness, result.session_id)
+    assert lines(events).count("SPEECH eve: Once.") == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"content": "I am ada.", "speaker": "ada"},
+        {"content": "I am the law.", "speaker": "moderator"},
+        {"content": "", "speaker": "eve"},
+        {"type": "SUMMARY", "content": "So be it.", "speaker": "eve"},
+        "hello",
+    ],
+)
+async def test_what_a_person_may_not_write_is_refused(
+    wrong: Any, harness: ConversationHarness
+) -> None:
+    async with harness.worker():
+        handle = await paused_debate(harness, [PASS])
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update("contribute", wrong)
+        await handle.signal("say", wrong)
+        await handle.signal("resume")
+        result = await handle.result()
+    assert result.speeches == {}
+
+
+async def test_a_paused_discussion_goes_on_when_it_is_resumed(
+    harness: ConversationHarness,
+) -> None:
+    async with harness.worker():
+        handle = await paused_debate(harness, [wants(1), "At last."])
+        events = await read_all(harness, (await status_of(handle)).session_id)
+        assert [event.action for event in events] == ["OPENED"]
+        await handle.signal("resume")
+        result = await handle.result()
+    assert (result.status, result.speeches) == ("finished", {"ada": 1})
+
+
+async def test_closing_interrupts_who_speaks_and_says_so_in_the_log(
+    harness: ConversationHarness,
+) -> None:
+    spec = debate(harness.folder, {"ada": [wants(1), ENDLESS], "bob": [PASS]})
+    async with harness.worker():
+        handle = await start(harness, spec)
+        await wait_until_speaking(handle, "ada")
+        while not [event for event in await events_of(harness, handle) if event == "GRANT"]:
+            await asyncio.sleep(0.05)
+        await handle.signal("close")
+        result = await handle.result()
+        with pytest.raises((WorkflowUpdateFailedError, Exception), match=r"over|completed"):
+            await handle.execute_update("contribute", {"content": "late", "speaker": "eve"})
+    assert (result.status, result.reason) == ("closed", "it was closed")
+    assert (await events_of(harness, handle))[-1] == "CLOSED"
+    assert result.speeches == {"ada": 0}
+
+
+async def test_a_cancelled_discussion_is_closed(harness: ConversationHarness) -> None:
+    spec = debate(harness.folder, {"ada": [ENDLESS]})
+    async with harness.worker():
+        handle = await start(harness, spec)
+        await wait_until_speaking(handle, "ada")
+        await handle.cancel()
+        result = await handle.result()
+    assert result.status == "closed"
+    assert (await events_of(harness, handle))[-1] == "CLOSED"
+
+
+async def test_the_time_of_a_discussion_interrupts_who_speaks(
+    harness: ConversationHarness,
+) -> None:
+    spec = debate(harness.folder, {"ada": [wants(1), ENDLESS]}, limits={"time": 3})
+    async with harness.worker():
+        result = await (await start(harness, spec)).result()
+    assert (result.status, result.reason) == ("finished", "its 3 seconds are over")
+
+
+@pytest.mark.long
+async def test_a_long_discussion_continues_as_new_and_its_log_is_the_same(
+    harness: ConversationHarness,
+) -> None:
+    spec = long_debate(harness)
+    async with harness.worker():
+        whole = await start(harness, spec, session_id="whole")
+        cut = await start(harness, spec, session_id="cut", max_run_events=30)
+        results = [await whole.result(), await cut.result()]
+    described = await harness.client.temporal.get_workflow_handle(cut.id).describe()
+    assert described.run_id != cut.first_execution_run_id
+    assert results[0].speeches == results[1].speeches
+    logs = [lines(await read_all(harness, name)) for name in ("whole", "cut")]
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.long
+async def test_a_workflow_that_was_lost_is_started_again_and_repeats_nothing(
+    harness: ConversationHarness,
+) -> None:
+    spec = long_debate(harness)
+    async with harness.worker():
+        undisturbed = await start(harness, spec, session_id="undisturbed")
+        await undisturbed.result()
+        lost = await start(harness, spec, session_id="lost")
+        while len(await read_all(harness, "lost")) < 12:
+            await asyncio.sleep(0.02)
+        await lost.terminate()
+        await asyncio.sleep(1)  # its conversations end
+        result = await (await start(harness, spec, session_id="lost")).result()
+    assert result.status == "finished"
+    logs = [lines(await read_all(harness, name)) for name in ("undisturbed", "lost")]
+    assert logs[0] == logs[1]
+
+
+async def test_a_discussion_and_its_conversations_belong_to_their_user(
+    harness: ConversationHarness,
+) -> None:
+    anna = replace(harness, client=harness.client.as_user("anna"))
+    spec = debate(harness.folder, {"ada": [wants(1), "I am here."]})
+    async with harness.worker():
+        handle = await start(anna, spec)
+        assert handle.id.startswith("discussion-anna:")
+        result = await handle.result()
+    assert "SPEECH ada: I am here." in lines(await read_all(anna, result.session_id))
+    assert await read_all(harness, result.session_id) == []
+    folders = await harness.client.store.folders("users/")
+    assert folders == ["anna"]
+
+
+async def test_the_workflow_of_another_user_reaches_nothing(harness: ConversationHarness) -> None:
+    """The id of the workflow says whose it is, whatever its input names."""
+    anna = replace(harness, client=harness.client.as_user("anna"))
+    async with harness.worker():
+        handle = await start(anna, debate(harness.folder, {"ada": [PASS]}))
+        await handle.result()
+        key = {"user_id": "anna", "session_id": handle.id.partition(":")[2]}
+        theft = await harness.client.temporal.start_workflow(
+            "Discussion",
+            {"key": key},
+            id=f"discussion-bea:{key['session_id']}",
+            task_queue=harness.client.task_queue,
+        )
+        with pytest.raises(WorkflowFailureError):
+            await theft.result()
+
+
+def long_debate(harness: ConversationHarness) -> DiscussionSpec:
+    return debate(
+        harness.folder,
+        {
+            name: [*[wants(n), f"{name} on n."] * 2, PASS, ballot("yes")]
+            for n, name in enumerate(("ada", "bob", "cyd"))
+        },
+        phases=[{"name": "talk", "rounds": 2}, {"name": "decision", "end": "vote"}],
+        prune=None,
+    )
+
+
+async def events_of(harness: ConversationHarness, handle: Handle) -> list[str | None]:
+    """Return the actions of SYSTEM events in the log, and None for every other event."""
+    session_id = handle.id.removeprefix("discussion-")
+    service = EventLogService(harness.client.store, harness.client.user_id)
+    return [event.action for event in await service.get_recent_events(session_id, 100)]
