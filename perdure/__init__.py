@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from perdure.agent.discussion.pruning import BeforeSequence as BeforeSequence
     from perdure.agent.discussion.pruning import ByCount as ByCount
     from perdure.agent.discussion.pruning import ByType as ByType
+    from perdure.agent.discussion.spec import DiscussionSpec as DiscussionSpec
     from perdure.agent.extensions import McpServer as McpServer
     from perdure.agent.extensions import Skills as Skills
     from perdure.agent.policies import Confirmation as Confirmation
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.discussion.discussions import Discussions as Discussions
+    from perdure.client.discussion.handle import DiscussionHandle as DiscussionHandle
+    from perdure.client.discussion.sync import SyncDiscussions as SyncDiscussions
     from perdure.client.http.client import HttpClient as HttpClient
     from perdure.client.http.conversation import HttpConversation as HttpConversation
     from perdure.client.run import run as run
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "agent.discussion.pruning": "BeforeSequence ByCount ByType",
+    "agent.discussion.spec": "DiscussionSpec",
     "agent.extensions": "McpServer Skills",
     "agent.policies": "Confirmation Limits",
     "agent.spec": (
@@ -80,6 +85,9 @@ _MODULES = {
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.discussion.discussions": "Discussions",
+    "client.discussion.handle": "DiscussionHandle",
+    "client.discussion.sync": "SyncDiscussions",
     "client.http.client": "HttpClient",
     "client.http.conversation": "HttpConversation",
     "client.run": "run",

@@ -35,6 +35,7 @@ from perdure.agent.discussion.steps import (
 from perdure.events.discussion import SYSTEM, system_content
 from perdure.workflows.batch.background import run_activity
 from perdure.workflows.discussion.turns import Turns
+from perdure.workflows.requests import bad_request
 
 CLOSED_REASON = "it was closed"
 
@@ -71,6 +72,7 @@ class DiscussionRun:
     async def discuss(self) -> None:
         if self.state is None:
             self.state = await self.open()
+            self.inbox = [item for item in self.inbox if not self.is_agent(item)]
         while not self.is_closed:
             self.publish()
             if self.is_closing:
@@ -122,12 +124,19 @@ class DiscussionRun:
         known = {waiting.id for waiting in self.inbox if waiting.id}
         if self.state is not None:
             known |= self.state.contributed.keys()
-        if item.id is None or item.id not in known:
+        if item.id not in known and not self.is_agent(item):
             self.inbox.append(item)
+
+    def is_agent(self, item: Contribution) -> bool:
+        """Tell whether an agent has the speaker's name; before the opening nobody knows."""
+        return self.state is not None and item.speaker in self.state.outline.agents
 
     async def record(self, item: Contribution) -> int:
         """Return the place of a contribution once the log has it. Raises ApplicationError."""
         assert item.id is not None, "an update has an id"
+        await workflow.wait_condition(lambda: self.state is not None or self.is_over())
+        if self.is_agent(item):
+            raise bad_request(f"{item.speaker} is no name of a person here.")
         if self.is_over() or len(self.inbox) >= MAX_WAITING_CONTRIBUTIONS:
             raise _refusal("The discussion is over, or too many wait: nothing was recorded.")
         self.add(item)

@@ -121,6 +121,17 @@ async def test_what_a_person_may_not_write_is_refused(
     assert result.speeches == {}
 
 
+async def test_nobody_speaks_for_an_agent_before_the_agents_are_known(
+    harness: ConversationHarness,
+) -> None:
+    handle = await start(harness, debate(harness.folder, {"ada": [PASS]}))
+    item = {"content": "I am ada.", "speaker": "ada"}
+    await handle.signal("say", item)
+    async with harness.worker():
+        result = await handle.result()
+    assert result.speeches == {}
+
+
 async def test_a_paused_discussion_goes_on_when_it_is_resumed(
     harness: ConversationHarness,
 ) -> None:
