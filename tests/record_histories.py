@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 from temporalio.client import WorkflowHandle
 
 from perdure.activities.support.resources import Resources
+from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec
+from perdure.agent.discussion.state import DiscussionStatus
+from perdure.agent.discussion.steps import speaker_conversation_id
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import AmortizedCondenser
 from perdure.client.client import Client
@@ -38,6 +41,8 @@ from tests.workflows.batches import (
     start_batch,
     with_model,
 )
+from tests.workflows.discussion.debate import PASS, ballot, debate, wants
+from tests.workflows.discussion.debate import start as start_discussion
 from tests.workflows.watching import notes, wait_for_status, wait_until
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -362,6 +367,49 @@ async def a_trial(harness: ConversationHarness) -> Recorded:
     return Recorded(harness.client.conversation(result.attempts[0].conversation_id).handle)
 
 
+def _debate(harness: ConversationHarness) -> DiscussionSpec:
+    endless = {"content": "one two three", "chunk_delay": 60}
+    return debate(
+        harness.folder,
+        {
+            "ada": [wants(2), "Yes.", PASS, ballot("yes")],
+            "bob": [wants(9), endless, "", ballot("no")],
+        },
+        moderator=["They have begun.", "They have decided."],
+        phases=[{"name": "talk"}, {"name": "decision", "end": "vote"}],
+        limits={"turn_time": 3, "time": 3600},
+    )
+
+
+async def a_discussion(harness: ConversationHarness) -> Recorded:
+    """A person's speech and vote, a pause, a turn that takes too long, and a silent agent."""
+    handle = await start_discussion(harness, _debate(harness), is_paused=True)
+    vote = {"type": "VOTE", "content": "yes", "speaker": "eve"}
+    await handle.signal("say", vote)
+    await handle.signal("say", {"content": "Listen.", "speaker": "eve"})
+    await handle.signal("resume")
+    await handle.result()
+    return Recorded(handle)
+
+
+async def a_discussion_that_was_closed(harness: ConversationHarness) -> Recorded:
+    """Continued as new, and closed while an agent speaks."""
+    handle = await start_discussion(harness, _debate(harness), max_run_events=20)
+    while "bob" not in (await handle.query("status", result_type=DiscussionStatus)).speeches:
+        await asyncio.sleep(0.1)
+    await handle.signal("close")
+    await handle.result()
+    return Recorded(handle)
+
+
+async def a_turn_of_a_discussion(harness: ConversationHarness) -> Conversation:
+    spec = debate(harness.folder, {"ada": [wants(1), "I speak."]})
+    handle = await start_discussion(harness, spec, session_id="recorded")
+    await handle.result()
+    key = DiscussionKey(user_id=harness.client.user_id, session_id="recorded")
+    return harness.client.conversation(speaker_conversation_id(key, "ada"))
+
+
 def _sum_or_refusal(question: str) -> str | ModelRefused:
     first, _, second = question.partition(" + ")
     if first == "2":
@@ -393,6 +441,9 @@ SHAPES: dict[str, Shape] = {
         a_call_that_was_lost,
         a_batch,
         a_trial,
+        a_discussion,
+        a_discussion_that_was_closed,
+        a_turn_of_a_discussion,
     )
 }
 
