@@ -149,7 +149,7 @@ async def test_every_workflow_of_a_worker_loads_in_the_sandbox(
     """The SDK sees to it when a worker starts, for 20 ms of CPU; ours has this test instead."""
     world = Resources(FileStore(tmp_path), ModelRouter(), tmp_path)
     workflows = build_worker(temporal, "nobody asks", world).config()["workflows"]
-    assert len(workflows) == 4
+    assert len(workflows) == 5
     for cls in workflows:
         definition = workflow._Definition.must_from_class(cls)
         SandboxedWorkflowRunner.prepare_workflow(WorkflowSandbox(), definition)
