@@ -47,6 +47,7 @@ from perdure.storage.cache import Cache
 from perdure.storage.discussions.folder import load_spec
 from perdure.storage.discussions.service import MAX_LIMIT
 from perdure.storage.discussions.shared_log import SharedLog, select_visible
+from perdure.storage.errors import BadSlot
 
 MAX_OPEN_DISCUSSIONS = 64
 """Discussions whose log and spec stay in a worker's memory."""
@@ -164,7 +165,10 @@ class DiscussionActivities(Activities):
                     raise final_failure("DiscussionNotFound", sentence)
                 known = SharedLog(self.resources.store, *place), spec
                 self._open.put(place, known)
-            yield known
+            try:
+                yield known
+            except BadSlot as error:  # whose sentence names the object
+                raise non_retryable(error) from error
 
 
 def _recorded(

@@ -72,7 +72,13 @@ async def show_status(options: Status) -> None:
     handle = await _open(options)
     status = await handle.status()
     lines = [line.removeprefix("- ") for line in describe_status(status, None).splitlines()]
-    show_result(_fields(status), options.output, *(line.replace("**", "") for line in lines))
+    spec = await handle.spec()
+    names = [agent.id for agent in spec.agents]
+    names += [MODERATOR] if spec.moderator.agent else []
+    conversations = {name: handle.conversation_id(name) for name in names}
+    lines += [f"conversation of {name}: {its}" for name, its in conversations.items()]
+    fields = {**_fields(status), "conversations": conversations}
+    show_result(fields, options.output, *(line.replace("**", "") for line in lines))
 
 
 async def watch(options: Watch) -> int:

@@ -41,7 +41,12 @@ def evolve(
 
 
 def end_early(state: DiscussionState, reason: str) -> DiscussionState:
-    """Let the discussion end for a limit: it sums up what it has, and no phase follows."""
+    """Let the discussion end for a limit: it sums up what it has, and no phase follows.
+
+    Where the log says already that the next phase begins, that one is the last.
+    """
+    if state.stage == "prune":
+        return state
     return _go_to_summary(_update(state, ending=reason))
 
 
