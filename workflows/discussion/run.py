@@ -155,11 +155,11 @@ class DiscussionRun:
 
     def pause(self) -> None:
         self.is_paused = True
-        self.turns.signal("pause")
+        self.turns.pause()
 
     def resume(self) -> None:
         self.is_paused = False
-        self.turns.signal("resume")
+        self.turns.resume()
 
     def close(self) -> None:
         self.is_closing = True

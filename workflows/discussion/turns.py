@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
@@ -26,6 +27,7 @@ class Turns:
         self.running: dict[str, str] = {}
         self.tasks = BackgroundTasks()
         self.is_stopped = False
+        self.is_paused = start.is_paused
 
     async def take(self, step: TakeTurns, state: DiscussionState, seconds: float) -> dict[str, str]:
         """Let the speakers take their turns side by side; return why some gave no answer.
@@ -41,15 +43,24 @@ class Turns:
             if failure is not None
         }
 
-    def signal(self, name: str) -> None:
-        """Signal every conversation that takes a turn."""
-        for workflow_id in self.running.values():
-            self.tasks.launch(signal_workflow(workflow_id, name))
+    def pause(self) -> None:
+        """Pause the turns that run, whose time stands still, and those that begin."""
+        self.is_paused = True
+        self._signal("pause")
+
+    def resume(self) -> None:
+        self.is_paused = False
+        self._signal("resume")
 
     def stop(self) -> None:
         """Interrupt the turns that run; none begins any more."""
         self.is_stopped = True
-        self.signal("interrupt")
+        self._signal("interrupt")
+
+    def _signal(self, name: str) -> None:
+        """Signal every conversation that takes a turn."""
+        for workflow_id in self.running.values():
+            self.tasks.launch(signal_workflow(workflow_id, name))
 
     async def _take_one(
         self, step: TakeTurns, state: DiscussionState, speaker: str, seconds: float
@@ -93,16 +104,27 @@ class Turns:
         )
         self.running[speaker] = workflow_id
         failure = None
-        if self.is_stopped:
-            await signal_workflow(workflow_id, "interrupt")
-        try:
-            await workflow.wait_condition(
-                child.done,
-                timeout=timedelta(seconds=max(seconds, 0.001)),
-                timeout_summary="interrupt the turn",
-            )
-        except TimeoutError:
+        if self.is_stopped or self.is_paused:
+            await signal_workflow(workflow_id, "interrupt" if self.is_stopped else "pause")
+        if not await self._ends_within(seconds, child):
             failure = f"it took more than {seconds:g} s"
             await signal_workflow(workflow_id, "interrupt")
         await child
         return "the discussion was closed" if self.is_stopped else failure
+
+    async def _ends_within(self, seconds: float, child: asyncio.Future[Any]) -> bool:
+        """Wait for the end of a turn; after a pause its time begins anew."""
+        while True:
+            try:
+                await workflow.wait_condition(
+                    child.done,
+                    timeout=timedelta(seconds=max(seconds, 0.001)),
+                    timeout_summary="interrupt the turn",
+                )
+                return True
+            except TimeoutError:
+                if not self.is_paused:
+                    return False
+            await workflow.wait_condition(
+                lambda: child.done() or self.is_stopped or not self.is_paused
+            )

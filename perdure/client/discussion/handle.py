@@ -174,7 +174,7 @@ class DiscussionHandle:
         self, item: dict[str, Any], speaker: str | None, id_: str | None, max_wait: float
     ) -> int:
         value = {**item, "speaker": speaker or self.key.user_id, "id": id_}
-        hint = "It is written once a worker runs and the discussion is not paused."
+        hint = "It is written after the turn that runs, unless the discussion is paused."
         try:
             async with limit_update("contribution", max_wait, hint):
                 place: int = await self.handle.execute_update("contribute", value, result_type=int)

@@ -10,6 +10,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpda
 
 from perdure.agent.discussion.spec import DiscussionSpec
 from perdure.agent.discussion.state import DiscussionStatus
+from perdure.secrets.registry import Secrets
 from perdure.storage.discussions.service import EventLogService
 from tests.harness import ConversationHarness
 from tests.workflows.discussion.debate import (
@@ -142,6 +143,47 @@ async def test_a_paused_discussion_goes_on_when_it_is_resumed(
         await handle.signal("resume")
         result = await handle.result()
     assert (result.status, result.speeches) == ("finished", {"ada": 1})
+
+
+async def test_the_time_of_a_turn_stands_still_in_a_pause(harness: ConversationHarness) -> None:
+    thought: Answer = {
+        "tool_calls": [{"name": "think", "arguments": {"thought": "well"}}],
+        "delay": 1,
+    }
+    spec = debate(
+        harness.folder,
+        {"ada": [wants(1), thought, "I have thought."]},
+        tools={"ada": ["think"]},
+        limits={"turn_time": 3},
+    )
+    async with harness.worker():
+        handle = await start(harness, spec)
+        while "GRANT" not in await events_of(harness, handle):
+            await asyncio.sleep(0.02)
+        await wait_until_speaking(handle, "ada")
+        await handle.signal("pause")
+        await asyncio.sleep(5)
+        assert (await status_of(handle)).speaking == ("ada",)
+        await handle.signal("resume")
+        result = await handle.result()
+    assert result.speeches == {"ada": 1}
+    assert "PASSED_OVER" not in await events_of(harness, handle)
+
+
+async def test_secrets_are_masked_in_the_shared_log(harness: ConversationHarness) -> None:
+    secrets = Secrets(environment={"PERDURE_SECRET_TOKEN": "sesame-4711"})
+    masking = replace(harness, resources=replace(harness.resources, secrets=secrets))
+    spec = debate(harness.folder, {"ada": [wants(1, "sesame-4711!"), "It is sesame-4711."]})
+    async with masking.worker():
+        handle = await start(masking, spec, is_paused=True)
+        await handle.signal("say", {"content": "Is it sesame-4711?", "speaker": "eve"})
+        await handle.signal("resume")
+        result = await handle.result()
+    events = await read_all(masking, result.session_id)
+    text = "\n".join(lines(events))
+    assert "sesame-4711" not in text
+    assert len([event for event in events if event.type in ("INTENT", "SPEECH")]) == 3
+    assert "sesame-4711" not in result.model_dump_json()
 
 
 async def test_closing_interrupts_who_speaks_and_says_so_in_the_log(
