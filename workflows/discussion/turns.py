@@ -6,6 +6,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+from temporalio.workflow import ChildWorkflowHandle
 
 from perdure.agent.discussion.state import DiscussionStart, DiscussionState
 from perdure.agent.discussion.steps import PrepareTurn, TakeTurns
@@ -17,6 +18,10 @@ from perdure.workflows.ids import child_id
 from perdure.workflows.step_failures import reason_of
 
 ALREADY_STARTED = "another workflow has its conversation: it was written to beside the discussion"
+CLOSED_MEANWHILE = "the discussion was closed"
+
+FIRST_DELAY, MAX_DELAY = 1.0, 30.0
+"""Seconds until a conversation that another workflow has is tried again, doubled each time."""
 
 
 class Turns:
@@ -78,39 +83,56 @@ class Turns:
         summary = shorten_summary(f"{step.request} of {speaker}")
         prepared = await run_activity("discussion.prepare", request, Start, summary=summary)
         if self.is_stopped:
-            return "the discussion was closed"
+            return CLOSED_MEANWHILE
         try:
-            return await self._run_child(prepared, speaker, summary, seconds)
-        except WorkflowAlreadyStartedError:
-            return ALREADY_STARTED
+            failure = await self._run_child(prepared, speaker, summary, seconds)
         except ChildWorkflowError as error:
-            return f"its conversation failed: {reason_of(error)}"
-        finally:
-            self.running.pop(speaker, None)
+            failure = f"its conversation failed: {reason_of(error)}"
+        # Not after a cancellation: the turn runs on, and whoever closes interrupts it.
+        self.running.pop(speaker, None)
+        return failure
 
     async def _run_child(
         self, prepared: Start, speaker: str, summary: str, seconds: float
     ) -> str | None:
-        workflow_id = child_id(prepared.conversation_id)
-        child = await workflow.start_child_workflow(
-            "Conversation",
-            prepared,
-            id=workflow_id,
-            result_type=ConversationStatus,
-            cancellation_type=workflow.ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-            task_timeout=TASK_TIMEOUT,
-            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            static_summary=f"{self.start.key.session_id} · {summary}",
-        )
-        self.running[speaker] = workflow_id
+        child = await self._start_child(prepared, summary, seconds)
+        if child is None:
+            return ALREADY_STARTED
+        self.running[speaker] = child.id
         failure = None
         if self.is_stopped or self.is_paused:
-            await signal_workflow(workflow_id, "interrupt" if self.is_stopped else "pause")
+            await signal_workflow(child.id, "interrupt" if self.is_stopped else "pause")
         if not await self._ends_within(seconds, child):
             failure = f"it took more than {seconds:g} s"
-            await signal_workflow(workflow_id, "interrupt")
+            await signal_workflow(child.id, "interrupt")
         await child
-        return "the discussion was closed" if self.is_stopped else failure
+        return CLOSED_MEANWHILE if self.is_stopped else failure
+
+    async def _start_child(
+        self, prepared: Start, summary: str, seconds: float
+    ) -> ChildWorkflowHandle[Any, ConversationStatus] | None:
+        """Start the turn; None if another workflow has the conversation for too long.
+
+        A discussion that was lost may have left one, which ends with its turn. The same message is
+        not asked again then.
+        """
+        waited, delay = 0.0, FIRST_DELAY
+        while True:
+            try:
+                return await workflow.start_child_workflow(
+                    "Conversation",
+                    prepared,
+                    id=child_id(prepared.conversation_id),
+                    result_type=ConversationStatus,
+                    task_timeout=TASK_TIMEOUT,
+                    parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                    static_summary=f"{self.start.key.session_id} · {summary}",
+                )
+            except WorkflowAlreadyStartedError:
+                if waited >= seconds or self.is_stopped:
+                    return None
+            await workflow.sleep(delay)
+            waited, delay = waited + delay, min(2 * delay, MAX_DELAY)
 
     async def _ends_within(self, seconds: float, child: asyncio.Future[Any]) -> bool:
         """Wait for the end of a turn; after a pause its time begins anew."""

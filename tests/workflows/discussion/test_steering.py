@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 
-from perdure.agent.discussion.spec import DiscussionSpec
+from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec
 from perdure.agent.discussion.state import DiscussionStatus
+from perdure.agent.discussion.steps import speaker_conversation_id
 from perdure.secrets.registry import Secrets
 from perdure.storage.discussions.service import EventLogService
 from tests.harness import ConversationHarness
@@ -23,6 +24,7 @@ from tests.workflows.discussion.debate import (
     start,
     wants,
 )
+from tests.workflows.watching import wait_for_status
 
 Handle = WorkflowHandle[Any, DiscussionStatus]
 
@@ -211,8 +213,11 @@ async def test_a_cancelled_discussion_is_closed(harness: ConversationHarness) ->
         await wait_until_speaking(handle, "ada")
         await handle.cancel()
         result = await handle.result()
-    assert result.status == "closed"
-    assert (await events_of(harness, handle))[-1] == "CLOSED"
+        assert result.status == "closed"
+        assert (await events_of(harness, handle))[-1] == "CLOSED"
+        key = DiscussionKey(user_id="local", session_id=result.session_id)
+        ada = harness.client.conversation(speaker_conversation_id(key, "ada"))
+        await wait_for_status(ada, "idle")
 
 
 async def test_the_time_of_a_discussion_interrupts_who_speaks(
@@ -244,19 +249,22 @@ async def test_a_long_discussion_continues_as_new_and_its_log_is_the_same(
 async def test_a_workflow_that_was_lost_is_started_again_and_repeats_nothing(
     harness: ConversationHarness,
 ) -> None:
-    spec = long_debate(harness)
+    spec = long_debate(harness, speech_delay=1.0)
     async with harness.worker():
         undisturbed = await start(harness, spec, session_id="undisturbed")
         await undisturbed.result()
         lost = await start(harness, spec, session_id="lost")
-        while len(await read_all(harness, "lost")) < 12:
+        while "SPEECH" not in [event.type for event in await read_all(harness, "lost")]:
             await asyncio.sleep(0.02)
-        await lost.terminate()
-        await asyncio.sleep(1)  # its conversations end
+        await wait_until_speaking(lost, "bob")
+        await lost.terminate()  # while bob's model is at work
         result = await (await start(harness, spec, session_id="lost")).result()
     assert result.status == "finished"
     logs = [lines(await read_all(harness, name)) for name in ("undisturbed", "lost")]
     assert logs[0] == logs[1]
+    for name in ("ada", "bob", "cyd"):
+        turns = [await turns_of(harness, session, name) for session in ("undisturbed", "lost")]
+        assert turns[0] == turns[1]
 
 
 async def test_a_discussion_and_its_conversations_belong_to_their_user(
@@ -291,11 +299,20 @@ async def test_the_workflow_of_another_user_reaches_nothing(harness: Conversatio
             await theft.result()
 
 
-def long_debate(harness: ConversationHarness) -> DiscussionSpec:
+async def turns_of(harness: ConversationHarness, session_id: str, speaker: str) -> int:
+    key = DiscussionKey(user_id=harness.client.user_id, session_id=session_id)
+    conversation = harness.client.conversation(speaker_conversation_id(key, speaker))
+    return (await conversation.state()).turn
+
+
+def long_debate(harness: ConversationHarness, speech_delay: float = 0) -> DiscussionSpec:
+    def speech(text: str) -> Answer:
+        return {"content": text, "delay": speech_delay}
+
     return debate(
         harness.folder,
         {
-            name: [*[wants(n), f"{name} on n."] * 2, PASS, ballot("yes")]
+            name: [*[wants(n), speech(f"{name} on n.")] * 2, PASS, ballot("yes")]
             for n, name in enumerate(("ada", "bob", "cyd"))
         },
         phases=[{"name": "talk", "rounds": 2}, {"name": "decision", "end": "vote"}],
