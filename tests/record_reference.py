@@ -46,8 +46,8 @@ MAX_SHOWN_BOUND = 1e8
 
 HEAD = """# Reference
 
-Every field of an agent, of a batch and of a discussion, and every setting. This page is made from the code by
-`python -m tests.record_reference`, and a test compares the two.
+Every field of an agent, of a batch and of a discussion, and every setting. This page is made from
+the code by `python -m tests.record_reference`, and a test compares the two.
 """
 
 

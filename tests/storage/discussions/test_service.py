@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,27 +11,14 @@ from perdure.agent.discussion.pruning import BeforeSequence, ByCount
 from perdure.errors import Conflict, Forbidden, Invalid
 from perdure.events.discussion import DiscussionEvent, DiscussionEventType
 from perdure.storage.discussions.service import EventLogService
-from perdure.storage.errors import Altered, Damaged, Missing
-from perdure.storage.files import FileStore
 from perdure.storage.store import Store
+from tests.storage.discussions.session import FOLDER, SESSION, fill, sequences
 from tests.storage.memory import MemoryStore
-
-SESSION = "session-123"
-FOLDER = f"users/local/discussions/{SESSION}/"
-
-
-def sequences(events: list[DiscussionEvent]) -> list[int]:
-    return [event.sequence for event in events]
 
 
 async def speak(service: EventLogService, speaker: str, text: str) -> DiscussionEvent:
     await service.grant_speech(SESSION, speaker)
     return await service.append_event(SESSION, "SPEECH", speaker, text)
-
-
-async def fill(service: EventLogService, number: int, **more: Any) -> None:
-    for n in range(number):
-        await service.append_event(SESSION, "INTENT", "agent-1", f"number {n}", **more)
 
 
 async def test_an_appended_event_has_its_session_its_place_and_a_new_id(store: Store) -> None:
@@ -287,44 +273,6 @@ async def test_users_and_sessions_are_apart(store: Store) -> None:
 async def test_a_bad_session_id_is_refused(session: str) -> None:
     with pytest.raises(Invalid):
         await EventLogService(MemoryStore()).get_recent_events(session, 5)
-
-
-async def test_a_lost_or_altered_event_is_named(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
-    await fill(EventLogService(store), 3)
-    key = f"{FOLDER}events/000002.json"
-    body = await store.read(key) or b""
-    await store.replace(key, body.replace(b"number 1", b"number 9"))
-    with pytest.raises(Damaged, match="000002"):
-        await EventLogService(store).get_recent_events(SESSION, 5)
-    await store.delete(key)
-    with pytest.raises(Missing, match="000002"):
-        await EventLogService(store).get_recent_events(SESSION, 5)
-
-
-async def test_an_event_that_was_replaced_by_a_whole_one_is_named() -> None:
-    store, other = MemoryStore(), MemoryStore()
-    await fill(EventLogService(store), 3)
-    await fill(EventLogService(other), 2)
-    await store.replace(
-        f"{FOLDER}events/000002.json", await other.read(f"{FOLDER}events/000002.json") or b""
-    )
-    with pytest.raises(Altered):
-        await EventLogService(store).get_recent_events(SESSION, 5)
-
-
-async def test_a_state_that_is_lost_or_broken_is_folded_again() -> None:
-    store = MemoryStore()
-    await fill(EventLogService(store), 60)
-    key = f"{FOLDER}state.json"
-    assert await store.read(key) is not None
-    for body in (b"{", None):
-        if body is None:
-            await store.delete(key)
-        else:
-            await store.replace(key, body)
-        events = await EventLogService(store).get_recent_events(SESSION, 3)
-        assert sequences(events) == [58, 59, 60]
 
 
 async def test_half_a_surrogate_pair_is_stored_as_a_question_mark(store: Store) -> None:

@@ -1,5 +1,6 @@
 """Discussions of scripted agents, and how their logs are compared."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from perdure.temporal.names import discussion_workflow_id
 from tests.harness import ConversationHarness
 
 Answer = str | dict[str, Any]
+Handle = WorkflowHandle[Any, DiscussionStatus]
 
 
 def wants(urgency: int, line: str = "I have a point.") -> str:
@@ -81,6 +83,24 @@ async def start(
         task_queue=harness.client.task_queue,
         result_type=DiscussionStatus,
     )
+
+
+async def status_of(handle: Handle) -> DiscussionStatus:
+    status: DiscussionStatus = await handle.query("status", result_type=DiscussionStatus)
+    return status
+
+
+async def paused_debate(
+    harness: ConversationHarness, answers: Sequence[Answer], **fields: Any
+) -> Handle:
+    """Start a discussion that is paused before its first round."""
+    handle = await start(
+        harness, debate(harness.folder, {"ada": answers}, **fields), is_paused=True
+    )
+    async with asyncio.timeout(60):
+        while (await status_of(handle)).status != "paused":
+            await asyncio.sleep(0.05)
+    return handle
 
 
 async def read_all(harness: ConversationHarness, session_id: str) -> list[DiscussionEvent]:
