@@ -32,6 +32,7 @@ from perdure.user_modules import USER_MODULES
 from perdure.workflows.ask import AskWorkflow
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
+from perdure.workflows.discussion.workflow import Discussion
 from perdure.workflows.sandbox import WorkflowSandbox
 from perdure.workflows.sessions import Sessions
 
@@ -54,7 +55,7 @@ def build_worker(
         world,
         watchdog,
         build_id,
-        workflows=[Conversation, AskWorkflow, Batch, Sessions],
+        workflows=[Conversation, AskWorkflow, Batch, Discussion, Sessions],
         workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None),
         **worker_process.WORKFLOW_OPTIONS,
     )

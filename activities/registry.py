@@ -10,6 +10,7 @@ from perdure.activities.batch.paging import BatchActivities
 from perdure.activities.batch.samples import SampleActivities
 from perdure.activities.condense import CondenseActivities
 from perdure.activities.delegate import DelegateActivities
+from perdure.activities.discussion.steps import DiscussionActivities
 from perdure.activities.llm import ModelActivities
 from perdure.activities.log import LogActivities
 from perdure.activities.sessions import SessionsActivities
@@ -45,6 +46,7 @@ def all_activities(resources: Resources, temporal: temporalio.client.Client) -> 
     """List the activities of every kind, those of the lists above among them."""
     log, sample = LogActivities(resources), SampleActivities(resources)
     batch, sessions = BatchActivities(resources, temporal), SessionsActivities(resources, temporal)
+    discussion = DiscussionActivities(resources)
     return [
         *model_activities(resources),
         *_tool_activities(resources),
@@ -55,4 +57,6 @@ def all_activities(resources: Resources, temporal: temporalio.client.Client) -> 
         *(batch.check_code, batch.load_page, batch.count_results),
         *(batch.await_conversations, batch.record_lost_attempt),
         *(sessions.ask, sessions.survey),
+        *(discussion.open, discussion.prepare, discussion.prune),
+        *(discussion.record_answers, discussion.record_events),
     ]

@@ -7,6 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.agent.discussion.pruning import BeforeSequence as BeforeSequence
+    from perdure.agent.discussion.pruning import ByCount as ByCount
+    from perdure.agent.discussion.pruning import ByType as ByType
+    from perdure.agent.discussion.spec import DiscussionSpec as DiscussionSpec
     from perdure.agent.extensions import McpServer as McpServer
     from perdure.agent.extensions import Skills as Skills
     from perdure.agent.policies import Confirmation as Confirmation
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
     from perdure.client.batch.handle import BatchHandle as BatchHandle
     from perdure.client.client import Client as Client
     from perdure.client.conversation import Conversation as Conversation
+    from perdure.client.discussion.discussions import Discussions as Discussions
+    from perdure.client.discussion.handle import DiscussionHandle as DiscussionHandle
+    from perdure.client.discussion.sync import SyncDiscussions as SyncDiscussions
     from perdure.client.events.event_list import EventList as EventList
     from perdure.client.events.make import make_event as make_event
     from perdure.client.events.read import read_event as read_event
@@ -68,6 +75,8 @@ if TYPE_CHECKING:
     from perdure.events.control import PauseEvent as PauseEvent
     from perdure.events.control import StuckEvent as StuckEvent
     from perdure.events.custom import CustomEvent as CustomEvent
+    from perdure.events.discussion import AgentVisibleEvent as AgentVisibleEvent
+    from perdure.events.discussion import DiscussionEvent as DiscussionEvent
     from perdure.events.entry import Entry as Entry
     from perdure.events.event import AnyEvent as AnyEvent
     from perdure.events.event import UnknownEvent as UnknownEvent
@@ -82,6 +91,7 @@ if TYPE_CHECKING:
     from perdure.exports.mcpbench import convert_events_to_logs as convert_events_to_logs
     from perdure.exports.mcpbench import count_event_statistics as count_event_statistics
     from perdure.settings.settings import Settings as Settings
+    from perdure.storage.discussions.service import EventLogService as EventLogService
     from perdure.storage.errors import StoreError as StoreError
     from perdure.tools.function import tool as tool
     from perdure.tools.tool import Context as Context
@@ -89,6 +99,8 @@ if TYPE_CHECKING:
     from perdure.tools.tool import ToolFailed as ToolFailed
 
 _MODULES = {
+    "agent.discussion.pruning": "BeforeSequence ByCount ByType",
+    "agent.discussion.spec": "DiscussionSpec",
     "agent.extensions": "McpServer Skills",
     "agent.policies": "Confirmation Limits",
     "agent.spec": (
@@ -102,6 +114,9 @@ _MODULES = {
     "client.batch.handle": "BatchHandle",
     "client.client": "Client",
     "client.conversation": "Conversation",
+    "client.discussion.discussions": "Discussions",
+    "client.discussion.handle": "DiscussionHandle",
+    "client.discussion.sync": "SyncDiscussions",
     "client.events.event_list": "EventList",
     "client.events.make": "make_event",
     "client.events.read": "read_event read_event_folder",
@@ -122,12 +137,14 @@ _MODULES = {
         "ConversationErrorEvent ConversationStateUpdateEvent InterruptEvent PauseEvent StuckEvent"
     ),
     "events.custom": "CustomEvent",
+    "events.discussion": "AgentVisibleEvent DiscussionEvent",
     "events.entry": "Entry",
     "events.event": "AnyEvent UnknownEvent",
     "events.messages": "MessageEvent RecallEvent SystemPromptEvent",
     "events.tools": "ActionEvent AgentErrorEvent ObservationEvent UserRejectObservation",
-    "exports.mcpbench": ("convert_events_to_jsonl convert_events_to_logs count_event_statistics"),
+    "exports.mcpbench": "convert_events_to_jsonl convert_events_to_logs count_event_statistics",
     "settings.settings": "Settings",
+    "storage.discussions.service": "EventLogService",
     "storage.errors": "StoreError",
     "tools.function": "tool",
     "tools.tool": "Context Tool ToolFailed",

@@ -21,6 +21,12 @@ users/{user_id}/batches/{name}/
     results/{sample}/{epoch}-{number}.json    the result of one attempt
     results/{sample}/{epoch}-{number}/{scorer}.json   a reply of a grading model, as received
     grants/{user_id}.json            what another user may do with it
+users/{user_id}/discussions/{session_id}/
+    spec.json                        its topic, its agents and its phases, if perdure runs it
+    state.json                       what its events come to: a cache
+    events/000001.json               one object per event of the log that its agents share
+    archive/000001.json              which events one pruning took out of sight
+    ids/{event_id}                   the end of the log before an event whose writer chose its id
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
 users/{user_id}/hidden/{conversation_id}      hides a conversation from lists
 users/{user_id}/keys/{id}                     marks an API key as the user's
@@ -60,6 +66,9 @@ RESPONSES = "responses/"
 APP_STATE = "app/state/"
 BATCH = "batch.json"
 RESULTS = "results/"
+DISCUSSION = "spec.json"
+DISCUSSION_STATE = "state.json"
+ARCHIVE = "archive/"
 API_KEYS = "gateway/keys/"
 TOKENS = "gateway/tokens/"
 
@@ -69,6 +78,7 @@ MAX_KEY_NAME_BYTES = 120
 _USER = re.compile(r"(?!\.\.?$)[A-Za-z0-9._@-]{1,128}")
 _CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _API_KEY = re.compile(r"[0-9a-f]{16}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
@@ -116,6 +126,31 @@ def batch_prefix(user_id: str, name: str) -> str:
         "digit."
     )
     return f"{batches_prefix(user_id)}{_check(name, _BATCH, rule)}/"
+
+
+def discussions_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}discussions/"
+
+
+def discussion_prefix(user_id: str, session_id: str) -> str:
+    rule = (
+        "the id of a discussion: use letters, digits and '.', '_', '-', and begin with a letter or "
+        "a digit."
+    )
+    return f"{discussions_prefix(user_id)}{_check(session_id, _SESSION, rule)}/"
+
+
+def shared_event_key(sequence: int) -> str:
+    """Return the key of an event of a discussion, which has no random part: see `event_id`."""
+    return f"{EVENTS}{_six_digits(sequence)}.json"
+
+
+def archive_key(number: int) -> str:
+    return f"{ARCHIVE}{_six_digits(number)}.json"
+
+
+def chosen_id_key(event_id: str) -> str:
+    return f"ids/{escape_name(event_id)}"
 
 
 def chunk_key(samples: str, chunk: int) -> str:

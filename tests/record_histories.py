@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 from temporalio.client import WorkflowHandle
 
 from perdure.activities.support.resources import Resources
+from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec
+from perdure.agent.discussion.state import DiscussionStatus
+from perdure.agent.discussion.steps import speaker_conversation_id
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import AmortizedCondenser
 from perdure.client.client import Client
@@ -38,6 +41,8 @@ from tests.workflows.batches import (
     start_batch,
     with_model,
 )
+from tests.workflows.discussion.debate import PASS, ballot, debate, wants
+from tests.workflows.discussion.debate import start as start_discussion
 from tests.workflows.watching import notes, wait_for_status, wait_until
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -45,13 +50,13 @@ HISTORIES = Path(__file__).with_name("histories")
 ALWAYS = Confirmation(policy="always")
 
 
-class Recorded(NamedTuple):
+class RecordResult(NamedTuple):
     """A workflow whose history is wanted."""
 
     handle: WorkflowHandle[Any, Any]
 
 
-Shape = Callable[[ConversationHarness], Awaitable[Conversation | Recorded]]
+Shape = Callable[[ConversationHarness], Awaitable[Conversation | RecordResult]]
 
 
 async def charging(harness: ConversationHarness, talk: Conversation) -> None:
@@ -323,7 +328,7 @@ async def suspended(harness: ConversationHarness) -> Conversation:
     return talk
 
 
-async def sessions(harness: ConversationHarness) -> Recorded:
+async def sessions(harness: ConversationHarness) -> RecordResult:
     """The sessions of a user with more conversations than may work at once."""
     counts = counting(harness, 2)
     for _ in range(4):
@@ -334,14 +339,14 @@ async def sessions(harness: ConversationHarness) -> Recorded:
     await hello.result()
     await (await counts.client.start("hello", harness.spec(text_answer("hello")))).result()
     await talk.close()
-    return Recorded(
+    return RecordResult(
         harness.client.temporal.get_workflow_handle(
             sessions_workflow_id("anna", harness.client.task_queue)
         )
     )
 
 
-async def a_batch(harness: ConversationHarness) -> Recorded:
+async def a_batch(harness: ConversationHarness) -> RecordResult:
     """Set-up, turns, a failure that is tried again, a pause, and a hand-over to a next run."""
     oracle = FakeModel(_sum_or_refusal)
     samples = [
@@ -357,10 +362,10 @@ async def a_batch(harness: ConversationHarness) -> Recorded:
         first = harness.client.temporal.get_workflow_handle(
             handle.id, run_id=handle.first_execution_run_id
         )
-    return Recorded(first)
+    return RecordResult(first)
 
 
-async def a_trial(harness: ConversationHarness) -> Recorded:
+async def a_trial(harness: ConversationHarness) -> RecordResult:
     oracle = FakeModel(_sum_or_refusal)
     [sample] = make_sums(1)
     sample = sample.model_copy(update={"turns": ("1 + 1",), "files": {"one": "1"}})
@@ -368,7 +373,50 @@ async def a_trial(harness: ConversationHarness) -> Recorded:
     async with with_model(harness, oracle).worker():
         await (await start_batch(harness, batch, [sample])).result()
     [result] = [item async for item in batch_folder(harness, batch).read_results()]
-    return Recorded(harness.client.conversation(result.attempts[0].conversation_id).handle)
+    return RecordResult(harness.client.conversation(result.attempts[0].conversation_id).handle)
+
+
+def _debate(harness: ConversationHarness) -> DiscussionSpec:
+    endless = {"content": "one two three", "chunk_delay": 60}
+    return debate(
+        harness.folder,
+        {
+            "ada": [wants(2), "Yes.", PASS, ballot("yes")],
+            "bob": [wants(9), endless, "", ballot("no")],
+        },
+        moderator=["They have begun.", "They have decided."],
+        phases=[{"name": "talk"}, {"name": "decision", "end": "vote"}],
+        limits={"turn_time": 3, "time": 3600},
+    )
+
+
+async def a_discussion(harness: ConversationHarness) -> RecordResult:
+    """A person's speech and vote, a pause, a turn that takes too long, and a silent agent."""
+    handle = await start_discussion(harness, _debate(harness), is_paused=True)
+    vote = {"type": "VOTE", "content": "yes", "speaker": "eve"}
+    await handle.signal("say", vote)
+    await handle.signal("say", {"content": "Listen.", "speaker": "eve"})
+    await handle.signal("resume")
+    await handle.result()
+    return RecordResult(handle)
+
+
+async def a_discussion_that_was_closed(harness: ConversationHarness) -> RecordResult:
+    """Continued as new, and closed while an agent speaks."""
+    handle = await start_discussion(harness, _debate(harness), max_run_events=20)
+    while "bob" not in (await handle.query("status", result_type=DiscussionStatus)).speeches:
+        await asyncio.sleep(0.1)
+    await handle.signal("close")
+    await handle.result()
+    return RecordResult(handle)
+
+
+async def a_turn_of_a_discussion(harness: ConversationHarness) -> Conversation:
+    spec = debate(harness.folder, {"ada": [wants(1), "I speak."]})
+    handle = await start_discussion(harness, spec, session_id="recorded")
+    await handle.result()
+    key = DiscussionKey(user_id=harness.client.user_id, session_id="recorded")
+    return harness.client.conversation(speaker_conversation_id(key, "ada"))
 
 
 def _sum_or_refusal(question: str) -> str | ModelRefused:
@@ -403,6 +451,9 @@ SHAPES: dict[str, Shape] = {
         a_call_that_was_lost,
         a_batch,
         a_trial,
+        a_discussion,
+        a_discussion_that_was_closed,
+        a_turn_of_a_discussion,
     )
 }
 

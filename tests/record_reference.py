@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
+from perdure.agent.discussion.spec import DiscussionSpec
 from perdure.agent.spec import Agent
 from perdure.cli.main import app
 from perdure.evaluation.spec import BatchSpec
@@ -33,6 +34,11 @@ ROOTS: Mapping[str, tuple[type[BaseModel], str]] = {
         "The keys of the TOML file of `perdure batch run`. [evaluation.md](evaluation.md) "
         "describes them with examples.",
     ),
+    "A discussion": (
+        DiscussionSpec,
+        "The keys of the TOML file of `perdure discuss`; the table `agent` has fields that all "
+        "agents share. [discussions.md](discussions.md) describes them with an example.",
+    ),
 }
 
 MAX_SHOWN_BOUND = 1e8
@@ -40,8 +46,8 @@ MAX_SHOWN_BOUND = 1e8
 
 HEAD = """# Reference
 
-Every field of an agent and of a batch, and every setting. This page is made from the code by
-`python -m tests.record_reference`, and a test compares the two.
+Every field of an agent, of a batch and of a discussion, and every setting. This page is made from
+the code by `python -m tests.record_reference`, and a test compares the two.
 """
 
 
@@ -85,7 +91,7 @@ def _models_of(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _describe_model(model: type[BaseModel]) -> str:
-    schema = model.model_json_schema()
+    schema = model.model_json_schema(by_alias=False)
     definitions = schema.get("$defs", {})
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rpartition("/")[2]]
@@ -168,7 +174,11 @@ def _describe_default(model: type[BaseModel], name: str) -> str:
         return ""
     if isinstance(default, BaseModel):
         return f"[{type(default).__name__}](#{type(default).__name__.lower()})"
-    return f"`{json.dumps(default, ensure_ascii=False)}`"
+    return f"`{json.dumps(default, ensure_ascii=False, default=_dump_model)}`"
+
+
+def _dump_model(value: BaseModel) -> dict[str, Any]:
+    return value.model_dump(mode="json", exclude_defaults=True)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

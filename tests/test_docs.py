@@ -16,6 +16,7 @@ import pytest
 import pytest_asyncio
 from typer.main import get_command
 
+from perdure.agent.discussion.spec import parse_discussion
 from perdure.cli.main import app
 from perdure.datasets.batch import parse_batch_toml
 from perdure.embedded.temporal import TemporalServer
@@ -138,9 +139,11 @@ async def run_block(code: str, env: Mapping[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [*blocks("toml")])
-def test_the_batches_of_the_documentation_are_specs(code: str) -> None:
+def test_the_batches_and_discussions_of_the_documentation_are_specs(code: str) -> None:
     if "project" in (table := tomllib.loads(code)):
         assert table["project"]["entry-points"]
+    elif "topic" in table:
+        parse_discussion(table)
     else:
         parse_batch_toml(code)
 

@@ -56,7 +56,9 @@ async def test_every_kind_of_step_has_exactly_one_activity(
     activities = build_worker(client, "nobody asks", world).config()["activities"]
     names = [activity._Definition.must_from_callable(item).name for item in activities]
     of_batches = {f"batch.{name}" for name in ("check", "page", "survey", "follow", "lost")}
-    others = {*of_batches, "sample.rescore", "sessions.ask", "sessions.survey"}
+    steps = ("open", "prepare", "answers", "events", "prune")
+    of_discussions = {f"discussion.{name}" for name in steps}
+    others = {*of_batches, *of_discussions, "sample.rescore", "sessions.ask", "sessions.survey"}
     assert others <= set(names)
     names = [name for name in names if name not in others]
     kinds = [step.model_fields["kind"].default for step in (*get_args(Step), Open, Ask)]

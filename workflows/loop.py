@@ -205,10 +205,10 @@ class ConversationLoop:
         return await self.await_inbox()
 
     def is_done(self) -> bool:
-        """Tell whether this delegated turn, or attempt at a sample, is over."""
+        """Tell whether this turn, delegated or of a discussion, or attempt at a sample is over."""
         waits = ("running", "paused", "waiting_for_confirmation")
         has_begun = self.state.turn or (self.start.attempt and self.is_opened)
-        is_child = self.start.parent or self.start.attempt
+        is_child = self.start.parent or self.start.attempt or self.start.discussion
         return bool(is_child and has_begun) and self.state.status not in waits
 
     async def await_inbox(self) -> bool:

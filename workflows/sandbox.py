@@ -26,6 +26,8 @@ PURE_PACKAGES = (
     "perdure.workflows.batch.shards",
     "perdure.workflows.batch.state",
     "perdure.workflows.children",
+    "perdure.workflows.discussion.run",
+    "perdure.workflows.discussion.turns",
     "perdure.workflows.ids",
     "perdure.workflows.local_steps",
     "perdure.workflows.loop",

@@ -13,7 +13,14 @@ from typing import Annotated, NoReturn
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import batches, control, conversations, gateway, operations
+from perdure.cli.declarations import (
+    batches,
+    control,
+    conversations,
+    discussions,
+    gateway,
+    operations,
+)
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
@@ -26,9 +33,10 @@ app = new_group(
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal, the store "
     "or the gateway unreachable, 130 interrupted.",
 )
-for group in (conversations, control, operations, gateway):
-    app.add_typer(group.app)
+for group in (conversations.app, discussions.top, control.app, operations.app, gateway.app):
+    app.add_typer(group)
 app.add_typer(batches.app, name="batch")
+app.add_typer(discussions.app, name="discussion")
 
 
 @app.callback(invoke_without_command=True)

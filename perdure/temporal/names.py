@@ -1,9 +1,10 @@
 """Ids of workflows. Each carries its user, so that nobody can address the workflow of another.
 
-`conv-{user}:{id}`, `batch-{user}:{name}`, `batch-{user}:{name}/{shard}`, `ask-{user}:{id}-{uuid}`:
-neither a user id nor the id of a conversation nor the name of a batch has a colon. Ids of the
-default user have no user, `conv-{id}`: they stand in many events of many histories. There is one
-`sessions-{user}` of every user, and `sessions-{user}:{queue}` for every other task queue.
+`conv-{user}:{id}`, `batch-{user}:{name}`, `batch-{user}:{name}/{shard}`, `ask-{user}:{id}-{uuid}`,
+`discussion-{user}:{id}`: neither a user id nor the id of a conversation or a discussion nor the
+name of a batch has a colon. Ids of the default user have no user, `conv-{id}`: they stand in many
+events of many histories. There is one `sessions-{user}` of every user, and
+`sessions-{user}:{queue}` for every other task queue.
 
 Versions before this one gave ids without a user to everybody. A workflow that still runs under
 such an id names its children in the same way, so that its history replays.
@@ -16,7 +17,7 @@ DEFAULT_QUEUE = "perdure"
 """The task queue which the ids of sessions do not name; the default of the setting `task_queue`."""
 
 SEPARATOR = ":"
-KINDS = ("conv", "batch", "ask")
+KINDS = ("conv", "batch", "ask", "discussion")
 
 SESSIONS_PREFIX = "sessions-"
 
@@ -35,6 +36,10 @@ def conversation_workflow_id(user_id: str, conversation_id: str) -> str:
 
 def batch_workflow_id(user_id: str, name: str) -> str:
     return f"batch-{qualify(user_id, name)}"
+
+
+def discussion_workflow_id(user_id: str, session_id: str) -> str:
+    return f"discussion-{qualify(user_id, session_id)}"
 
 
 def ask_workflow_prefix(user_id: str, conversation_id: str) -> str:

@@ -12,6 +12,7 @@ from temporalio.workflow import NondeterminismError
 from perdure.temporal.converter import CONVERTER
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
+from perdure.workflows.discussion.workflow import Discussion
 from perdure.workflows.sandbox import WorkflowSandbox
 from perdure.workflows.sessions import Sessions
 from tests.record_histories import SHAPES
@@ -22,7 +23,7 @@ HISTORIES = sorted((Path(__file__).parents[1] / "histories").glob("*.json"))
 def replayer() -> Replayer:
     """In no hurry, unlike a worker: a busy machine says nothing about a history."""
     return Replayer(
-        workflows=[Conversation, Batch, Sessions],
+        workflows=[Conversation, Batch, Discussion, Sessions],
         workflow_runner=SandboxedWorkflowRunner(restrictions=WorkflowSandbox().restrictions),
         data_converter=CONVERTER,
         debug_mode=True,

@@ -27,6 +27,8 @@ class Start(Frozen):
     """The conversation that delegated this one; the workflow ends with its first turn."""
     attempt: Attempt | None = None
     """The attempt of which this is the conversation; spec and first message come from the store."""
+    discussion: str | None = None
+    """The discussion in which this is an agent's turn; the workflow ends with that turn."""
     searchable: bool = False
     """Whether Temporal knows our search attributes; an unknown one would stop the workflow."""
     starts_running: bool = False

@@ -1,0 +1,97 @@
+"""`perdure discuss` and the `perdure discussion` commands."""
+
+import typer
+
+from perdure.cli.options import USAGE_ERROR, Detach, OutputOptions, argument, option
+from perdure.cli.runner import command, new_group
+
+top = new_group()
+app = new_group()
+
+
+class DiscussionOptions(OutputOptions):
+    """The options of a command about one discussion, whose agents are run by workers alone."""
+
+    runs_user_code = False
+
+    session: str = argument("ID", "The discussion's id.")
+
+
+@app.callback(invoke_without_command=True)
+def show_help(context: typer.Context) -> None:
+    """Watch, steer and export discussions, and take part in them."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE_ERROR)
+
+
+@command(top, "discussion:discuss")
+class Discuss(OutputOptions):
+    """Let several agents discuss over one shared log, and show what they say as it is said.
+
+    SPEC is a .toml or .json file with a topic, agents, a moderator, phases and limits. ^C leaves
+    the discussion, which continues; the same command with its --id shows it again. With -o jsonl
+    each event is a line. The exit code is 0 once it is over, and 1 if it failed.
+    """
+
+    spec: str = argument("SPEC", "A .toml or .json file.")
+    session: str | None = option("The id of the discussion.", "--id", metavar="ID")
+    detach: Detach = False
+
+
+@command(app, "discussion:list_all", "ls")
+class List(OutputOptions):
+    """List the ids of all discussions."""
+
+    runs_user_code = False
+
+
+@command(app, "discussion:show_status")
+class Status(DiscussionOptions):
+    """Print the status of a discussion: phase and round, speeches, tally, last summary, cost."""
+
+
+@command(app, "discussion:watch")
+class Watch(DiscussionOptions):
+    """Show what is said in a discussion, from its beginning, until it is over."""
+
+    after: int = option("Show only events after this sequence.", default=0, min=0, metavar="N")
+
+
+@command(app, "discussion:say")
+class Say(DiscussionOptions):
+    """Say something in a discussion, in your own name."""
+
+    text: str = argument("TEXT", "What you say.")
+    speaker: str | None = option("Your name there; by default, your user id.", "--as")
+
+
+@command(app, "discussion:vote")
+class Vote(DiscussionOptions):
+    """Cast a ballot in the present or next vote of a discussion."""
+
+    ballot: str = argument("BALLOT", "One of the options of the phase.")
+    speaker: str | None = option("Your name there; by default, your user id.", "--as")
+    reason: str | None = option("Why.")
+
+
+@command(app, "discussion:steer")
+class Pause(DiscussionOptions):
+    """Pause a discussion, and the agents that speak."""
+
+
+@command(app, "discussion:steer")
+class Resume(DiscussionOptions):
+    """Resume a paused discussion."""
+
+
+@command(app, "discussion:steer")
+class Close(DiscussionOptions):
+    """End a discussion for good; its log stays."""
+
+
+@command(app, "discussion:export")
+class Export(DiscussionOptions):
+    """Write all events of a discussion, pruned ones too, as JSON, one a line."""
+
+    to: str = option("The file to write; - is stdout.", "--to", default="-", metavar="FILE")

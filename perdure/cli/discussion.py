@@ -1,0 +1,206 @@
+"""Discussions in the terminal: start and watch them, take part, steer and export."""
+
+import asyncio
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from perdure.agent.discussion.spec import DiscussionSpec, parse_discussion
+from perdure.agent.discussion.state import DiscussionStatus
+from perdure.agent.discussion.status import describe_status
+from perdure.cli.agent_file import resolve_paths
+from perdure.cli.declarations.discussions import (
+    Discuss,
+    DiscussionOptions,
+    Export,
+    List,
+    Say,
+    Status,
+    Vote,
+    Watch,
+)
+from perdure.cli.environment import Environment, connect_servers, open_environment
+from perdure.cli.model_check import check_models
+from perdure.cli.options import Format
+from perdure.cli.output import (
+    escape_controls,
+    note,
+    open_output,
+    show,
+    show_json,
+    show_parts,
+    show_result,
+)
+from perdure.client.discussion.discussions import Discussions
+from perdure.client.discussion.handle import DiscussionHandle
+from perdure.errors import Invalid
+from perdure.events.discussion import MODERATOR, SYSTEM, DiscussionEvent
+from perdure.models.budget import list_models
+from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
+
+SPEAKER_STYLES = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+CONFIRMATIONS = {
+    "pause": "It pauses after the step that runs. `perdure discussion resume` continues it.",
+    "resume": "It resumes.",
+    "close": "It ends; its log stays.",
+}
+
+
+async def discuss(options: Discuss) -> int:
+    spec = read_spec(Path(options.spec))
+    if options.detach:
+        discussions = Discussions.from_client(await connect_servers())
+        handle = await discussions.start(spec, options.session)
+        show_result({"session_id": handle.id}, options.output, handle.id)
+        return EXIT_OK
+    async with open_environment() as environment:
+        return await environment.run_with_stack(_start_and_follow(spec, environment, options))
+
+
+async def list_all(options: List) -> None:
+    ids = await Discussions.from_client(await connect_servers()).list_ids()
+    if options.output is Format.jsonl:
+        for session_id in ids:
+            show_json({"session_id": session_id}, options.output)
+        return
+    show_result([{"session_id": session_id} for session_id in ids], options.output, *ids)
+
+
+async def show_status(options: Status) -> None:
+    handle = await _open(options)
+    status = await handle.status()
+    lines = [line.removeprefix("- ") for line in describe_status(status, None).splitlines()]
+    spec = await handle.spec()
+    names = [agent.id for agent in spec.agents]
+    names += [MODERATOR] if spec.moderator.agent else []
+    conversations = {name: handle.conversation_id(name) for name in names}
+    lines += [f"conversation of {name}: {its}" for name, its in conversations.items()]
+    fields = {**_fields(status), "conversations": conversations}
+    show_result(fields, options.output, *(line.replace("**", "") for line in lines))
+
+
+async def watch(options: Watch) -> int:
+    return await _follow(await _open(options), options.output, options.after)
+
+
+async def say(options: Say) -> None:
+    handle = await _open(options)
+    place = await handle.say(options.text, options.speaker)
+    show_result({"sequence": place}, options.output, remark=f"It is event {place} of the log.")
+
+
+async def vote(options: Vote) -> None:
+    handle = await _open(options)
+    place = await handle.vote(options.ballot, options.speaker, options.reason)
+    show_result({"sequence": place}, options.output, remark=f"It is event {place} of the log.")
+
+
+async def steer(options: DiscussionOptions) -> None:
+    name = type(options).__name__.lower()
+    await getattr(await _open(options), name)()
+    show_result({"session_id": options.session}, options.output, remark=CONFIRMATIONS[name])
+
+
+async def export(options: Export) -> None:
+    handle = await _open(options)
+    await handle.spec()
+    with open_output(options.to) as file:
+        async for event in handle.stored_events():
+            file.write(json.dumps(event.to_json(), ensure_ascii=False).encode() + b"\n")
+
+
+def read_spec(path: Path) -> DiscussionSpec:
+    """Read a spec; its paths begin at its folder. Raises Invalid."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read ({error.strerror or error}).") from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"{path} is not valid: {error}.") from error
+    if not isinstance(fields, dict):
+        raise Invalid(f"{path} is no table.")
+    folder = path.absolute().parent
+    for name in ("agent", "moderator"):
+        if isinstance(fields.get(name), dict):
+            fields[name] = resolve_paths(fields[name], folder)
+    if isinstance(fields.get("agents"), list):
+        fields["agents"] = [
+            resolve_paths(table, folder) if isinstance(table, dict) else table
+            for table in fields["agents"]
+        ]
+    return parse_discussion(fields)
+
+
+async def _start_and_follow(
+    spec: DiscussionSpec, environment: Environment, options: Discuss
+) -> int:
+    agents = [it.agent for it in spec.agents]
+    agents += [spec.moderator.agent] if spec.moderator.agent else []
+    for agent in agents:
+        await check_models(list_models(agent), environment.settings)
+    client = await connect_servers(environment.settings)
+    handle = await Discussions.from_client(client).start(spec, options.session)
+    if options.output is Format.text:
+        note(f"discussion {handle.id}")
+    return await _follow(handle, options.output)
+
+
+async def _follow(handle: DiscussionHandle, output: Format, after: int = 0) -> int:
+    """Show the events until the discussion is over; return the exit code."""
+    styles: dict[str, str] = {}
+    try:
+        async for event in handle.events(after):
+            if output is Format.jsonl:
+                show_json(event.to_json(), output)
+            elif output is Format.text:
+                _show_event(event, styles)
+        status = await handle.result()
+    except asyncio.CancelledError:
+        note(f"It goes on: `perdure discussion watch {handle.id}` shows it again.")
+        raise
+    if output is Format.json:
+        show_json(_fields(status), output)
+    if status.status == "failed":
+        note(f"perdure: The discussion failed: {status.reason}", "red")
+        return EXIT_FAILED
+    if output is Format.text and status.tally is not None:
+        counts = ", ".join(f"{name} {number}" for name, number in status.tally.counts.items())
+        show(f"vote: {counts}; winner: {status.tally.winner or 'none'}")
+    return EXIT_OK
+
+
+def _show_event(event: DiscussionEvent, styles: dict[str, str]) -> None:
+    """Print an event for people: speeches and summaries whole, all else on one line."""
+    if event.speaker in (SYSTEM, MODERATOR):
+        style = "bold" if event.type == "SUMMARY" else "dim"
+    else:
+        style = styles.setdefault(event.speaker, SPEAKER_STYLES[len(styles) % len(SPEAKER_STYLES)])
+    head = f"{event.sequence:>4}  {event.speaker}"
+    if event.type in ("SPEECH", "SUMMARY"):
+        label = "" if event.type == "SPEECH" else " sums up"
+        show_parts((escape_controls(f"{head}{label}: "), style), (escape_controls(event.text), ""))
+        return
+    show_parts((escape_controls(f"{head}  {event.type.lower()}  "), style), (_short(event), "dim"))
+
+
+def _short(event: DiscussionEvent) -> str:
+    if event.action is None:
+        content = event.content if isinstance(event.content, dict) else {}
+        parts = [f"{key}: {value}" for key, value in content.items()] or [event.text]
+    else:
+        parts = [event.action, *(f"{key}: {value}" for key, value in event.details.items())]
+    return escape_controls(", ".join(map(str, parts)))
+
+
+def _fields(status: DiscussionStatus) -> dict[str, Any]:
+    return status.model_dump(mode="json", exclude_none=True)
+
+
+async def _open(options: DiscussionOptions) -> DiscussionHandle:
+    """Return the handle of an existing discussion. Raises NotFound, Invalid."""
+    handle = Discussions.from_client(await connect_servers()).get(options.session)
+    await handle.spec()
+    return handle

@@ -1,0 +1,1 @@
+"""Discussions for programs."""

@@ -1,0 +1,137 @@
+"""The discussions of a user, for programs."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from perdure.agent.discussion.log_state import is_over
+from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec, parse_discussion
+from perdure.agent.discussion.state import DiscussionStart, DiscussionStatus
+from perdure.client.client import Client
+from perdure.client.discussion.handle import DiscussionHandle
+from perdure.client.http.client import HttpClient
+from perdure.errors import Conflict, Invalid, Unreachable
+from perdure.models.budget import check_prices, list_models
+from perdure.storage.discussions.folder import list_sessions, save_spec
+from perdure.storage.discussions.shared_log import SharedLog
+from perdure.temporal.names import discussion_workflow_id
+from perdure.temporal.search_attributes import USER
+from perdure.temporal.timeouts import TASK_TIMEOUT
+
+
+@dataclass(frozen=True)
+class Discussions:
+    """The discussions of one user: several agents over one shared log."""
+
+    client: Client
+
+    @classmethod
+    def from_client(cls, client: Client) -> "Discussions":
+        """Return the discussions of a client. Raises Invalid for that of a gateway."""
+        if isinstance(client, HttpClient):
+            raise Invalid(
+                "Discussions do not go through a gateway.",
+                "Connect to Temporal and the store themselves.",
+            )
+        return cls(client)
+
+    async def start(
+        self, spec: DiscussionSpec | Mapping[str, Any], session_id: str | None = None
+    ) -> DiscussionHandle:
+        """Start a discussion, or attach to it if it runs already.
+
+        One whose workflow was lost goes on where its log ends. A spec may be a table, with the keys
+        of a file for `perdure discuss`. Raises Invalid, also for a budget with a model whose price
+        is unknown; Conflict if the session has another spec or is over; Unreachable.
+        """
+        if isinstance(spec, Mapping):
+            spec = parse_discussion(spec)
+        spec = self._with_code(spec)
+        _check_budget(spec)
+        handle = self.get(session_id or f"discussion-{uuid.uuid4()}")
+        stored = await save_spec(self.client.store, self.client.user_id, handle.id, spec)
+        if stored != spec:
+            raise Conflict(
+                f"The discussion {handle.id} has another spec.", "Use another session id."
+            )
+        await _refuse_finished(handle)
+        start = DiscussionStart(
+            key=handle.key,
+            searchable=await self.client.has_search_attributes(),
+            model_queues=self.client.model_queues or None,
+        )
+        await self._start_workflow(handle, start, spec)
+        return handle
+
+    def get(self, session_id: str) -> DiscussionHandle:
+        """Return the handle of a discussion, existing or not. Raises Invalid for a bad id."""
+        client = self.client
+        try:
+            key = DiscussionKey(user_id=client.user_id, session_id=session_id)
+            log = SharedLog(client.store, client.user_id, session_id)
+        except (ValueError, ValidationError) as error:
+            message = f"{session_id!r} is no id of a discussion."
+            raise Invalid(message, "Use letters, digits and '.', '_', '-'.") from error
+        return DiscussionHandle(client.temporal, client.store, key, log)
+
+    async def list_ids(self) -> list[str]:
+        """List the ids of all discussions."""
+        return await list_sessions(self.client.store, self.client.user_id)
+
+    async def _start_workflow(
+        self, handle: DiscussionHandle, start: DiscussionStart, spec: DiscussionSpec
+    ) -> None:
+        attributes = [SearchAttributePair(USER, start.key.user_id)] if start.searchable else []
+        names = ", ".join(agent.id for agent in spec.agents)
+        try:
+            await self.client.temporal.start_workflow(
+                "Discussion",
+                start,
+                id=discussion_workflow_id(start.key.user_id, handle.id),
+                task_queue=self.client.task_queue,
+                task_timeout=TASK_TIMEOUT,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                search_attributes=TypedSearchAttributes(attributes) if attributes else None,
+                static_summary=f"{names}: {' '.join(spec.topic.split())}"[:200],
+                result_type=DiscussionStatus,
+            )
+        except WorkflowAlreadyStartedError:
+            return
+        except RPCError as error:
+            raise Unreachable(f"Temporal did not take the discussion: {error.message}") from error
+
+    def _with_code(self, spec: DiscussionSpec) -> DiscussionSpec:
+        """Return the spec whose agents find the modules of the program's own tools."""
+        folder = self.client.code_folder
+        if folder is None:
+            return spec
+        agents = tuple(
+            it.model_copy(
+                update={"agent": it.agent.model_copy(update={"code": it.agent.code or folder})}
+            )
+            for it in spec.agents
+        )
+        return spec.model_copy(update={"agents": agents})
+
+
+def _check_budget(spec: DiscussionSpec) -> None:
+    """Raise Invalid for a budget in dollars with a model whose price is unknown."""
+    if spec.limits.budget is None:
+        return
+    moderator = (spec.moderator.agent,) if spec.moderator.agent else ()
+    for agent in (*(it.agent for it in spec.agents), *moderator):
+        check_prices(list_models(agent), agent.model)
+
+
+async def _refuse_finished(handle: DiscussionHandle) -> None:
+    """Raise Conflict if the log says that the discussion is over."""
+    log = SharedLog(handle.store, handle.key.user_id, handle.id)
+    end = (await log.refresh()).end
+    if end and is_over((await log.read([end]))[0]):
+        raise Conflict(f"The discussion {handle.id} is over.", "Use another session id.")

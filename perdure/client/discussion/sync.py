@@ -1,0 +1,59 @@
+"""Discussions for programs without an event loop of their own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from anyio.from_thread import BlockingPortal
+
+from perdure.agent.discussion.spec import DiscussionSpec
+from perdure.client.discussion.discussions import Discussions
+from perdure.client.discussion.handle import DiscussionHandle
+from perdure.client.sync import SyncClient, _Iterating, _Waiting, wait_for
+
+
+class SyncDiscussionHandle:
+    """A discussion whose methods wait: those of `DiscussionHandle`, by the same names."""
+
+    def __init__(self, wrapped: DiscussionHandle, portal: BlockingPortal) -> None:
+        self.wrapped = wrapped
+        self.portal = portal
+        self.id = wrapped.id
+        self.conversation_id = wrapped.conversation_id
+
+    spec = _Waiting(DiscussionHandle.spec)
+    status = _Waiting(DiscussionHandle.status)
+    result = _Waiting(DiscussionHandle.result)
+    say = _Waiting(DiscussionHandle.say)
+    vote = _Waiting(DiscussionHandle.vote)
+    pause = _Waiting(DiscussionHandle.pause)
+    resume = _Waiting(DiscussionHandle.resume)
+    close = _Waiting(DiscussionHandle.close)
+    events = _Iterating(DiscussionHandle.events)
+    stored_events = _Iterating(DiscussionHandle.stored_events)
+
+
+class SyncDiscussions:
+    """The discussions of a `SyncClient`, with methods that wait."""
+
+    def __init__(self, wrapped: Discussions, portal: BlockingPortal) -> None:
+        self.wrapped = wrapped
+        self.portal = portal
+
+    list_ids = _Waiting(Discussions.list_ids)
+
+    @classmethod
+    def from_client(cls, client: SyncClient) -> "SyncDiscussions":
+        """Return the discussions of a client. Raises Invalid for that of a gateway."""
+        connected: Any = client.wrapped
+        return cls(Discussions.from_client(connected), client.portal)
+
+    def start(
+        self, spec: DiscussionSpec | Mapping[str, Any], session_id: str | None = None
+    ) -> SyncDiscussionHandle:
+        """Start a discussion, or attach to it; see `Discussions.start`."""
+        handle = wait_for(self.portal, lambda: self.wrapped.start(spec, session_id))
+        return SyncDiscussionHandle(handle, self.portal)
+
+    def get(self, session_id: str) -> SyncDiscussionHandle:
+        """Return the handle of a discussion, existing or not. Raises Invalid for a bad id."""
+        return SyncDiscussionHandle(self.wrapped.get(session_id), self.portal)

@@ -1,0 +1,1 @@
+"""The logs that the agents of a discussion share."""

@@ -1,0 +1,108 @@
+"""`perdure discuss` and `perdure discussion`."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.command import Perdure
+
+SPEC = """
+topic = "Tea or coffee?"
+
+[agent]
+tools = []
+
+[[agents]]
+id = "ada"
+persona = "You like tea."
+model = "scripted:ada.json"
+
+[[agents]]
+id = "bob"
+model = "scripted:bob.json"
+
+[[phases]]
+name = "talk"
+
+[[phases]]
+name = "decision"
+end = "vote"
+options = ["tea", "coffee"]
+"""
+
+ADA = ['{"speak": true, "urgency": 7, "line": "tea"}', "Tea is calm.", "pass", '{"ballot": "tea"}']
+BOB = ["pass", "pass", '{"ballot": "Tea"}']
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    (tmp_path / "ada.json").write_text(json.dumps({"answers": ADA}))
+    (tmp_path / "bob.json").write_text(json.dumps({"answers": BOB}))
+    (tmp_path / "tea.toml").write_text(SPEC)
+    return str(tmp_path / "tea.toml")
+
+
+async def test_a_discussion_is_shown_and_exported(
+    perdure: Perdure, spec: str, tmp_path: Path
+) -> None:
+    session = f"tea-{uuid4()}"
+    done = await perdure("discuss", spec, "--id", session)
+    assert done.code == 0, done.err
+    out = done.out.splitlines()
+    assert "   4  ada: Tea is calm." in out
+    assert "   2  ada  intent  urgency: 7, line: tea" in out
+    assert out[-1] == "vote: tea 2, coffee 0; winner: tea"
+
+    again = await perdure("discussion", "watch", session, "-o", "jsonl")
+    exported = await perdure("discussion", "export", session, "--to", str(tmp_path / "out.jsonl"))
+    assert (again.code, exported.code) == (0, 0)
+    events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert again.lines == events
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    [speech] = [event for event in events if event["type"] == "SPEECH"]
+    assert list(speech) == [
+        *("eventId", "type", "speaker", "content", "timestamp", "sessionId", "sequence", "meta")
+    ]
+    assert speech["timestamp"].endswith("Z")
+
+    status = await perdure("discussion", "status", session, "-o", "json")
+    assert status.json["tally"]["winner"] == "tea"
+    assert session in (await perdure("discussion", "ls")).out.splitlines()
+    over = await perdure("discussion", "close", session, "-o", "json")
+    assert (over.code, over.error["code"]) == (4, "conflict")
+
+
+async def test_a_detached_discussion_is_steered_and_people_take_part(
+    perdure: Perdure, spec: str, tmp_path: Path
+) -> None:
+    slow = [{"content": ADA[0], "delay": 2}, *ADA[1:]]
+    (tmp_path / "ada.json").write_text(json.dumps({"answers": slow}))
+    session = (await perdure("discuss", spec, "--detach")).out.strip()
+    said = await perdure("discussion", "say", session, "I pay.", "--as", "eve", "-o", "json")
+    voted = await perdure(
+        *("discussion", "vote", session, "coffee", "--as", "eve", "--reason", "I work"),
+        *("-o", "json"),
+    )
+    done = await perdure("discussion", "watch", session, "-o", "jsonl")
+    assert (said.code, voted.code, done.code) == (0, 0, 0), voted
+    events = done.lines
+    assert events[said.json["sequence"] - 1]["content"] == "I pay."
+    assert events[voted.json["sequence"] - 1]["content"] == {"ballot": "coffee", "reason": "I work"}
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "kind"),
+    [
+        (["discuss", "nowhere.toml"], 2, "invalid"),
+        (["discussion", "watch", "nothing"], 3, "not_found"),
+        (["discussion", "export", "nothing"], 3, "not_found"),
+        (["discussion", "say", "../x", "hello"], 2, "invalid"),
+    ],
+)
+async def test_what_is_wrong_is_told(
+    args: list[str], code: int, kind: str, configured: Perdure
+) -> None:
+    done = await configured(*args, "-o", "json")
+    assert (done.code, done.error["code"]) == (code, kind), done
