@@ -167,7 +167,8 @@ class DiscussionActivities(Activities):
                 self._open.put(place, known)
             try:
                 yield known
-            except BadSlot as error:  # whose sentence names the object
+            # What the log refuses once it refuses again; a bad slot's sentence names the object.
+            except (BadSlot, ClientError, ValidationError) as error:
                 raise non_retryable(error) from error
 
 

@@ -25,6 +25,9 @@ from perdure.storage.errors import Altered, Damaged, Missing, StoreError, StoreU
 from perdure.storage.parallel import map_parallel
 from perdure.storage.store import Store, list_keys
 
+SEARCH_PAGE = 16
+"""Events that a repeated append reads at a time."""
+
 SAVE_INTERVAL = 50
 """Events after which the state is saved, so that a cold reader reads no more of them."""
 
@@ -61,11 +64,8 @@ class SharedLog:
         """
         async with self._lock:
             await self._refresh()
-            if after is not None:
-                for event in await self.read(range(after + 1, self.state.end + 1)):
-                    if event.event_id == draft.event_id:
-                        return _check_same(event, draft)
-            event = await self._write(draft)
+            written = None if after is None else await self._find(draft, after)
+            event = written or await self._write(draft)
             await self._prune(Automatic(), event.timestamp, self.state.end)
             await self._save()
             return event
@@ -121,6 +121,15 @@ class SharedLog:
         if new:
             self.state = apply_events(self.state, new)
 
+    async def _find(self, draft: DiscussionEvent, after: int) -> DiscussionEvent | None:
+        """Find the event of the same id behind slot `after`; most stand in the next few."""
+        end = self.state.end + 1
+        for first in range(after + 1, end, SEARCH_PAGE):
+            for event in await self.read(range(first, min(first + SEARCH_PAGE, end))):
+                if event.event_id == draft.event_id:
+                    return _check_same(event, draft)
+        return None
+
     async def _write(self, draft: DiscussionEvent) -> DiscussionEvent:
         while True:
             check_writer(self.state, draft.type, draft.speaker)
@@ -136,9 +145,8 @@ class SharedLog:
                 raise StoreUnavailable(
                     f"{self._key(before + 1)} is taken and not there: ask again."
                 )
-            for event in await self.read(range(before + 1, self.state.end + 1)):
-                if event.event_id == draft.event_id:
-                    return _check_same(event, draft)
+            if (written := await self._find(draft, before)) is not None:
+                return written
 
     async def _prune(self, policy: PrunePolicy, timestamp: str, through: int) -> Pruning | None:
         while True:

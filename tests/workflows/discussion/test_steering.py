@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 
 from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec
-from perdure.agent.discussion.steps import speaker_conversation_id
+from perdure.agent.discussion.steps import speaker_conversation_id, step_event_id
 from perdure.secrets.registry import Secrets
 from perdure.storage.discussions.service import EventLogService
 from tests.harness import ConversationHarness
@@ -225,3 +225,37 @@ async def events_of(harness: ConversationHarness, handle: Handle) -> list[str | 
     session_id = handle.id.removeprefix("discussion-")
     service = EventLogService(harness.client.store, harness.client.user_id)
     return [event.action for event in await service.get_recent_events(session_id, 100)]
+
+
+async def test_a_log_that_does_not_take_the_step_ends_the_workflow_with_the_reason(
+    harness: ConversationHarness,
+) -> None:
+    """Somebody has written under the id of a step: no retry helps."""
+    service = EventLogService(harness.client.store)
+    async with harness.worker():
+        handle = await paused_debate(harness, [wants(1), "never"])
+        key = DiscussionKey(user_id="local", session_id=(await status_of(handle)).session_id)
+        taken = step_event_id(key, "0 intent", 0)
+        await service.append_event(key.session_id, "VOTE", "ada", "yes", event_id=taken)
+        await handle.signal("resume")
+        with pytest.raises(WorkflowFailureError) as caught:
+            async with asyncio.timeout(60):
+                await handle.result()
+    assert taken in str(caught.value.cause.cause)  # type: ignore[attr-defined]
+
+
+async def test_a_damaged_log_ends_the_workflow_with_the_reason(
+    harness: ConversationHarness,
+) -> None:
+    store = harness.client.store
+    async with harness.worker():
+        handle = await paused_debate(harness, [PASS])
+        key = f"users/local/discussions/{(await status_of(handle)).session_id}/events/000001.json"
+        await store.replace(key, b"{}")
+    harness = replace(harness, resources=replace(harness.resources))  # with an empty cache
+    async with harness.worker():
+        await handle.signal("resume")
+        with pytest.raises(WorkflowFailureError) as caught:
+            async with asyncio.timeout(60):
+                await handle.result()
+    assert "000001.json from a backup" in str(caught.value.cause.cause)  # type: ignore[attr-defined]
