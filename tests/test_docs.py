@@ -95,9 +95,13 @@ async def gateway(
 
 
 def programs(*, over_gateway: bool) -> Iterator[Any]:
-    """Yield the blocks of Python that run there: some are about a gateway."""
+    """Yield the blocks of Python that run there: some are about a gateway.
+
+    A gateway has no discussions yet.
+    """
+    refused = "Discussions" if over_gateway else "HttpClient"
     for block in blocks("python"):
-        if over_gateway or "HttpClient" not in block.values[0]:
+        if refused not in block.values[0]:
             yield block
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, StrictBool
 
 from perdure.agent.fields import find_unknown_field
 from perdure.agent.loop.start import ConversationStatus
@@ -62,7 +62,7 @@ class SendMessage(Frozen):
     text: Text
     message_id: MessageId | None = None
     images: Annotated[tuple[Image, ...], Field(max_length=20)] = ()
-    wait: bool = True
+    wait: StrictBool = True
     """Whether to wait until the message is in the log; without, Temporal has it."""
 
 
@@ -72,10 +72,10 @@ class Respond(Frozen):
     It names `calls`, or `through`: nothing is accepted or rejected unseen.
     """
 
-    accept: bool
+    accept: StrictBool
     calls: Annotated[tuple[Id, ...], Field(max_length=64)] = ()
     """The tool calls that are meant."""
-    through: Slot | None = None
+    through: Annotated[Slot, Field(strict=True)] | None = None
     """The newest slot that the person has seen: all actions up to it are meant."""
     reason: Text = ""
 
@@ -90,13 +90,13 @@ class AskQuestion(Frozen):
     """`POST …/ask`: ask the agent beside the conversation, which has no event of it."""
 
     question: Text
-    max_wait: Annotated[float, Field(gt=0, le=600)] = 60.0
+    max_wait: Annotated[float, Field(strict=True, gt=0, le=600)] = 60.0
 
 
 class ForkConversation(Frozen):
     """`POST …/fork`: make a conversation that shares the events up to slot `at`."""
 
-    at: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    at: Annotated[int, Field(strict=True, ge=0, le=2**53)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=255)] | None = None
 
 

@@ -14,7 +14,7 @@ class CreateKey(Frozen):
 
     name: Annotated[str, Field(min_length=1, max_length=128)]
     scopes: tuple[Scope, ...] = ("read", "write")
-    expires_in: Annotated[int, Field(gt=0, le=10 * 366 * 86_400)] | None = None
+    expires_in: Annotated[int, Field(strict=True, gt=0, le=10 * 366 * 86_400)] | None = None
     """Seconds; None never expires."""
 
 

@@ -41,6 +41,9 @@ max_response_time = 60.0
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", "304", "403", "404", "409", "422", "504"]
 
+[checks.negative_data_rejection]
+expected-statuses = ["4xx", "5xx"]
+
 [[operations]]
 include-name = "GET /v1/conversations/{{conversation_id}}/turn"
 checks.negative_data_rejection.expected-statuses = ["200", "4xx"]

@@ -6,8 +6,10 @@ check says that no answer has a word which only the things of the other user hav
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 from zlib import crc32
 
 import schemathesis
@@ -22,6 +24,16 @@ TRUE = ("true", "1", "on", "t", "y", "yes")
 
 LONGEST_WAIT = 60
 """Seconds for which the gateway lets a request wait for the end of a turn."""
+
+ANYTHING = re.compile(".*", re.DOTALL)
+PATTERNS = {
+    "conversation_id": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
+    "key_id": re.compile("[0-9a-f]{16}"),
+    "name": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"),
+    "sha256": re.compile("[0-9a-f]{64}"),
+    "user_id": re.compile(r"[A-Za-z0-9._@-]{1,128}"),
+}
+"""What the schema asks of each; what it refuses stays as it was made up."""
 
 RARELY = 40
 """One in so many requests that end something is for what a user had from the start."""
@@ -55,7 +67,9 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any]) -> dict[s
     if ends and crc32(f"end {seed}".encode()) % RARELY:
         return path_parameters
     return {
-        name: choose([name, *seed], known[name], value) if name in known else value
+        name: choose([name, *seed], known[name], value)
+        if name in known and PATTERNS.get(name, ANYTHING).fullmatch(str(value))
+        else value  # made to be refused
         for name, value in path_parameters.items()
     }
 
@@ -119,12 +133,17 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.check  # type: ignore[untyped-decorator]
 def nothing_of_another_user(ctx: Any, response: Any, case: Any) -> None:  # noqa: ARG001
-    """Check that an answer has no word of any user but the one whose key was sent."""
+    """Check that an answer has no word of any user but the one whose key was sent.
+
+    Schemathesis sends words that it has read in answers to the other one: these are no finding.
+    """
+    body = response.request.body or b""
+    said = unquote_plus(response.request.url) + str(body)
     sent = response.request.headers.get("Authorization", "")
     sent = sent.decode() if isinstance(sent, bytes) else sent
     shown = response.content.decode(errors="replace") + str(response.headers)
     for user in USERS:
-        if user["key"] not in sent and user["canary"] in shown:
+        if user["key"] not in sent and user["canary"] in shown and user["canary"] not in said:
             raise AssertionError(f"The answer has a word of {user['user_id']}'s.")
         if user["key"] in shown:
             raise AssertionError(f"The answer has the key of {user['user_id']}.")

@@ -12,7 +12,7 @@ from perdure.api.files import Changes, File, FileChange, Files
 from perdure.client.file_changes import read_workspace_changes
 from perdure.client.workspace_files import load_kept_files, open_file
 from perdure.errors import NotFound
-from perdure.events.images import detect_media_type
+from perdure.events.images import MEDIA_TYPES, detect_media_type
 from perdure.gateway.callers import ToRead
 from perdure.gateway.views.conversations import require_conversation
 from perdure.gateway.views.downloads import BYTES, download_headers
@@ -23,8 +23,10 @@ router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["files"])
 
 At = Annotated[int | None, Query(ge=-1, le=2**53, description="The slot; by default the newest.")]
 
-FILE_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+FILE_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": {BYTES: BINARY}}}
+BLOB_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": dict.fromkeys((BYTES, *MEDIA_TYPES), BINARY)}
 }
 
 
@@ -74,7 +76,7 @@ async def get_changes(
     )
 
 
-@router.get("/blobs/{sha256}", response_class=Response, responses=FILE_RESPONSES)
+@router.get("/blobs/{sha256}", response_class=Response, responses=BLOB_RESPONSES)
 async def get_blob(
     request: Request, to: ToRead, sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 ) -> Response:
