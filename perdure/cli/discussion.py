@@ -10,6 +10,7 @@ from perdure.agent.discussion.spec import DiscussionSpec, parse_discussion
 from perdure.agent.discussion.state import DiscussionStatus
 from perdure.agent.discussion.status import describe_status
 from perdure.cli.agent_file import resolve_paths
+from perdure.cli.commands.export import find_format, write_log
 from perdure.cli.declarations.discussions import (
     Discuss,
     DiscussionOptions,
@@ -36,8 +37,11 @@ from perdure.client.discussion.discussions import Discussions
 from perdure.client.discussion.handle import DiscussionHandle
 from perdure.errors import Invalid
 from perdure.events.discussion import MODERATOR, SYSTEM, DiscussionEvent
+from perdure.exports.discussion import write_lines, write_page
 from perdure.models.budget import list_models
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
+from perdure.storage.keys import escape_name
+from perdure.storage.log.event_log import EventLog
 
 SPEAKER_STYLES = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -73,9 +77,7 @@ async def show_status(options: Status) -> None:
     status = await handle.status()
     lines = [line.removeprefix("- ") for line in describe_status(status, None).splitlines()]
     spec = await handle.spec()
-    names = [agent.id for agent in spec.agents]
-    names += [MODERATOR] if spec.moderator.agent else []
-    conversations = {name: handle.conversation_id(name) for name in names}
+    conversations = {name: handle.conversation_id(name) for name in _speakers(spec)}
     lines += [f"conversation of {name}: {its}" for name, its in conversations.items()]
     fields = {**_fields(status), "conversations": conversations}
     show_result(fields, options.output, *(line.replace("**", "") for line in lines))
@@ -103,12 +105,43 @@ async def steer(options: DiscussionOptions) -> None:
     show_result({"session_id": options.session}, options.output, remark=CONFIRMATIONS[name])
 
 
-async def export(options: Export) -> None:
+async def export(options: Export) -> int:
     handle = await _open(options)
-    await handle.spec()
-    with open_output(options.to) as file:
-        async for event in handle.stored_events():
-            file.write(json.dumps(event.to_json(), ensure_ascii=False).encode() + b"\n")
+    spec = await handle.spec()
+    if options.format == "results":
+        return await _export_messages(handle, spec, options.path)
+    events = [event async for event in handle.stored_events()]
+    if options.format == "events":
+        pieces = write_lines(events)
+    elif options.format == "html":
+        pieces = write_page(handle.id, spec.topic, events)
+    else:
+        raise Invalid(
+            f"There is no format {options.format!r} of discussions.", "Use events, html or results."
+        )
+    with open_output(options.path) as file:
+        for piece in pieces:
+            file.write(piece)
+    return EXIT_OK
+
+
+async def _export_messages(handle: DiscussionHandle, spec: DiscussionSpec, path: str) -> int:
+    """Write the messages of each agent's conversation into a folder; return the exit code."""
+    if path == "-":
+        raise Invalid("results is a folder.", "Say which: --output FOLDER.")
+    successes = []
+    for name in _speakers(spec):
+        log = EventLog(handle.store, handle.key.user_id, handle.conversation_id(name))
+        if await log.exists():
+            with open_output(str(Path(path) / f"{escape_name(name)}.json")) as file:
+                successes.append(await write_log(file, log, find_format("results")))
+    return EXIT_OK if all(successes) else EXIT_FAILED
+
+
+def _speakers(spec: DiscussionSpec) -> list[str]:
+    """Return the names of those who have conversations: the agents, and a moderator's model."""
+    names = [agent.id for agent in spec.agents]
+    return names + ([MODERATOR] if spec.moderator.agent else [])
 
 
 def read_spec(path: Path) -> DiscussionSpec:
@@ -199,7 +232,7 @@ def _fields(status: DiscussionStatus) -> dict[str, Any]:
     return status.model_dump(mode="json", exclude_none=True)
 
 
-async def _open(options: DiscussionOptions) -> DiscussionHandle:
+async def _open(options: DiscussionOptions | Export) -> DiscussionHandle:
     """Return the handle of an existing discussion. Raises NotFound, Invalid."""
     handle = Discussions.from_client(await connect_servers()).get(options.session)
     await handle.spec()

@@ -56,7 +56,9 @@ async def test_a_discussion_is_shown_and_exported(
     assert out[-1] == "vote: tea 2, coffee 0; winner: tea"
 
     again = await perdure("discussion", "watch", session, "-o", "jsonl")
-    exported = await perdure("discussion", "export", session, "--to", str(tmp_path / "out.jsonl"))
+    exported = await perdure(
+        "discussion", "export", session, "--output", str(tmp_path / "out.jsonl")
+    )
     assert (again.code, exported.code) == (0, 0)
     events = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert again.lines == events
@@ -69,6 +71,19 @@ async def test_a_discussion_is_shown_and_exported(
 
     status = await perdure("discussion", "status", session, "-o", "json")
     assert status.json["tally"]["winner"] == "tea"
+    for args in (["html", str(tmp_path / "out.html")], ["results", str(tmp_path / "messages")]):
+        done = await perdure(
+            "discussion", "export", session, "--format", args[0], "--output", args[1]
+        )
+        assert done.code == 0, done
+    assert "Tea is calm." in (tmp_path / "out.html").read_text()
+    messages = {
+        path.name: json.loads(path.read_text()) for path in (tmp_path / "messages").iterdir()
+    }
+    assert messages.keys() == {"ada.json", "bob.json"}
+    said = [message["content"] for message in messages["ada.json"]["messages"]]
+    assert "Tea is calm." in said
+    assert not any("You like tea." in str(message) for message in messages["bob.json"]["messages"])
     assert session in (await perdure("discussion", "ls")).out.splitlines()
     over = await perdure("discussion", "close", session, "-o", "json")
     assert (over.code, over.error["code"]) == (4, "conflict")
@@ -97,7 +112,6 @@ async def test_a_detached_discussion_is_steered_and_people_take_part(
     [
         (["discuss", "nowhere.toml"], 2, "invalid"),
         (["discussion", "watch", "nothing"], 3, "not_found"),
-        (["discussion", "export", "nothing"], 3, "not_found"),
         (["discussion", "say", "../x", "hello"], 2, "invalid"),
     ],
 )

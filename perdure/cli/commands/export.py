@@ -140,7 +140,7 @@ async def _write_to_folder(folder: Path, item: ExportItem, format: Format) -> bo
         return False
     if format.suffix:
         with open_output(str(folder / f"{log.conversation_id}{format.suffix}")) as file:
-            return await _write_log(file, log, format)
+            return await write_log(file, log, format)
     folder_of_conversation = folder / log.conversation_id.replace("-", "")
     if folder_of_conversation.exists():
         raise Conflict(
@@ -159,7 +159,7 @@ async def _write_to_file(file: BinaryIO, item: ExportItem, format: Format, joine
     if isinstance(item, BatchSelection):
         return await write_batch_log(item, file)
     log = await _find_log(item)
-    return log is not None and await _write_log(file, log, format, joined)
+    return log is not None and await write_log(file, log, format, joined)
 
 
 async def _find_log(item: str | AttemptRef) -> ReadableLog | None:
@@ -175,9 +175,7 @@ async def _find_log(item: str | AttemptRef) -> ReadableLog | None:
     return None
 
 
-async def _write_log(
-    file: BinaryIO, log: ReadableLog, format: Format, joined: bool = False
-) -> bool:
+async def write_log(file: BinaryIO, log: ReadableLog, format: Format, joined: bool = False) -> bool:
     size, line = 0, bytearray()
 
     def take(part: Part) -> None:

@@ -2,7 +2,7 @@
 
 import typer
 
-from perdure.cli.options import USAGE_ERROR, Detach, OutputOptions, argument, option
+from perdure.cli.options import USAGE_ERROR, Detach, Options, OutputOptions, argument, option
 from perdure.cli.runner import command, new_group
 
 top = new_group()
@@ -91,7 +91,22 @@ class Close(DiscussionOptions):
 
 
 @command(app, "discussion:export")
-class Export(DiscussionOptions):
-    """Write all events of a discussion, pruned ones too, as JSON, one a line."""
+class Export(Options):
+    """Export a discussion, pruned events too: as lines of JSON, a page, or each agent's messages.
 
-    to: str = option("The file to write; - is stdout.", "--to", default="-", metavar="FILE")
+    One that runs is exported as it is now.
+    """
+
+    runs_user_code = False
+
+    session: str = argument("ID", "The discussion's id.")
+    format: str = option(
+        "events: an event a line; html: one page for people; results: a folder with the messages "
+        "of each agent, as in llm_messages.json.",
+        "--format",
+        default="events",
+        metavar="NAME",
+    )
+    path: str = option(
+        "The file or folder to write; - is stdout.", "--output", default="-", metavar="PATH"
+    )
