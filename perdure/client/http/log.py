@@ -104,10 +104,15 @@ class HttpLog:
                 return
 
     async def end(self, hint: int = 0) -> int:  # noqa: ARG002 - the store's log needs it
-        """Return the number of slots; 0 where there is no such conversation."""
+        """Return the number of slots; 0 where the user has no such conversation.
+
+        Raises NotFound for another user's without a grant.
+        """
         try:
             page = await self._get("/events", EventPage, after_seq=keys.LAST_SEQ, limit=1)
         except NotFound:
+            if self._owner is not None:
+                raise
             return 0
         return page.end_seq
 
