@@ -96,8 +96,9 @@ async def gateway(
 
 def programs(*, over_gateway: bool) -> Iterator[Any]:
     """Yield the blocks of Python that run there: some are about a gateway."""
+    elsewhere = "Discussions" if over_gateway else "HttpClient"
     for block in blocks("python"):
-        if over_gateway or "HttpClient" not in block.values[0]:
+        if elsewhere not in block.values[0]:
             yield block
 
 
