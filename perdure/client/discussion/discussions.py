@@ -1,7 +1,7 @@
 """The discussions of a user, for programs."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +52,11 @@ class Discussions:
         """
         if isinstance(spec, Mapping):
             spec = parse_discussion(spec)
-        spec = self._with_code(spec)
+        spec = _set_code(spec, lambda code: code or self.client.code_folder)
         _check_budget(spec)
         handle = self.get(session_id or f"discussion-{uuid.uuid4()}")
         stored = await save_spec(self.client.store, self.client.user_id, handle.id, spec)
-        if stored != spec:
+        if _without_code(stored) != _without_code(spec):  # started from another folder
             raise Conflict(
                 f"The discussion {handle.id} has another spec.", "Use another session id."
             )
@@ -106,18 +106,18 @@ class Discussions:
         except RPCError as error:
             raise Unreachable(f"Temporal did not take the discussion: {error.message}") from error
 
-    def _with_code(self, spec: DiscussionSpec) -> DiscussionSpec:
-        """Return the spec whose agents find the modules of the program's own tools."""
-        folder = self.client.code_folder
-        if folder is None:
-            return spec
-        agents = tuple(
-            it.model_copy(
-                update={"agent": it.agent.model_copy(update={"code": it.agent.code or folder})}
-            )
-            for it in spec.agents
-        )
-        return spec.model_copy(update={"agents": agents})
+
+def _set_code(spec: DiscussionSpec, choose: Callable[[str | None], str | None]) -> DiscussionSpec:
+    """Return the spec whose agents have the folder of modules that `choose` makes of theirs."""
+    agents = []
+    for each in spec.agents:
+        agent = each.agent.model_copy(update={"code": choose(each.agent.code)})
+        agents.append(each.model_copy(update={"agent": agent}))
+    return spec.model_copy(update={"agents": tuple(agents)})
+
+
+def _without_code(spec: DiscussionSpec) -> DiscussionSpec:
+    return _set_code(spec, lambda _: None)
 
 
 def _check_budget(spec: DiscussionSpec) -> None:

@@ -1,6 +1,7 @@
 """Discussions for programs: start, follow, take part, steer, and the errors."""
 
 import asyncio
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ async def test_a_discussion_is_started_from_a_table_and_followed_to_its_end(
     assert (await own.state()).turn == 2
     with pytest.raises(Conflict, match="is over"):
         await discussions.start(table, "tea")
+    elsewhere = copy(harness.client)
+    elsewhere.code_folder = "/another/folder"
+    with pytest.raises(Conflict, match="is over"):  # and has no other spec
+        await Discussions.from_client(elsewhere).start(table, "tea")
     with pytest.raises(Conflict, match="another spec"):
         await discussions.start({**table, "topic": "Beer or wine?"}, "tea")
     with pytest.raises(Conflict, match="not running"):
