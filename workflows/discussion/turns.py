@@ -1,6 +1,7 @@
 """The turns of a discussion's agents: each is a turn of the agent's own conversation."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,9 @@ from perdure.workflows.step_failures import reason_of
 
 ALREADY_STARTED = "another workflow has its conversation: it was written to beside the discussion"
 CLOSED_MEANWHILE = "the discussion was closed"
+
+INTERRUPT_INTERVAL = timedelta(seconds=5)
+"""Time after which a turn that goes on is resumed and interrupted again."""
 
 FIRST_DELAY, MAX_DELAY = 1.0, 30.0
 """Seconds until a conversation that another workflow has is tried again, doubled each time."""
@@ -60,6 +64,8 @@ class Turns:
     def stop(self) -> None:
         """Interrupt the turns that run; none begins any more."""
         self.is_stopped = True
+        if self.is_paused:
+            self._signal("resume")
         self._signal("interrupt")
 
     def _signal(self, name: str) -> None:
@@ -100,13 +106,24 @@ class Turns:
             return ALREADY_STARTED
         self.running[speaker] = child.id
         failure = None
-        if self.is_stopped or self.is_paused:
-            await signal_workflow(child.id, "interrupt" if self.is_stopped else "pause")
+        if self.is_paused and not self.is_stopped:
+            await signal_workflow(child.id, "pause")
         if not await self._ends_within(seconds, child):
             failure = f"it took more than {seconds:g} s"
-            await signal_workflow(child.id, "interrupt")
+            await self._interrupt(child)
         await child
         return CLOSED_MEANWHILE if self.is_stopped else failure
+
+    async def _interrupt(self, child: ChildWorkflowHandle[Any, ConversationStatus]) -> None:
+        """Interrupt a turn; one that is paused has to be resumed first, whoever has paused it."""
+        resumes = self.is_paused
+        while not child.done():
+            if resumes:
+                await signal_workflow(child.id, "resume")
+            await signal_workflow(child.id, "interrupt")
+            resumes = True
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(child.done, timeout=INTERRUPT_INTERVAL)
 
     async def _start_child(
         self, prepared: Start, summary: str, seconds: float
@@ -135,18 +152,19 @@ class Turns:
             waited, delay = waited + delay, min(2 * delay, MAX_DELAY)
 
     async def _ends_within(self, seconds: float, child: asyncio.Future[Any]) -> bool:
-        """Wait for the end of a turn; after a pause its time begins anew."""
-        while True:
+        """Wait for the end of a turn, or of the discussion; after a pause its time begins anew."""
+        while not self.is_stopped:
             try:
                 await workflow.wait_condition(
-                    child.done,
+                    lambda: child.done() or self.is_stopped,
                     timeout=timedelta(seconds=max(seconds, 0.001)),
                     timeout_summary="interrupt the turn",
                 )
-                return True
+                return child.done()
             except TimeoutError:
                 if not self.is_paused:
                     return False
             await workflow.wait_condition(
                 lambda: child.done() or self.is_stopped or not self.is_paused
             )
+        return child.done()

@@ -8,9 +8,10 @@ from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 
 from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec
 from perdure.agent.discussion.steps import speaker_conversation_id, step_event_id
+from perdure.agent.policies import Confirmation
 from perdure.secrets.registry import Secrets
 from perdure.storage.discussions.service import EventLogService
-from tests.harness import ConversationHarness
+from tests.harness import ConversationHarness, tool_call_answer
 from tests.workflows.discussion.debate import (
     PASS,
     Answer,
@@ -259,3 +260,47 @@ async def test_a_damaged_log_ends_the_workflow_with_the_reason(
             async with asyncio.timeout(60):
                 await handle.result()
     assert "000001.json from a backup" in str(caught.value.cause.cause)  # type: ignore[attr-defined]
+
+
+async def test_closing_ends_a_turn_that_is_paused(harness: ConversationHarness) -> None:
+    thought: Answer = {
+        "tool_calls": [{"name": "think", "arguments": {"thought": "well"}}],
+        "delay": 1,
+    }
+    spec = debate(
+        harness.folder, {"ada": [wants(1), thought, "Never said."]}, tools={"ada": ["think"]}
+    )
+    async with harness.worker():
+        handle = await start(harness, spec)
+        while "GRANT" not in await events_of(harness, handle):
+            await asyncio.sleep(0.02)
+        await wait_until_speaking(handle, "ada")
+        await handle.signal("pause")
+        key = DiscussionKey(user_id="local", session_id=(await status_of(handle)).session_id)
+        await wait_for_status(
+            harness.client.conversation(speaker_conversation_id(key, "ada")), "paused"
+        )
+        await handle.signal("close")
+        async with asyncio.timeout(30):
+            result = await handle.result()
+    assert (result.status, result.speeches) == ("closed", {"ada": 0})
+
+
+async def test_a_turn_that_waits_for_a_confirmation_too_long_is_passed_over(
+    harness: ConversationHarness,
+) -> None:
+    spec = debate(
+        harness.folder,
+        {"ada": [wants(1), tool_call_answer(("add", {"a": 1, "b": 1})), "Never said."]},
+        tools={"ada": ["tests.example_tools:TOOLS"]},
+        limits={"turn_time": 3},
+    )
+    [ada] = spec.agents
+    agent = ada.agent.model_copy(update={"confirmation": Confirmation(policy="always")})
+    spec = spec.model_copy(update={"agents": (ada.model_copy(update={"agent": agent}),)})
+    async with harness.worker():
+        handle = await start(harness, spec)
+        async with asyncio.timeout(60):
+            result = await handle.result()
+    assert (result.status, result.speeches) == ("finished", {"ada": 0})
+    assert "PASSED_OVER" in await events_of(harness, handle)
