@@ -72,8 +72,9 @@ async def test_one_ctrl_c_interrupts_the_turn_and_two_leave_the_conversation(
         await wait_for_line(chat.stdout, "-> terminal was stopped by the user")
         await wait_for_line(chat.stderr, "idle: interrupted by the user")
         chat.stdin.write(b"/status\n")
-        await wait_for_line(chat.stdout, "interrupted by the user")
-        chat.send_signal(signal.SIGINT)  # at the prompt: nothing is left to be interrupted
+        await wait_for_line(chat.stdout, "  id  ")  # the last line of the status
+        await asyncio.sleep(1)  # at the prompt nothing is left to be interrupted
+        chat.send_signal(signal.SIGINT)
         _, err = await chat.communicate()
     assert chat.returncode == 0
     assert b"The conversation is at rest. `perdure chat --resume" in err

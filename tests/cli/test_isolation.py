@@ -59,6 +59,13 @@ ON_BATCHES: dict[str, tuple[str, ...]] = {
     "batch export": ("NAME", "--format", "openai"),
     "batch share": ("NAME", "mallory", "--write"),
 }
+ON_DISCUSSIONS = {
+    *("discuss", "discussion ls", "discussion status", "discussion watch", "discussion export"),
+    *("discussion say", "discussion vote"),
+    *("discussion pause", "discussion resume", "discussion close"),
+}
+"""Commands that name a discussion."""
+
 WITHOUT_IDS = {
     *("dev", "run", "ls", "replay", "doctor", "worker", "env", "deploy", "setup temporal"),
     *("model serve", "codec serve", "batch run"),
@@ -85,7 +92,8 @@ def list_commands(group: Any, prefix: str = "") -> Iterator[str]:
 
 def test_every_command_is_here() -> None:
     commands = set(list_commands(typer.main.get_command(app)))
-    assert commands == {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES} | ON_KEYS | WITHOUT_IDS
+    named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES} | ON_KEYS | ON_DISCUSSIONS
+    assert commands == named | WITHOUT_IDS
 
 
 class Users:
