@@ -22,7 +22,7 @@ def decide(state: DiscussionState, inbox: Sequence[Contribution] = ()) -> Discus
     """Return the next step; None once the discussion is over."""
     if state.stage == "over":
         return None
-    if inbox:
+    if inbox and not has_ended(state):
         return _contribute(state, inbox[0])
     number, place, phase = state.step, Place(phase=state.phase, round=state.round), phase_of(state)
     match state.stage:
@@ -48,6 +48,11 @@ def decide(state: DiscussionState, inbox: Sequence[Contribution] = ()) -> Discus
         case "prune":
             assert state.outline.prune is not None, "without a policy nothing is pruned"
             return Prune(number=number, policy=state.outline.prune, through=state.end)
+
+
+def has_ended(state: DiscussionState) -> bool:
+    """Tell whether the log says that the discussion is over; it may still be pruned."""
+    return state.stage == "over" or (state.stage == "prune" and is_last_phase(state))
 
 
 def phase_of(state: DiscussionState) -> Phase:
