@@ -22,6 +22,38 @@ from tests.cli.past_batch import InProcessCommand, record_batch, store_environme
 
 BUCKET = "cli-tests"
 
+DISCUSSION = """
+topic = "Tea or coffee?"
+
+[agent]
+tools = []
+
+[[agents]]
+id = "ada"
+persona = "You like tea."
+model = "scripted:ada.json"
+
+[[agents]]
+id = "bob"
+model = "scripted:bob.json"
+
+[[phases]]
+name = "talk"
+
+[[phases]]
+name = "decision"
+end = "vote"
+options = ["tea", "coffee"]
+"""
+
+ADAS_ANSWERS = [
+    '{"speak": true, "urgency": 7, "line": "tea"}',
+    "Tea is calm.",
+    "pass",
+    '{"ballot": "tea"}',
+]
+BOBS_ANSWERS = ["pass", "pass", '{"ballot": "Tea"}']
+
 
 @pytest_asyncio.fixture(scope="session")
 async def configured(
@@ -131,3 +163,12 @@ def run_configured(
 ) -> InProcessCommand:
     """The command `configured` within this process, which need not start another."""
     return InProcessCommand(configured.env, monkeypatch, capsys)
+
+
+@pytest.fixture
+def discussion_spec(tmp_path: Path) -> str:
+    """The file of a discussion about tea, with its scripts."""
+    (tmp_path / "ada.json").write_text(json.dumps({"answers": ADAS_ANSWERS}))
+    (tmp_path / "bob.json").write_text(json.dumps({"answers": BOBS_ANSWERS}))
+    (tmp_path / "tea.toml").write_text(DISCUSSION)
+    return str(tmp_path / "tea.toml")

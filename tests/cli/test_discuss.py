@@ -7,48 +7,14 @@ from uuid import uuid4
 import pytest
 
 from tests.cli.command import Perdure
-
-SPEC = """
-topic = "Tea or coffee?"
-
-[agent]
-tools = []
-
-[[agents]]
-id = "ada"
-persona = "You like tea."
-model = "scripted:ada.json"
-
-[[agents]]
-id = "bob"
-model = "scripted:bob.json"
-
-[[phases]]
-name = "talk"
-
-[[phases]]
-name = "decision"
-end = "vote"
-options = ["tea", "coffee"]
-"""
-
-ADA = ['{"speak": true, "urgency": 7, "line": "tea"}', "Tea is calm.", "pass", '{"ballot": "tea"}']
-BOB = ["pass", "pass", '{"ballot": "Tea"}']
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> str:
-    (tmp_path / "ada.json").write_text(json.dumps({"answers": ADA}))
-    (tmp_path / "bob.json").write_text(json.dumps({"answers": BOB}))
-    (tmp_path / "tea.toml").write_text(SPEC)
-    return str(tmp_path / "tea.toml")
+from tests.cli.conftest import ADAS_ANSWERS
 
 
 async def test_a_discussion_is_shown_and_exported(
-    perdure: Perdure, spec: str, tmp_path: Path
+    perdure: Perdure, discussion_spec: str, tmp_path: Path
 ) -> None:
     session = f"tea-{uuid4()}"
-    done = await perdure("discuss", spec, "--id", session)
+    done = await perdure("discuss", discussion_spec, "--id", session)
     assert done.code == 0, done.err
     out = done.out.splitlines()
     assert "   4  ada: Tea is calm." in out
@@ -90,11 +56,11 @@ async def test_a_discussion_is_shown_and_exported(
 
 
 async def test_a_detached_discussion_is_steered_and_people_take_part(
-    perdure: Perdure, spec: str, tmp_path: Path
+    perdure: Perdure, discussion_spec: str, tmp_path: Path
 ) -> None:
-    slow = [{"content": ADA[0], "delay": 2}, *ADA[1:]]
+    slow = [{"content": ADAS_ANSWERS[0], "delay": 2}, *ADAS_ANSWERS[1:]]
     (tmp_path / "ada.json").write_text(json.dumps({"answers": slow}))
-    session = (await perdure("discuss", spec, "--detach")).out.strip()
+    session = (await perdure("discuss", discussion_spec, "--detach")).out.strip()
     said = await perdure("discussion", "say", session, "I pay.", "--as", "eve", "-o", "json")
     voted = await perdure(
         *("discussion", "vote", session, "coffee", "--as", "eve", "--reason", "I work"),

@@ -59,16 +59,20 @@ ON_BATCHES: dict[str, tuple[str, ...]] = {
     "batch export": ("NAME", "--format", "openai"),
     "batch share": ("NAME", "mallory", "--write"),
 }
-ON_DISCUSSIONS = {
-    *("discuss", "discussion ls", "discussion status", "discussion watch", "discussion export"),
-    *("discussion say", "discussion vote"),
-    *("discussion pause", "discussion resume", "discussion close"),
+ON_DISCUSSIONS: dict[str, tuple[str, ...]] = {
+    "discussion status": ("NAME",),
+    "discussion watch": ("NAME",),
+    "discussion export": ("NAME",),
+    "discussion say": ("NAME", "Listen to me."),
+    "discussion vote": ("NAME", "tea"),
+    "discussion pause": ("NAME",),
+    "discussion resume": ("NAME",),
+    "discussion close": ("NAME",),
 }
-"""Commands that name a discussion."""
 
 WITHOUT_IDS = {
     *("dev", "run", "ls", "replay", "doctor", "worker", "env", "deploy", "setup temporal"),
-    *("model serve", "codec serve", "batch run"),
+    *("model serve", "codec serve", "batch run", "discuss", "discussion ls"),
     *("gateway", "key create", "key ls", "key login"),
 }
 """Commands that name nothing which is there already."""
@@ -92,8 +96,8 @@ def list_commands(group: Any, prefix: str = "") -> Iterator[str]:
 
 def test_every_command_is_here() -> None:
     commands = set(list_commands(typer.main.get_command(app)))
-    named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES} | ON_KEYS | ON_DISCUSSIONS
-    assert commands == named | WITHOUT_IDS
+    named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES, *ON_DISCUSSIONS}
+    assert commands == named | ON_KEYS | WITHOUT_IDS
 
 
 class Users:
@@ -171,6 +175,22 @@ def test_a_strangers_batch_is_none(users: Users, tmp_path: Path) -> None:
     bens = users("ben", "batch", "run", file)
     assert bens.code == 0
     assert f"/users/ben/batches/{name}/" in bens.err
+
+
+@pytest.mark.long
+def test_a_strangers_discussion_is_none(users: Users, discussion_spec: str) -> None:
+    name, unknown = f"tea-{uuid4()}", f"other-{uuid4()}"
+    assert users("anna", "discuss", discussion_spec, "--id", name).code == 0
+    before = users("anna", "discussion", "watch", name, "-o", "jsonl").out
+    for command, args in ON_DISCUSSIONS.items():
+        for prefix in ("", "anna/"):
+            stranger = outcome(users, "ben", command, args, prefix + name)
+            assert stranger == outcome(users, "ben", command, args, prefix + unknown), command
+            assert stranger[0] != 0, (command, stranger)
+            assert "Tea is calm" not in stranger[1]
+    assert name not in users("ben", "discussion", "ls").out
+    assert name in users("anna", "discussion", "ls").out
+    assert users("anna", "discussion", "watch", name, "-o", "jsonl").out == before
 
 
 def test_what_is_shared_is_named_with_its_user(users: Users, script: Script) -> None:
