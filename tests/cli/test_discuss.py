@@ -1,5 +1,6 @@
 """`perdure discuss` and `perdure discussion`."""
 
+import asyncio
 import json
 from pathlib import Path
 from uuid import uuid4
@@ -55,16 +56,19 @@ async def test_a_discussion_is_shown_and_exported(
     assert (over.code, over.error["code"]) == (4, "conflict")
 
 
+@pytest.mark.long
 async def test_a_detached_discussion_is_steered_and_people_take_part(
     perdure: Perdure, discussion_spec: str, tmp_path: Path
 ) -> None:
-    slow = [{"content": ADAS_ANSWERS[0], "delay": 2}, *ADAS_ANSWERS[1:]]
+    slow = [{"content": ADAS_ANSWERS[0], "delay": 15}, *ADAS_ANSWERS[1:]]
     (tmp_path / "ada.json").write_text(json.dumps({"answers": slow}))
     session = (await perdure("discuss", discussion_spec, "--detach")).out.strip()
-    said = await perdure("discussion", "say", session, "I pay.", "--as", "eve", "-o", "json")
-    voted = await perdure(
-        *("discussion", "vote", session, "coffee", "--as", "eve", "--reason", "I work"),
-        *("-o", "json"),
+    said, voted = await asyncio.gather(
+        perdure("discussion", "say", session, "I pay.", "--as", "eve", "-o", "json"),
+        perdure(
+            *("discussion", "vote", session, "coffee", "--as", "eve", "--reason", "I work"),
+            *("-o", "json"),
+        ),
     )
     done = await perdure("discussion", "watch", session, "-o", "jsonl")
     assert (said.code, voted.code, done.code) == (0, 0, 0), voted

@@ -5,6 +5,7 @@ import dataclasses
 from perdure.storage.store import Store
 from tests.harness import ConversationHarness, text_answer
 from tests.workflows.batches import FakeModel, make_sums, spec, start_batch, with_model
+from tests.workflows.watching import wait_until
 
 
 class RecordingStore:
@@ -56,10 +57,11 @@ async def record_conversation(harness: ConversationHarness, *texts: str) -> list
     )
     answers = [text_answer("Hello.") for _ in texts]
     async with recorded.worker():
-        spec = harness.spec(*answers, idle_timeout=0.5)
+        spec = harness.spec(*answers, idle_timeout=2.0)
         talk = await harness.client.start(texts[0], spec)
         for text in texts[1:]:
             await talk.wait_for_turn()
+            await wait_until(lambda: store.operations[-1] == "replace segments/tail")
             await talk.send(text)
         await talk.handle.result()
     return store.operations
