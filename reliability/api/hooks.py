@@ -9,7 +9,6 @@ import os
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_plus
 from zlib import crc32
 
 import schemathesis
@@ -93,12 +92,27 @@ def map_query(context: Any, query: dict[str, Any]) -> dict[str, Any]:
     return query
 
 
+def replace_canaries(value: Any) -> Any:
+    """Replace the words of users in JSON: Schemathesis sends one what it has read as the other."""
+    if isinstance(value, str):
+        for user in USERS:
+            value = value.replace(user["canary"], "canary")
+        return value
+    if isinstance(value, list):
+        return [replace_canaries(item) for item in value]
+    if isinstance(value, dict):
+        return {replace_canaries(key): replace_canaries(item) for key, item in value.items()}
+    return value
+
+
 @schemathesis.hook  # type: ignore[untyped-decorator]
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:  # noqa: ARG001
     """Wait for nothing that is not there yet, and revoke no key that requests are sent with.
 
     A stream that is followed does not end. A key's id may also come from an answer before.
     """
+    case.path_parameters = replace_canaries(case.path_parameters)
+    case.query, case.body = replace_canaries(case.query), replace_canaries(case.body)
     if (case.path_parameters or {}).get("key_id") in OWN_KEY_IDS:
         case.path_parameters = {**case.path_parameters, "key_id": "0" * 16}
     query = dict(case.query or {})
@@ -133,17 +147,12 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.check  # type: ignore[untyped-decorator]
 def nothing_of_another_user(ctx: Any, response: Any, case: Any) -> None:  # noqa: ARG001
-    """Check that an answer has no word of any user but the one whose key was sent.
-
-    Schemathesis sends words that it has read in answers to the other one: these are no finding.
-    """
-    body = response.request.body or b""
-    said = unquote_plus(response.request.url) + str(body)
+    """Check that an answer has no word of any user but the one whose key was sent."""
     sent = response.request.headers.get("Authorization", "")
     sent = sent.decode() if isinstance(sent, bytes) else sent
     shown = response.content.decode(errors="replace") + str(response.headers)
     for user in USERS:
-        if user["key"] not in sent and user["canary"] in shown and user["canary"] not in said:
+        if user["key"] not in sent and user["canary"] in shown:
             raise AssertionError(f"The answer has a word of {user['user_id']}'s.")
         if user["key"] in shown:
             raise AssertionError(f"The answer has the key of {user['user_id']}.")
