@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Usage:
-    """What a server has used so far: seconds of CPU, bytes of memory, and requests by name.
+    """The use of a server so far: seconds of CPU, bytes of memory, and requests by name.
 
     `requests` are those to the store and to Temporal, None where it has neither; `others` the
     seconds of CPU of the processes that work for it, by name.
@@ -24,7 +24,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a server has used between two moments; `load` is the machine's load before."""
+    """The use of a server between two moments; `load` is the machine's load before."""
 
     seconds: float
     load: float

@@ -42,7 +42,7 @@ class _Wrapper(Protocol):
     def portal(self) -> BlockingPortal: ...
 
 
-class _Waiting(Generic[P, R]):
+class BlockingMethod(Generic[P, R]):
     """A method that calls an asynchronous one of the same name, and waits for its result."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> None:
@@ -64,7 +64,7 @@ class _Waiting(Generic[P, R]):
         return update_wrapper(call, self.method)
 
 
-class _Iterating(Generic[P, R]):
+class BlockingIteration(Generic[P, R]):
     """A method that iterates over what an asynchronous one of the same name yields."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> None:
@@ -141,27 +141,27 @@ class SyncConversation:
         self.portal = portal
         self.id = wrapped.id
 
-    send = _Waiting(Conversation.send)
-    submit = _Waiting(Conversation.submit)
-    result = _Waiting(Conversation.result)
-    status = _Waiting(Conversation.status)
-    state = _Waiting(Conversation.state)
-    values = _Waiting(Conversation.values)
-    changes = _Waiting(Conversation.changes)
-    pause = _Waiting(Conversation.pause)
-    resume = _Waiting(Conversation.resume)
-    interrupt = _Waiting(Conversation.interrupt)
-    condense = _Waiting(Conversation.condense)
-    close = _Waiting(Conversation.close)
-    respond = _Waiting(Conversation.respond)
-    configure = _Waiting(Conversation.configure)
-    note = _Waiting(Conversation.note)
-    grant = _Waiting(Conversation.grant)
-    revoke = _Waiting(Conversation.revoke)
-    grants = _Waiting(Conversation.grants)
-    turn = _Iterating(Conversation.turn)
-    text = _Iterating(Conversation.text)
-    events = _Iterating(Conversation.events)
+    send = BlockingMethod(Conversation.send)
+    submit = BlockingMethod(Conversation.submit)
+    result = BlockingMethod(Conversation.result)
+    status = BlockingMethod(Conversation.status)
+    state = BlockingMethod(Conversation.state)
+    values = BlockingMethod(Conversation.values)
+    changes = BlockingMethod(Conversation.changes)
+    pause = BlockingMethod(Conversation.pause)
+    resume = BlockingMethod(Conversation.resume)
+    interrupt = BlockingMethod(Conversation.interrupt)
+    condense = BlockingMethod(Conversation.condense)
+    close = BlockingMethod(Conversation.close)
+    respond = BlockingMethod(Conversation.respond)
+    configure = BlockingMethod(Conversation.configure)
+    note = BlockingMethod(Conversation.note)
+    grant = BlockingMethod(Conversation.grant)
+    revoke = BlockingMethod(Conversation.revoke)
+    grants = BlockingMethod(Conversation.grants)
+    turn = BlockingIteration(Conversation.turn)
+    text = BlockingIteration(Conversation.text)
+    events = BlockingIteration(Conversation.events)
 
     @cached_property
     def event_log(self) -> SyncEventList:
@@ -175,7 +175,7 @@ class _Starting(Generic[P]):
     def __init__(
         self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Conversation]]
     ) -> None:
-        self.method = _Waiting(method)
+        self.method = BlockingMethod(method)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -218,9 +218,9 @@ class SyncClient:
         atexit.register(self._stop_loop)  # what is dropped later waits for nothing
 
     start = _Starting(Client.start)
-    list_conversations = _Waiting(Client.list_conversations)
-    list_shared = _Waiting(Client.list_shared)
-    ask = _Waiting(Client.ask)
+    list_conversations = BlockingMethod(Client.list_conversations)
+    list_shared = BlockingMethod(Client.list_shared)
+    ask = BlockingMethod(Client.ask)
 
     def conversation(self, conversation_id: str, owner: str | None = None) -> SyncConversation:
         """Return the handle of a conversation, existing or not. Raises Invalid for a bad id.

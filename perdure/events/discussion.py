@@ -67,7 +67,7 @@ Content: TypeAlias = Annotated[
 
 
 class EventMeta(BaseModel):
-    """What is said about an event beside its content; other keys are kept as they are."""
+    """The metadata of an event; keys that are not known are kept as they are."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True

@@ -8,7 +8,7 @@ from perdure.events.discussion import MillisecondTimestamp
 
 
 class Pruning(Tolerant):
-    """One pruning: its policy, and the ranges of sequences, ends included, that it took out."""
+    """A pruning: its policy, and the ranges of sequences, ends included, that it took out."""
 
     number: int
     policy: PrunePolicy

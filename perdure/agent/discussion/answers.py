@@ -21,7 +21,7 @@ class IntentAnswer(Frozen):
 
 
 class GrantAnswer(Frozen):
-    """Whom the moderator's model gives the floor, and whether it sees a consensus."""
+    """The speakers that the moderator's model grants, and whether it sees a consensus."""
 
     speakers: tuple[str, ...]
     consensus: bool = False

@@ -37,7 +37,7 @@ _WRITERS = {
 
 
 class LogState(Tolerant):
-    """What the events up to `end` come to, the prunings up to `prunings` included."""
+    """The fold of the events up to `end`, the prunings up to `prunings` included."""
 
     end: int = 0
     """The sequence of the newest event; 0 if there is none."""

@@ -45,7 +45,7 @@ def _take_agent(fields: Any, own: frozenset[str]) -> Any:
 
 
 class DiscussionAgent(Tolerant):
-    """One of the agents that discuss; the fields of `agent` may stand beside `id` in a table."""
+    """An agent of a discussion; the fields of `agent` may stand beside `id` in a table."""
 
     id: AgentId
     """The name by which the others know it."""
@@ -61,7 +61,7 @@ class DiscussionAgent(Tolerant):
 
 
 class Moderator(Tolerant):
-    """Who grants speeches and sums up: a policy alone, or an agent."""
+    """The part that grants speeches and sums up: a policy alone, or an agent."""
 
     policy: Literal["round_robin", "urgency", "model"] = "urgency"
     """In turn, the most urgent first, or as the moderator's model decides."""
@@ -185,7 +185,7 @@ def parse_discussion(fields: Mapping[str, Any]) -> DiscussionSpec:
 
 
 class Outline(Tolerant):
-    """What the workflow has to know of a spec: no prompts, no models."""
+    """The part of a spec that the workflow has to know: no prompts, no models."""
 
     agents: tuple[str, ...]
     policy: Literal["round_robin", "urgency", "model"]
@@ -215,7 +215,7 @@ def outline(spec: DiscussionSpec) -> Outline:
 
 
 class DiscussionKey(Tolerant):
-    """Whose discussion, and which."""
+    """The address of a discussion: its user and its id."""
 
     user_id: str
     session_id: SessionId

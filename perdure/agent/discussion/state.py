@@ -18,7 +18,7 @@ MAX_WAITING_CONTRIBUTIONS = 50
 
 
 class Contribution(Frozen):
-    """What a person says or votes; `id` makes repeats harmless."""
+    """A speech or a vote of a person; `id` makes repeats harmless."""
 
     type: Literal["SPEECH", "VOTE"] = "SPEECH"
     content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTRIBUTION_BYTES)]
@@ -38,7 +38,7 @@ class Tally(Frozen):
 
 
 class DiscussionState(Frozen):
-    """What has happened so far; only `evolve` makes a new one."""
+    """The state of a discussion; only `evolve` makes a new one."""
 
     outline: Outline
     end: int

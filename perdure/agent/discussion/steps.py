@@ -127,7 +127,7 @@ class PruneEvents(Frozen):
 
 
 class Answer(Frozen):
-    """What an agent's turn came to; `failure` says why it is passed over."""
+    """The outcome of an agent's turn; `failure` says why the agent is passed over."""
 
     speaker: str
     failure: str | None = None

@@ -8,7 +8,7 @@ from anyio.from_thread import BlockingPortal
 from perdure.agent.discussion.spec import DiscussionSpec
 from perdure.client.discussion.discussions import Discussions
 from perdure.client.discussion.handle import DiscussionHandle
-from perdure.client.sync import SyncClient, _Iterating, _Waiting, wait_for
+from perdure.client.sync import BlockingIteration, BlockingMethod, SyncClient, wait_for
 
 
 class SyncDiscussionHandle:
@@ -20,16 +20,16 @@ class SyncDiscussionHandle:
         self.id = wrapped.id
         self.conversation_id = wrapped.conversation_id
 
-    spec = _Waiting(DiscussionHandle.spec)
-    status = _Waiting(DiscussionHandle.status)
-    result = _Waiting(DiscussionHandle.result)
-    say = _Waiting(DiscussionHandle.say)
-    vote = _Waiting(DiscussionHandle.vote)
-    pause = _Waiting(DiscussionHandle.pause)
-    resume = _Waiting(DiscussionHandle.resume)
-    close = _Waiting(DiscussionHandle.close)
-    events = _Iterating(DiscussionHandle.events)
-    stored_events = _Iterating(DiscussionHandle.stored_events)
+    spec = BlockingMethod(DiscussionHandle.spec)
+    status = BlockingMethod(DiscussionHandle.status)
+    result = BlockingMethod(DiscussionHandle.result)
+    say = BlockingMethod(DiscussionHandle.say)
+    vote = BlockingMethod(DiscussionHandle.vote)
+    pause = BlockingMethod(DiscussionHandle.pause)
+    resume = BlockingMethod(DiscussionHandle.resume)
+    close = BlockingMethod(DiscussionHandle.close)
+    events = BlockingIteration(DiscussionHandle.events)
+    stored_events = BlockingIteration(DiscussionHandle.stored_events)
 
 
 class SyncDiscussions:
@@ -39,7 +39,7 @@ class SyncDiscussions:
         self.wrapped = wrapped
         self.portal = portal
 
-    list_ids = _Waiting(Discussions.list_ids)
+    list_ids = BlockingMethod(Discussions.list_ids)
 
     @classmethod
     def from_client(cls, client: SyncClient) -> "SyncDiscussions":

@@ -29,7 +29,7 @@ def _list_forms(value: str) -> frozenset[bytes]:
 
 @dataclass
 class Witness:
-    """What was asked with secrets, and what of it came back."""
+    """The requests that had secrets, and the answers to them."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     leaks: list[str] = field(default_factory=list)
