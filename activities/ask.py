@@ -2,8 +2,9 @@
 
 from temporalio import activity
 
+from perdure.activities.support.load import load_spec
 from perdure.activities.support.prompt_images import load_prompt
-from perdure.activities.support.resources import Activities, load_spec
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import final_failure, non_retryable
 from perdure.activities.support.transcript_cache import TranscriptCache
 from perdure.agent.loop.ask import QUESTION_PROMPT, Ask, AskResponse
@@ -34,7 +35,8 @@ class AskActivities(Activities):
             if not text.strip():
                 raise final_failure("NoWords", EMPTY_ANSWER)
             # Neither question nor answer are in the log, which masks what it records.
-            return AskResponse(text=self.resources.secrets.mask(text), usage=answer.usage)
+            masked = self.resources.secrets_of(log.user_id).mask(text)
+            return AskResponse(text=masked, usage=answer.usage)
 
     async def _request(self, log: EventLog, task: Task[Ask]) -> Request:
         state = await read_state_at(log, task.base)
@@ -42,12 +44,13 @@ class AskActivities(Activities):
             reason = f"The conversation {log.conversation_id} has no agent yet: ask again later."
             raise final_failure("NoAgent", reason)
         spec = await load_spec(log, state.spec_seq)
+        self.resources.queues.admit_question(spec.model.name)
         # Not the worker's cache: the conversation's own step may extend its transcript right now.
         limit = spec.model.max_message_chars
         transcript = await TranscriptCache(0).load(
             log, task.base, state.forgotten_seqs, spec.condenser, limit
         )
-        masked_question = self.resources.secrets.mask(task.step.question)
+        masked_question = self.resources.secrets_of(log.user_id).mask(task.step.question)
         question = {"role": "user", "content": QUESTION_PROMPT.format(question=masked_question)}
         return Request(
             spec.model,
@@ -55,4 +58,5 @@ class AskActivities(Activities):
             transcript.tools,
             fallbacks=spec.fallbacks,
             purpose="ask",
+            metadata=spec.metadata,
         )

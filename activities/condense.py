@@ -9,7 +9,8 @@ from temporalio import activity
 
 from perdure.activities.support.extensions import CONDENSER_GROUP
 from perdure.activities.support.inbox_events import error_event, state_update
-from perdure.activities.support.resources import Activities, Resources, load_spec
+from perdure.activities.support.load import load_spec
+from perdure.activities.support.resources import Activities, Resources
 from perdure.activities.support.step import now, origin, summarize_all, was_cancel_requested
 from perdure.activities.support.transcript_cache import read_unforgotten
 from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES, request_once
@@ -60,7 +61,7 @@ class CondenseActivities(Activities):
         """
         async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
-            self.resources.model_queues.admit(task.step, spec)
+            self.resources.queues.admit(task.step, spec)
             work = _CondenseStep(self.resources, log, task, spec)
             try:
                 await work.condense()
@@ -144,7 +145,13 @@ class _CondenseStep:
         room = min(room, sum(map(len, texts)))
         for _ in range(MAX_SHORTENINGS):
             messages = [{"role": "user", "content": build_summary_prompt(texts, room)}]
-            request = Request(model, messages, fallbacks=fallbacks, purpose="condense")
+            request = Request(
+                model,
+                messages,
+                fallbacks=fallbacks,
+                purpose="condense",
+                metadata=self.spec.metadata,
+            )
             try:
                 answer = await self.resources.model.complete(request, _ignore_text)
             except ContextOverflow:

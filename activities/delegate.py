@@ -7,13 +7,14 @@ from uuid import UUID, uuid5
 from temporalio import activity
 
 from perdure.activities.support.inbox_events import answer_fields
-from perdure.activities.support.resources import Activities, load_event, load_spec
-from perdure.activities.support.step import now, origin, summarize_all
+from perdure.activities.support.load import load_event, load_spec
+from perdure.activities.support.resources import Activities
+from perdure.activities.support.step import final_failure, now, origin, summarize_all
 from perdure.activities.workspace.file_changes import begin_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import MAX_RUN_EVENTS, Delegation, Start
-from perdure.agent.loop.state import DELEGATE_TOOL, State
+from perdure.agent.loop.state import DELEGATE_TOOL, UNFINISHED_STATUSES, State
 from perdure.agent.loop.steps import Delegate, Parent, Report, Task
 from perdure.agent.spec import Agent
 from perdure.events.actions import MCPToolAction
@@ -25,6 +26,10 @@ from perdure.events.usage import describe_cost
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import last_agent_text, read_state
 
+NOT_HANDED_DOWN = ("repository", "branch", "repository_token", "replay", "parent")
+"""Fields of an agent that are the delegating conversation's: its clone is there already, and its
+recording is none of the delegate's answers."""
+
 
 class DelegateActivities(Activities):
     @activity.defn(name="agent.delegate")
@@ -35,6 +40,7 @@ class DelegateActivities(Activities):
         start has its `state`.
         """
         async with self.begin(task) as (log, _):
+            self.resources.queues.admit_tool()
             action = await load_event(log, task.step.action_seq, ActionEvent)
             if (answered := await log.find_answer(action.id, task.base, origin().run)) is not None:
                 return Delegation(results=tuple(summarize_all(answered)))
@@ -45,6 +51,7 @@ class DelegateActivities(Activities):
     async def report(self, task: Task[Report]) -> list[EventSummary]:
         """Answer the action with the outcome of the child conversation and its cost."""
         async with self.begin(task) as (log, _):
+            self.resources.queues.admit_tool()
             action = await load_event(log, task.step.action_seq, ActionEvent)
             child = self.resources.log(task.user_id, task.step.child)
             state = await read_state(child)
@@ -100,26 +107,55 @@ def _is_turn_over(state: State) -> bool:
     """Tell whether the only turn of a delegated conversation is over."""
     if state.turn == 0:
         return state.status == "closed"
-    return state.status not in ("running", "paused", "waiting_for_confirmation")
+    return state.status not in UNFINISHED_STATUSES
 
 
 def _child_spec(
     spec: Agent, arguments: dict[str, Any], budget: float | None, workspace: str
 ) -> Agent:
-    """Return the parent's spec and workspace, limited to what its budget has left."""
-    budgets = [limit for limit in (budget, arguments.get("max_budget")) if limit is not None]
+    """Return the named agent, or the parent's, limited to what the parent's budget has left.
+
+    It works in the parent's workspace, by its deadline, and asks for confirmation where the parent
+    does.
+    """
+    agent = _find_agent(spec, arguments.get("agent"))
+    budgets = (budget, arguments.get("max_budget"), agent.limits.max_budget)
     limits = {
-        "max_budget": min(budgets, default=None),
-        "max_iterations": arguments.get("max_iterations", spec.limits.max_iterations),
+        "max_budget": _minimum(*(budgets if agent is not spec else budgets[:2])),
+        "max_iterations": arguments.get("max_iterations", agent.limits.max_iterations),
+        "deadline": _minimum(spec.limits.deadline, agent.limits.deadline),
     }
-    return spec.model_copy(
+    is_stricter = spec.confirmation.is_stricter_than(agent.confirmation)
+    return agent.model_copy(
         update={
-            "tools": tuple(name for name in spec.tools if name != DELEGATE_TOOL),
-            "limits": spec.limits.model_copy(update=limits),
+            "tools": tuple(name for name in agent.tools if name != DELEGATE_TOOL),
+            "delegates": (),
+            "limits": agent.limits.model_copy(update=limits),
+            "confirmation": spec.confirmation if is_stricter else agent.confirmation,
             "workspace": workspace,
+            "snapshots": spec.snapshots,
+            "code": agent.code or spec.code,
             "title_model": None,
+            "app_name": agent.app_name or spec.app_name,
+            "metadata": agent.metadata or spec.metadata,
+            "response_schema": agent.response_schema if agent is not spec else None,
+            **dict.fromkeys(NOT_HANDED_DOWN),
         }
     )
+
+
+def _find_agent(spec: Agent, name: str | None) -> Agent:
+    """Find the agent that another delegates to. Raises ApplicationError for one that is not its."""
+    if name is None:
+        return spec
+    agents = {it.name: it.agent for it in spec.delegates}
+    if name not in agents:
+        raise final_failure("AgentNotFound", f"There is no agent {name!r} to delegate to.")
+    return agents[name]
+
+
+def _minimum(*limits: Any) -> Any:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 async def _report_text(log: EventLog, state: State, step: Report) -> str:

@@ -8,10 +8,13 @@ from uuid import UUID, uuid5
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from perdure.activities.support.faults import report_fault
 from perdure.activities.support.inbox_events import error_event
 from perdure.activities.support.late_signals import has_late_signals
+from perdure.activities.support.load import load_event, load_spec
 from perdure.activities.support.prompt_images import load_prompt
-from perdure.activities.support.resources import Activities, load_event, load_spec
+from perdure.activities.support.recording import replay_answer
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.responses import (
     Parse,
     append_failure,
@@ -30,6 +33,7 @@ from perdure.activities.workspace.file_changes import begin_scan
 from perdure.agent.calls.answer import OfferedTool, parse_response
 from perdure.agent.calls.completion import Completion
 from perdure.agent.calls.risk import RiskAssessor, add_annotation_parameters
+from perdure.agent.loop.phase import INTERNAL_ERROR, describe_fault
 from perdure.agent.loop.steps import Task, Think
 from perdure.agent.spec import Agent
 from perdure.agent.view.transcript import render_tool
@@ -40,7 +44,7 @@ from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.summary import EventSummary
 from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.storage.log.event_log import EventLog
-from perdure.tools.catalog import CatalogError
+from perdure.tools.errors import CatalogError
 from perdure.tools.risk.analyzers import load_analyzers
 
 Tools = Mapping[str, OfferedTool]
@@ -65,7 +69,7 @@ class ModelActivities(Activities):
             try:
                 spec = await load_spec(log, task.step.spec_seq)
                 begin_scan(self.resources, spec, log)
-                self.resources.model_queues.admit(task.step, spec)
+                self.resources.queues.admit(task.step, spec)
                 prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
                 tools = self.resources.offered_tools(spec, prompt, log)
                 assessor = self._assessment(log, base, spec, tools)
@@ -101,8 +105,13 @@ class ModelActivities(Activities):
             fallbacks=spec.fallbacks,
             number=task.step.response_index,
             key=f"{log.conversation_id}/{task.base}",
+            metadata=spec.metadata,
         )
         ensure_not_given_up(progress)
+        if spec.replay is not None:
+            replayed = await replay_answer(log, spec.replay, prompt, progress.report)
+            if replayed is not None:
+                return replayed
         return await self.resources.model.complete(prompt, progress.report)
 
     def _assessment(
@@ -158,4 +167,7 @@ def _failure_event(error: ModelRefused | ContextOverflow | CatalogError) -> Even
     """Build the event that records a failed request."""
     if isinstance(error, ContextOverflow):
         return CondensationRequest(timestamp=now())
+    if error.code == INTERNAL_ERROR:
+        kind = type(error.__cause__ or error).__name__
+        return error_event(now(), error.code, describe_fault(kind, report_fault(error)))
     return error_event(now(), error.code, str(error))

@@ -2,45 +2,50 @@
 
 import contextlib
 import json
-from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
+import temporalio.client
 from temporalio import activity
 
 from perdure.activities.batch.sample_messages import build_sample_spec, write_turn
 from perdure.activities.delegate import child_id
-from perdure.activities.support.extensions import check_extensions
-from perdure.activities.support.inbox_events import error_event, rejection, state_update, to_event
-from perdure.activities.support.resources import Activities, load_batch, load_event, load_spec
+from perdure.activities.inbox.items import (
+    ItemRecorder,
+    change_secrets,
+    changes_secrets,
+    changes_shown_state,
+)
+from perdure.activities.inbox.repeated_messages import find_messages
+from perdure.activities.support.inbox_events import error_event, state_update
+from perdure.activities.support.load import load_batch, load_spec
+from perdure.activities.support.notices import notify_webhooks
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.save_state import save_closed, save_resting
+from perdure.activities.support.start_log import log_start
 from perdure.activities.support.step import final_failure, now, origin
+from perdure.activities.support.system_prompt import build_prompt, renew_context
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.file_changes import record_changes
-from perdure.activities.workspace.recall import record_recall
-from perdure.agent.knowledge.system_prompt import build_dynamic_context, build_static_prompt
 from perdure.agent.loop.decide import refuse_pending
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.inbox import InboxItem, Rejection, SpecChange, StateNote, UserMessage
-from perdure.agent.loop.state import DELEGATE_TOOL, State, is_recorded
-from perdure.agent.loop.steps import Close, Open, Prepare, Record, Refusal, SaveState, Task
+from perdure.agent.loop.inbox import UserMessage
+from perdure.agent.loop.state import DELEGATE_TOOL, State, find_unsure_ids, is_recorded
+from perdure.agent.loop.steps import Close, Open, Prepare, Record, SaveState, Task
+from perdure.agent.loop.wait_steps import with_wait_ends
 from perdure.agent.spec import Agent, ModelSpec
-from perdure.events.content import TextContent
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.event import Event
-from perdure.events.messages import SystemPromptEvent
+from perdure.events.status import Loading
 from perdure.events.summary import EventSummary
-from perdure.events.tools import ActionEvent
-from perdure.models.model import OnText
 from perdure.sandbox.sandbox import describe
-from perdure.secrets.masking import mask_value
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import Fenced
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
 from perdure.storage.log.verify import CheckedLog, check_integrity
-from perdure.storage.noted_values import save_shared_values
-from perdure.tools.catalog import CatalogError
+from perdure.tools.errors import CatalogError
 
 MAX_OPEN_TRIES = 5
 """Tries to open a log while the previous run still writes."""
@@ -48,22 +53,33 @@ MAX_OPEN_TRIES = 5
 PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
 
 
+@dataclass
 class LogActivities(Activities):
+    temporal: temporalio.client.Client | None = None
+    """The client that begins the deliveries of webhooks; without one there are none."""
+
     @activity.defn(name="log.open")
     async def open(self, task: Task[Open]) -> State:
         """Fold the log and take it over: older runs are fenced from here on."""
-        async with self.begin(task) as (log, _):
-            if await log.is_new(run := origin().run):
-                with contextlib.suppress(Fenced):  # another run was faster
-                    return await self._open(log, task.step, State())
-            checked = await check_integrity(log)
-            for _ in range(MAX_OPEN_TRIES - 1):
-                try:
-                    return await self._open(log, task.step, await _read_state(log, run, checked))
-                except Fenced:
-                    if await _was_taken_over(log):
-                        raise
-            return await self._open(log, task.step, await _read_state(log, run, checked))
+        with log_start() as start:
+            async with self.begin(task) as (log, progress):
+                if await log.is_new(run := origin().run):
+                    with contextlib.suppress(Fenced):  # another run was faster
+                        return await self._open(log, task.step, State())
+                start.restored = True
+                progress.load(Loading(what="restore"))
+                return await self._restore(log, task.step, run)
+
+    async def _restore(self, log: EventLog, step: Open, run: str) -> State:
+        """Fold a log that is there, and write the opening events behind it."""
+        checked = await check_integrity(log)
+        for _ in range(MAX_OPEN_TRIES - 1):
+            try:
+                return await self._open(log, step, await _read_state(log, run, checked))
+            except Fenced:
+                if await _was_taken_over(log):
+                    raise
+        return await self._open(log, step, await _read_state(log, run, checked))
 
     @activity.defn(name="log.append")
     async def append(self, task: Task[Record]) -> list[EventSummary]:
@@ -74,7 +90,12 @@ class LogActivities(Activities):
             writer = Writer(log, task.base)
             if any(isinstance(item, UserMessage) for item in step.items):
                 await self._reload_code(writer, spec)
-            await self._write_items(writer, step.items, step.refusal, spec, step.shown_skills)
+            repeated = await find_messages(log, step.unsure_ids, step.ids_before)
+            recorder = ItemRecorder(self.resources, writer, spec, step.shown_skills, repeated)
+            await recorder.record_all(step.items, step.refusal)
+            if step.prompt_seq is not None and changes_shown_state(step.items):
+                changed = reduce(change_secrets, filter(changes_secrets, step.items), spec)
+                await renew_context(self.resources, writer, changed, step.prompt_seq)
             return await writer.summaries()
 
     @activity.defn(name="agent.prepare")
@@ -82,9 +103,11 @@ class LogActivities(Activities):
         """Record the system prompt; a missing tool ends the turn with an error."""
         async with self.begin(task) as (log, progress):
             spec = await load_spec(log, task.step.spec_seq)
+            if spec.mcp:  # its servers run where tools do
+                self.resources.queues.admit_tool()
             event: Event
             try:
-                event = await self._system_prompt(log, spec, progress.report)
+                event = await build_prompt(self.resources, log, spec, progress.start_servers)
             except CatalogError as error:
                 event = error_event(now(), error.code, str(error))
             return await append_exclusive(log, [event], task.base)
@@ -95,6 +118,7 @@ class LogActivities(Activities):
         step = task.step
         async with self.begin(task) as (log, _):
             await record_changes(self.resources, log, step.state.spec)
+            await self._notify_webhooks(log, step.state)
             await save_resting(self.resources, log, step.state, origin().run, step.ending)
 
     @activity.defn(name="conversation.close")
@@ -102,8 +126,13 @@ class LogActivities(Activities):
         """Save the final state and the messages beside the log."""
         async with self.begin(task) as (log, _):
             await record_changes(self.resources, log, task.step.state.spec)
+            await self._notify_webhooks(log, task.step.state)
             await save_closed(self.resources, log, task.step.state, origin().run)
             self.resources.evict(log, task.step.state.next_seq)
+
+    async def _notify_webhooks(self, log: EventLog, state: State) -> None:
+        if self.temporal is not None:
+            await notify_webhooks(self.resources, self.temporal, log, state.next_seq)
 
     async def _open(self, log: EventLog, step: Open, state: State) -> State:
         """Write the opening events; a retry adopts those that an earlier attempt wrote."""
@@ -122,9 +151,17 @@ class LogActivities(Activities):
         await self._write_opening(writer, step, origin().run, state)
         items = [item for item in step.items if not is_recorded(state, item)]
         spec = (step.spec if new else state.spec) or PLACEHOLDER_SPEC
-        self.resources.reload_code(spec, log)
+        self.resources.code_versions.reload(spec, log)
         skills = None if state.first_user_seq is None else state.shown_skills
-        await self._write_items(writer, items, refuse_pending(state, items), spec, skills)
+        unsure, forgotten = find_unsure_ids(state, items), state.forgotten_ids
+        before = forgotten.through_seq + 1 if forgotten else 0
+        repeated = await find_messages(log, unsure, before)
+        refused = refuse_pending(state, items)
+        items = [*with_wait_ends(state, items)]
+        recorder = ItemRecorder(self.resources, writer, spec, skills, repeated)
+        await recorder.record_all(items, refused)
+        if state.prompt_seq is not None and spec.state and changes_shown_state(items):
+            await renew_context(self.resources, writer, spec, state.prompt_seq)
         if sample is not None and step.attempt is not None and not step.attempt.needs_setup:
             await write_turn(self.resources, writer, sample, 0, spec, skills)
         return fold(state, await writer.summaries())
@@ -146,63 +183,14 @@ class LogActivities(Activities):
         if step.spec.mcp:  # servers are slow: `agent.prepare` lists their tools
             return
         with contextlib.suppress(CatalogError):  # `agent.prepare` records the error
-            await writer.write("prompt", await self._system_prompt(writer.log, step.spec))
-
-    async def _system_prompt(
-        self, log: EventLog, spec: Agent, report: OnText = lambda _: None
-    ) -> SystemPromptEvent:
-        context = build_dynamic_context(spec)
-        tools = await self.resources.tools(spec, log, report)
-        check_extensions(spec)
-        return SystemPromptEvent(
-            timestamp=now(),
-            system_prompt=TextContent(text=build_static_prompt(spec)),
-            tools=tuple(tool.definition for tool in tools),
-            dynamic_context=TextContent(text=context) if context else None,
-        )
+            await writer.write("prompt", await build_prompt(self.resources, writer.log, step.spec))
 
     async def _reload_code(self, writer: Writer, spec: Agent) -> None:
         """Begin a turn with the user's modules as they are now; record a prompt that changed."""
-        if not self.resources.reload_code(spec, writer.log) or spec.mcp:
+        if not self.resources.code_versions.reload(spec, writer.log) or spec.mcp:
             return
         with contextlib.suppress(CatalogError):  # `llm.chat` records the error
-            await writer.write("prompt", await self._system_prompt(writer.log, spec))
-
-    async def _write_items(
-        self,
-        writer: Writer,
-        items: Sequence[InboxItem],
-        refused: Refusal | None,
-        spec: Agent,
-        skills: tuple[str, ...] | None,
-    ) -> None:
-        """Record items; a message is followed by what it recalls."""
-        if refused is not None:
-            await _reject(writer, refused)
-        for nth, item in enumerate(items):
-            if isinstance(item, Rejection):
-                await _reject(writer, Refusal(action_seqs=item.actions, reason=item.reason))
-                continue
-            await writer.write(f"item {nth}", to_event(item, now(), spec))
-            if isinstance(item, SpecChange) and "secrets" in item.changes:
-                changed = spec.model_copy(update={"secrets": tuple(item.changes["secrets"])})
-                with contextlib.suppress(CatalogError):  # then the old prompt stays in force
-                    prompt = await self._system_prompt(writer.log, changed)
-                    await writer.write(f"prompt {nth}", prompt)
-            if isinstance(item, StateNote) and item.key == "state":
-                # Shared values are no part of a log, which would mask them.
-                value = mask_value(item.value, self.resources.secrets.mask)
-                await save_shared_values(writer.log.store, writer.log.user_id, value)
-            if isinstance(item, UserMessage):
-                part = f"recall {nth}"
-                skills = await record_recall(self.resources, writer, part, item.text, spec, skills)
-
-
-async def _reject(writer: Writer, refused: Refusal) -> None:
-    """Answer rejected actions; an action that was answered meanwhile stays as it is."""
-    for seq in refused.action_seqs:
-        action = await load_event(writer.log, seq, ActionEvent)
-        await writer.write(f"rejection {seq}", rejection(action, refused.reason, now()))
+            await writer.write("prompt", await build_prompt(self.resources, writer.log, spec))
 
 
 async def _find_delegations(log: EventLog, state: State) -> list[int]:

@@ -12,6 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import check_owner
+from perdure.temporal.fairness import user_priority
 from perdure.temporal.names import conversation_workflow_id, sessions_workflow_id
 from perdure.temporal.sessions import (
     ADMISSION_QUERY,
@@ -51,6 +52,7 @@ class SessionsActivities(Activities):
             id=sessions_workflow_id(ask.user_id, queue),
             task_queue=queue,
             task_timeout=TASK_TIMEOUT,
+            priority=user_priority(ask.user_id),
             start_signal=ASK,
             start_signal_args=[ask.request],
         )

@@ -5,13 +5,14 @@ from functools import partial
 from temporalio import activity
 
 from perdure.activities.support.inbox_events import state_update
-from perdure.activities.support.resources import Activities, load_event, load_spec
+from perdure.activities.support.load import load_event, load_spec
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import now
 from perdure.activities.support.writer import append_exclusive, request_once
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.steps import GenerateTitle, Task
 from perdure.agent.loop.title import TITLE_PROMPT, derive_title
-from perdure.agent.spec import ModelSpec
+from perdure.agent.spec import Agent
 from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent
 from perdure.events.summary import EventSummary
@@ -28,12 +29,11 @@ class TitleActivities(Activities):
         """Request a title; if that fails, use the first words of the message."""
         async with self.begin(task) as (log, _):
             spec = await load_spec(log, task.step.spec_seq)
-            self.resources.model_queues.admit(task.step, spec)
-            assert spec.title_model is not None, "the spec has a title model"
+            self.resources.queues.admit(task.step, spec)
             message = await load_event(log, task.step.message_seq, MessageEvent)
             text = join_text(message.llm_message.content)
             try:
-                answer = await self._complete(log, task.base, spec.title_model, text)
+                answer = await self._complete(log, task.base, spec, text)
                 answer_text, usage = join_text(answer.message.content), answer.usage
             except ModelError:
                 answer_text, usage = "", None
@@ -41,9 +41,11 @@ class TitleActivities(Activities):
             event = state_update(now(), "title", title)
             return await append_exclusive(log, [event], task.base, usage=usage)
 
-    async def _complete(self, log: EventLog, base: int, model: ModelSpec, text: str) -> Completion:
+    async def _complete(self, log: EventLog, base: int, spec: Agent, text: str) -> Completion:
+        model = spec.title_model
+        assert model is not None, "the spec has a title model"
         limited = model.model_copy(update={"timeout": min(model.timeout, TITLE_TIMEOUT)})
         messages = [{"role": "user", "content": TITLE_PROMPT.format(message=text[:4000])}]
-        request = Request(limited, messages, purpose="title")
+        request = Request(limited, messages, purpose="title", metadata=spec.metadata)
         complete = partial(self.resources.model.complete, request, lambda _: None)
         return await request_once(log, base, complete)

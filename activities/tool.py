@@ -2,21 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from temporalio import activity
 
 from perdure.activities.support.inbox_events import answer_fields
-from perdure.activities.support.resources import (
-    Activities,
-    Resources,
-    load_event,
-    load_spec,
-)
+from perdure.activities.support.load import load_event, load_spec
+from perdure.activities.support.resources import Activities, Resources
+from perdure.activities.support.server_tools import find_changed_prompt
 from perdure.activities.support.step import (
     StepProgress,
     final_failure,
@@ -28,6 +24,8 @@ from perdure.activities.support.step import (
     summarize_all,
     was_cancel_requested,
 )
+from perdure.activities.support.store_outage import await_store
+from perdure.activities.support.stored_images import store_images
 from perdure.activities.support.writer import MAX_ADOPTED_ENTRIES
 from perdure.activities.workspace.file_changes import begin_changes
 from perdure.activities.workspace.recall import recall_for_files
@@ -35,40 +33,31 @@ from perdure.activities.workspace.snapshots import record_with_files, restore_fi
 from perdure.agent.loop.state import HARMLESS_TOOLS
 from perdure.agent.loop.steps import Act, ResolveLostCall, Task
 from perdure.agent.spec import Agent
+from perdure.agent.surroundings import name_author
 from perdure.events.actions import FileEditorAction
-from perdure.events.base import UNASSIGNED_ID
+from perdure.events.custom import AnyObservation
 from perdure.events.entry import Entry
 from perdure.events.messages import SystemPromptEvent
+from perdure.events.status import Loading
 from perdure.events.summary import EventSummary
 from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent, ToolErrorKind
 from perdure.sandbox.sandbox import SandboxUnusable
-from perdure.storage.errors import (
-    Altered,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-    Unrestorable,
-)
+from perdure.secrets.masking import mask_value
+from perdure.storage.errors import Altered, StoreRefused, StoreUnavailable, Unrestorable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import LogReader
-from perdure.tools.catalog import CatalogError
+from perdure.tools.errors import CatalogError
 from perdure.tools.mcp.servers import OutcomeUnknown
-from perdure.tools.tool import Context, ToolFailed
+from perdure.tools.memory import REMEMBER_NAME
+from perdure.tools.state import CommitConflict
+from perdure.tools.tool import Context, Tool, ToolFailed
 
 logger = logging.getLogger(__name__)
 
 Answer: TypeAlias = ObservationEvent | AgentErrorEvent
 
-T = TypeVar("T")
-
 MAX_PARTIAL_CHARS = 30_000
 """Length limit of the output that is kept of an interrupted tool."""
-
-RELIST_TIMEOUT = 10.0
-"""Timeout in seconds for listing the tools of servers after a call."""
-
-STORE_RETRY_INTERVAL = 1.0
-"""Seconds between two tries while the store is unavailable."""
 
 
 class ToolActivities(Activities):
@@ -76,10 +65,13 @@ class ToolActivities(Activities):
     async def call(self, task: Task[Act]) -> list[EventSummary]:
         """Run the tool of an action, unless the action has an answer already."""
         async with self.begin(task) as (log, progress):
-            call = await _await_store(partial(_load_call, self.resources, log, task, progress))
+            self.resources.queues.admit_tool()
+            call = await await_store(partial(_load_call, self.resources, log, task, progress))
+            if call.spec.secrets:  # a removed one counts no more, and a new one counts at once
+                await self.resources.load_secrets(log.user_id, max_age=0.0)
             if is_local():
                 await call.ensure_files_are_here()
-            entries = await _await_store(call.find_answer) or await call.make()
+            entries = await await_store(call.find_answer) or await call.make()
             if entries[-1].origin == origin() and not was_cancel_requested():
                 entries += await call.recall(entries[-1].seq + 1)
                 entries += await call.relist(entries[-1].seq + 1)
@@ -147,12 +139,13 @@ class _Call:
         If the action was answered meanwhile, the late result is stored as a blob instead.
         """
         changed = self._may_change_files()
+        answer = await await_store(partial(store_images, self.log, answer))
         log, slot = self.log, self.task.step.files_seq
         append = partial(log.append, [answer], base=self.task.base, origin=origin(), shared=True)
         record = partial(
             record_with_files, self.resources, log, self.spec, slot, append, changed=changed
         )
-        entries = await _await_store(record, (StoreUnavailable, StoreRefused))
+        entries = await await_store(record, (StoreUnavailable, StoreRefused))
         if entries[-1].origin.activity != origin().activity:
             key = await log.store_blob(answer.model_dump_json(exclude_none=True).encode())
             logger.warning("a late result of %s is kept as %s", answer.action_id, key)
@@ -160,7 +153,7 @@ class _Call:
 
     def _may_change_files(self) -> bool:
         read_only = {tool.name for tool in self.prompt.tools if tool.annotations.readOnlyHint}
-        return self.action.tool_name not in read_only.union(HARMLESS_TOOLS)
+        return self.action.tool_name not in read_only.union(HARMLESS_TOOLS, (REMEMBER_NAME,))
 
     async def recall(self, base: int) -> list[Entry]:
         """Record the skills and instructions that the files of the action recall."""
@@ -172,24 +165,11 @@ class _Call:
 
     async def relist(self, base: int) -> list[Entry]:
         """Record the prompt again if the call of a server's tool has changed its tools."""
-        if not self.spec.mcp:
+        changed = await find_changed_prompt(
+            self.resources, self.log, self.spec, self.prompt, self.action.tool_name
+        )
+        if changed is None:
             return []
-        own_tools = self.resources.own_tools(self.spec, self.log)
-        if self.action.tool_name in own_tools:
-            return []
-        others = [tool for tool in self.prompt.tools if tool.name not in own_tools]
-        place = (self.log.prefix, self.spec.mcp, self.workspace)
-        try:
-            async with asyncio.timeout(RELIST_TIMEOUT):
-                changes = await self.resources.mcp.find_changes(*place, others)
-        except (CatalogError, TimeoutError) as error:
-            logger.info("what the servers offer now is not known: %s", error)
-            return []
-        if changes is None:
-            return []
-        tools = (*(tool for tool in self.prompt.tools if tool.name in own_tools), *changes)
-        update = {"id": UNASSIGNED_ID, "timestamp": now(), "tools": tools}
-        changed = self.prompt.model_copy(update=update)
         return await self.log.append([changed], base=base, origin=origin("tools"), shared=True)
 
     async def _run_tool(self) -> Answer:
@@ -203,25 +183,59 @@ class _Call:
             return _error(action, "unknown_tool", message)
         slot = self.task.step.files_seq
         try:
-            await _await_store(partial(restore_files, self.resources, self.log, spec, slot))
+            restored = partial(restore_files, self.resources, self.log, spec, slot)
+            await await_store(partial(restored, self._tell_restoring))
         except (Altered, StoreRefused, Unrestorable, SandboxUnusable, OSError) as error:
             return fail(f"{name} was not called: its files are not here. {error}")
-        context = self._context()
         if self._may_change_files():
             await begin_changes(self.resources, spec, self.log, self.task.step.action_seq)
         try:
             async with asyncio.timeout(spec.tool_timeout) as limit:
-                observation = await tool.run(action.action, context)
-            return ObservationEvent(**answer_fields(action, now()), observation=observation)
+                observation, context = await self._call(tool)
         except OutcomeUnknown as error:
             return _error(action, "outcome_unknown", str(error))
         except ToolFailed as error:
             return fail(str(error))
         except Exception as error:
+            if self.task.step.repeatable and isinstance(error, StoreUnavailable):
+                raise  # of a local activity: the ordinary one that follows waits
             logger.info("tool %s raised", name, exc_info=error)
             if limit.expired():
                 return fail(f"{name} was stopped: it took over {spec.tool_timeout:g} s.")
             return fail(f"{name} failed: {str(error) or type(error).__name__}")
+        return await ignore_cancellation(self._answer(observation, context))
+
+    async def _call(self, tool: Tool) -> tuple[AnyObservation, Context]:
+        """Call the tool; return what it returned, and the context with what it has changed.
+
+        A call that may be made again is, while the store that it needs is unavailable.
+        """
+
+        async def call() -> tuple[AnyObservation, Context]:
+            context = self._context()
+            return await tool.run(self.action.action, context), context
+
+        return await (await_store(call) if self.task.step.repeatable else call())
+
+    async def _answer(self, observation: AnyObservation, context: Context) -> Answer:
+        """Return the answer of a call that has ended, with what it has changed of the state."""
+        action = self.action
+        if observation.is_error:
+            return ObservationEvent(**answer_fields(action, now()), observation=observation)
+        secrets = self.resources.secrets_of(self.log.user_id)
+        mask = partial(mask_value, mask=secrets.mask)
+        try:
+            changes = await await_store(partial(context.state.commit, mask))
+        except (CommitConflict, Altered, ValueError) as error:
+            written = error.written if isinstance(error, CommitConflict) else {}
+            answer = _error(action, "tool_raised", f"{action.tool_name} failed: {error}")
+            return answer.model_copy(update={"state": written or None})
+        fields = answer_fields(action, now())
+        return ObservationEvent(**fields, observation=observation, state=changes or None)
+
+    def _tell_restoring(self, is_restoring: bool) -> None:
+        loading = Loading(what="restore", name="workspace")
+        self.progress.load(*([loading] if is_restoring else []))
 
     def _context(self) -> Context:
         log = self.log
@@ -233,9 +247,13 @@ class _Call:
             log=LogReader(log.store, log.user_id, log.conversation_id, log.cache),
             progress=self.progress.report,
             keep=log.store_blob,
-            secrets=self.resources.secrets.lend(self.spec.secrets),
+            secrets=self.resources.secrets_of(log.user_id).lend(self.spec.secrets),
             sandbox=self.resources.sandbox,
             network=self.spec.network,
+            variables=name_author(self.spec.git_user_name, self.spec.git_user_email),
+            may_write_app=self.resources.may_write_app(log.user_id),
+            replay_cells=self.spec.replay_cells,
+            memory=self.resources.memory_of(self.spec, log),
         )
 
     @cached_property
@@ -262,20 +280,6 @@ def _describe_interruption(action: ActionEvent, progress: StepProgress) -> str:
     if not progress.text.strip():
         return sentence
     return f"{sentence} Its output so far:\n{progress.text[-MAX_PARTIAL_CHARS:].strip()}"
-
-
-async def _await_store(
-    work: Callable[[], Awaitable[T]], errors: tuple[type[StoreError], ...] = (StoreUnavailable,)
-) -> T:
-    """Retry while the store is unavailable, as the step itself may not be retried."""
-    while True:
-        try:
-            return await work()
-        except errors as error:
-            if is_local():  # the ordinary activity that follows waits
-                raise
-            logger.warning("a call waits for the store: %s", error)
-            await asyncio.sleep(STORE_RETRY_INTERVAL)
 
 
 async def _load_call(

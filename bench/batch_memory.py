@@ -22,7 +22,7 @@ MARKS = (100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 
 @dataclass(frozen=True)
 class MemorySample:
-    """When `finished` samples were: resident bytes, seconds of CPU of the worker, and seconds."""
+    """Resident bytes, seconds of CPU of the worker and seconds at the end of `finished` samples."""
 
     finished: int
     worker: int

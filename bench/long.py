@@ -40,7 +40,7 @@ which the script knows nothing of."""
 
 @dataclass
 class Course:
-    """What happened: the ids of the messages sent, and of the workflow's runs."""
+    """The ids of the messages that were sent, and of the workflow's runs."""
 
     sent: list[str] = field(default_factory=lambda: ["m0"])
     runs: set[str | None] = field(default_factory=set)

@@ -84,7 +84,7 @@ async def write_log(access: S3Access, events: int) -> None:
     log = EventLog(store, USER, CONVERSATION, EntryCache(100_000_000))
     for base in range(0, events, EVENTS_PER_APPEND):
         origin = Origin(run="run", activity=str(base))
-        await log.append([_message(base)] * EVENTS_PER_APPEND, base=base, origin=origin)
+        await log.append([message_at(base)] * EVENTS_PER_APPEND, base=base, origin=origin)
     from perdure.storage.log.cached_state import encode_cached_state  # older checkouts have none
 
     state = fold(State(), [summarize(entry) for entry in await log.read(0, events)])
@@ -92,7 +92,7 @@ async def write_log(access: S3Access, events: int) -> None:
     await store.close()
 
 
-def _message(base: int) -> MessageEvent:
+def message_at(base: int) -> MessageEvent:
     text = f"{base} " + "what somebody said, at some length; " * 10
     message = Message(role="user", content=(TextContent(text=text),))
     return MessageEvent(timestamp=NOW, source="user", llm_message=message)

@@ -16,6 +16,7 @@ COMMANDS = (
     "one --rounds 1 --count 4 --only files",
     "many --rounds 1 --conversations 4 --workers 1 --steps 5 --only files+brief",
     "snapshots --files 200",
+    "memory scale ingestion --users 3 --memories 50 --searches 30 --turns 50",
     "worker_start --rounds 1 --ways module --only files+http",
 )
 """The longest ones first."""

@@ -7,27 +7,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from perdure.agent.condensers import AmortizedCondenser as AmortizedCondenser
+    from perdure.agent.condensers import BrowserMaskingCondenser as BrowserMaskingCondenser
+    from perdure.agent.condensers import CustomCondenser as CustomCondenser
+    from perdure.agent.condensers import MaskingCondenser as MaskingCondenser
+    from perdure.agent.condensers import NoCondenser as NoCondenser
+    from perdure.agent.condensers import PipelineCondenser as PipelineCondenser
+    from perdure.agent.condensers import RecentCondenser as RecentCondenser
+    from perdure.agent.condensers import SummaryCondenser as SummaryCondenser
+    from perdure.agent.condensers import WindowCondenser as WindowCondenser
     from perdure.agent.discussion.pruning import BeforeSequence as BeforeSequence
     from perdure.agent.discussion.pruning import ByCount as ByCount
     from perdure.agent.discussion.pruning import ByType as ByType
     from perdure.agent.discussion.spec import DiscussionSpec as DiscussionSpec
     from perdure.agent.extensions import McpServer as McpServer
     from perdure.agent.extensions import Skills as Skills
+    from perdure.agent.memory import MemoryAccess as MemoryAccess
+    from perdure.agent.model_spec import ModelSpec as ModelSpec
     from perdure.agent.policies import Confirmation as Confirmation
     from perdure.agent.policies import Limits as Limits
     from perdure.agent.spec import Agent as Agent
-    from perdure.agent.spec import AmortizedCondenser as AmortizedCondenser
-    from perdure.agent.spec import BrowserMaskingCondenser as BrowserMaskingCondenser
-    from perdure.agent.spec import CustomCondenser as CustomCondenser
-    from perdure.agent.spec import MaskingCondenser as MaskingCondenser
-    from perdure.agent.spec import ModelSpec as ModelSpec
-    from perdure.agent.spec import NoCondenser as NoCondenser
-    from perdure.agent.spec import PipelineCondenser as PipelineCondenser
-    from perdure.agent.spec import RecentCondenser as RecentCondenser
-    from perdure.agent.spec import SummaryCondenser as SummaryCondenser
+    from perdure.agent.spec import NamedAgent as NamedAgent
     from perdure.agent.view.llm_messages import events_to_messages as events_to_messages
     from perdure.agent.view.llm_messages import to_llm_message as to_llm_message
     from perdure.agent.view.view import View as View
+    from perdure.api.memories import FoundMemory as FoundMemory
+    from perdure.api.memories import Memory as Memory
+    from perdure.api.memories import MemoryFilter as MemoryFilter
     from perdure.cli.rendering.visualize import visualize as visualize
     from perdure.client.batch.batches import Batches as Batches
     from perdure.client.batch.handle import BatchHandle as BatchHandle
@@ -43,6 +49,9 @@ if TYPE_CHECKING:
     from perdure.client.events.sync_event_list import SyncEventList as SyncEventList
     from perdure.client.http.client import HttpClient as HttpClient
     from perdure.client.http.conversation import HttpConversation as HttpConversation
+    from perdure.client.memory.http_memories import HttpMemories as HttpMemories
+    from perdure.client.memory.memories import Memories as Memories
+    from perdure.client.memory.sync import SyncMemories as SyncMemories
     from perdure.client.run import run as run
     from perdure.client.sync import SyncClient as SyncClient
     from perdure.client.sync import SyncConversation as SyncConversation
@@ -87,6 +96,9 @@ if TYPE_CHECKING:
     from perdure.events.tools import AgentErrorEvent as AgentErrorEvent
     from perdure.events.tools import ObservationEvent as ObservationEvent
     from perdure.events.tools import UserRejectObservation as UserRejectObservation
+    from perdure.events.waiting import QuestionEvent as QuestionEvent
+    from perdure.events.waiting import SignalEvent as SignalEvent
+    from perdure.events.waiting import WaitEvent as WaitEvent
     from perdure.exports.mcpbench import convert_events_to_jsonl as convert_events_to_jsonl
     from perdure.exports.mcpbench import convert_events_to_logs as convert_events_to_logs
     from perdure.exports.mcpbench import count_event_statistics as count_event_statistics
@@ -99,16 +111,20 @@ if TYPE_CHECKING:
     from perdure.tools.tool import ToolFailed as ToolFailed
 
 _MODULES = {
+    "agent.condensers": (
+        "AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser NoCondenser "
+        "PipelineCondenser RecentCondenser SummaryCondenser WindowCondenser"
+    ),
     "agent.discussion.pruning": "BeforeSequence ByCount ByType",
     "agent.discussion.spec": "DiscussionSpec",
     "agent.extensions": "McpServer Skills",
+    "agent.memory": "MemoryAccess",
+    "agent.model_spec": "ModelSpec",
     "agent.policies": "Confirmation Limits",
-    "agent.spec": (
-        "Agent AmortizedCondenser BrowserMaskingCondenser CustomCondenser MaskingCondenser "
-        "ModelSpec NoCondenser PipelineCondenser RecentCondenser SummaryCondenser"
-    ),
+    "agent.spec": "Agent NamedAgent",
     "agent.view.llm_messages": "events_to_messages to_llm_message",
     "agent.view.view": "View",
+    "api.memories": "FoundMemory Memory MemoryFilter",
     "cli.rendering.visualize": "visualize",
     "client.batch.batches": "Batches",
     "client.batch.handle": "BatchHandle",
@@ -123,6 +139,9 @@ _MODULES = {
     "client.events.sync_event_list": "SyncEventList",
     "client.http.client": "HttpClient",
     "client.http.conversation": "HttpConversation",
+    "client.memory.http_memories": "HttpMemories",
+    "client.memory.memories": "Memories",
+    "client.memory.sync": "SyncMemories",
     "client.run": "run",
     "client.sync": "SyncClient SyncConversation SyncHttpClient",
     "client.turn": "TurnFailed TurnResult",
@@ -142,6 +161,7 @@ _MODULES = {
     "events.event": "AnyEvent UnknownEvent",
     "events.messages": "MessageEvent RecallEvent SystemPromptEvent",
     "events.tools": "ActionEvent AgentErrorEvent ObservationEvent UserRejectObservation",
+    "events.waiting": "QuestionEvent SignalEvent WaitEvent",
     "exports.mcpbench": "convert_events_to_jsonl convert_events_to_logs count_event_statistics",
     "settings.settings": "Settings",
     "storage.discussions.service": "EventLogService",

@@ -2,6 +2,8 @@
 
 from typing import Self
 
+from perdure.wording import shorten
+
 
 class PerdureError(Exception):
     """The base class of all errors that perdure raises on purpose."""
@@ -32,23 +34,31 @@ class MissingExtra(Invalid):
 
 
 class NotFound(ClientError):
-    """The conversation or batch does not exist."""
+    """The conversation, batch or discussion does not exist."""
 
     @classmethod
     def for_conversation(cls, conversation_id: str) -> Self:
-        return cls(f"There is no conversation {conversation_id}.", "`perdure ls` lists them.")
+        return cls(
+            f"There is no conversation {shorten(conversation_id)}.", "`perdure ls` lists them."
+        )
 
     @classmethod
     def for_batch(cls, name: str) -> Self:
-        return cls(f"There is no batch {name}.", "`perdure batch status` lists them.")
+        return cls(f"There is no batch {shorten(name)}.", "`perdure batch status` lists them.")
+
+    @classmethod
+    def for_discussion(cls, session_id: str) -> Self:
+        return cls(
+            f"There is no discussion {shorten(session_id)}.", "`perdure discuss` starts one."
+        )
 
 
 class Forbidden(ClientError):
-    """The user of the client may see the conversation or batch, and not do that."""
+    """The user of the client may see the conversation, batch or discussion, and not do that."""
 
 
 class Conflict(ClientError):
-    """The state of the conversation or batch forbids the request."""
+    """The state of the conversation, batch or discussion forbids the request."""
 
 
 class TimedOut(ClientError):

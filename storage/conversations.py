@@ -81,6 +81,11 @@ async def hide_conversation(store: Store, user_id: str, conversation_id: str) ->
     await store.create(keys.hidden_key(user_id, conversation_id), b"")
 
 
+async def show_conversation(store: Store, user_id: str, conversation_id: str) -> None:
+    """Show a hidden conversation in lists again. Raises ValueError for a bad id."""
+    await store.delete(keys.hidden_key(user_id, conversation_id))
+
+
 async def is_hidden(store: Store, user_id: str, conversation_id: str) -> bool:
     return await store.read(keys.hidden_key(user_id, conversation_id)) is not None
 

@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import errno
+import hashlib
 import itertools
 import os
+import random
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +16,16 @@ from typing import TypeVar
 from uuid import uuid4
 
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
-from perdure.storage.store import check_key
+from perdure.storage.file_folders import (
+    DRAFTS_FOLDER,
+    flush_folder,
+    list_keys,
+    list_names,
+    open_folder,
+    remove_if_empty,
+)
+from perdure.storage.file_turns import remove_other_drafts, take_turn
+from perdure.storage.store import Version, check_key
 
 T = TypeVar("T")
 
@@ -21,8 +33,9 @@ THREADS = 4  # they wait for the disk, which does one flush at a time
 
 MAX_KNOWN_FOLDERS = 4096
 LINK_ATTEMPTS = 9  # at naming a file while deletions nearby may remove its folder
-DRAFTS_FOLDER = ".aside"
-"""Folder for files that have no name yet; a crash may leave one there, unseen."""
+TURNS = 100
+MAX_TURN_PAUSE = 0.02
+"""Turns at replacing a version before we give up, and the longest pause between two, in seconds."""
 
 DESCRIPTORS = Path("/proc/self/fd")
 NO_NAMELESS_FILES = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EXDEV}
@@ -69,12 +82,18 @@ class FileStore:
     async def replace(self, key: str, body: bytes) -> None:
         await self._in_thread(partial(self._replace, body), self._path(key))
 
+    async def read_version(self, key: str) -> Version | None:
+        return await self._in_thread(_read_version, self._path(key))
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        return await self._in_thread(partial(self._replace_version, body, tag), self._path(key))
+
     async def delete(self, key: str) -> None:
         await self._in_thread(self._delete, self._path(key))
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
         start = f"{after}/" if after else ""
-        names = await self._in_thread(_list_names, self._folder(prefix))
+        names = await self._in_thread(list_names, self._folder(prefix))
         return [name[:-1] for name in names if name.endswith("/") and name > start][:limit]
 
     async def close(self) -> None:
@@ -84,7 +103,7 @@ class FileStore:
         start = prefix[: prefix.rfind("/") + 1]
 
         def first(folder: Path) -> list[str]:
-            return list(itertools.islice(_list_keys(folder, start, prefix, after), limit))
+            return list(itertools.islice(list_keys(folder, start, prefix, after), limit))
 
         return await self._in_thread(first, self._folder(start))
 
@@ -125,7 +144,7 @@ class FileStore:
     def _create_nameless(self, body: bytes, path: Path) -> bool:
         """Write a file that gets its first name when it is on the disk: a crash leaves no draft."""
         self._make_folder(path.parent)
-        with _open_folder(path.parent) as folder:
+        with open_folder(path.parent) as folder:
             descriptor = os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o666, dir_fd=folder)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
@@ -142,20 +161,37 @@ class FileStore:
         return True
 
     def _create_aside(self, body: bytes, path: Path) -> bool:
-        with self._draft(body) as draft:
+        with self._draft(body, uuid4().hex) as draft:
             try:
                 self._link_name(path, partial(os.link, draft, path))
             except FileExistsError:
                 return False
             finally:
                 # Also when the key is taken: its writer may have died before it came to this.
-                _flush_folder(path.parent)
+                flush_folder(path.parent)
         return True
 
     def _replace(self, body: bytes, path: Path) -> None:
-        with self._draft(body) as draft:
+        with self._draft(body, uuid4().hex) as draft:
             self._link_name(path, partial(draft.replace, path))
-            _flush_folder(path.parent)
+            flush_folder(path.parent)
+
+    def _replace_version(self, body: bytes, tag: str, path: Path) -> bool:
+        name, drafts = _hash(str(path.relative_to(self.root)).encode()), self.root / DRAFTS_FOLDER
+        self._make_folder(drafts)
+        for _ in range(TURNS):
+            with take_turn(drafts, name), self._draft(body, f"{name}.{uuid4().hex}") as draft:
+                remove_other_drafts(draft, name)
+                found = _read_version(path)
+                if found is None or found.tag != tag:
+                    return False
+                # Whoever came after us has removed the draft, and may have replaced the file.
+                with contextlib.suppress(FileNotFoundError):
+                    draft.replace(path)
+                    flush_folder(path.parent)
+                    return True
+            time.sleep(random.random() * MAX_TURN_PAUSE)
+        raise OSError(errno.EAGAIN, "Others replace it all the time", str(path))
 
     def _link_name(self, path: Path, link: Callable[[], object]) -> None:
         """Call `link` for a name in a folder that a concurrent deletion may remove."""
@@ -174,16 +210,16 @@ class FileStore:
         except NO_FILE:
             return
         folder = path.parent
-        _flush_folder(folder)
-        while folder != self.root and _remove_if_empty(folder):
+        flush_folder(folder)
+        while folder != self.root and remove_if_empty(folder):
             self._durable.discard(folder)
             folder = folder.parent
-            _flush_folder(folder)
+            flush_folder(folder)
 
     @contextlib.contextmanager
-    def _draft(self, body: bytes) -> Iterator[Path]:
+    def _draft(self, body: bytes, name: str) -> Iterator[Path]:
         """Yield a file with these bytes, flushed to the disk, under a temporary name."""
-        draft = self.root / DRAFTS_FOLDER / uuid4().hex
+        draft = self.root / DRAFTS_FOLDER / name
         self._make_folder(draft.parent)
         try:
             with draft.open("xb") as file:
@@ -203,7 +239,7 @@ class FileStore:
             return
         self._make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
-        _flush_folder(folder.parent)
+        flush_folder(folder.parent)
         if len(self._durable) >= MAX_KNOWN_FOLDERS:
             self._durable.clear()
         self._durable.add(folder)
@@ -215,49 +251,10 @@ def _read(path: Path) -> bytes | None:
     return None
 
 
-def _remove_if_empty(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-            return False
-        raise
-    return True
+def _read_version(path: Path) -> Version | None:
+    body = _read(path)
+    return None if body is None else Version(body, _hash(body))
 
 
-def _flush_folder(folder: Path) -> None:
-    # A deletion may have removed it when it was empty.
-    with contextlib.suppress(FileNotFoundError), _open_folder(folder) as descriptor:
-        os.fsync(descriptor)
-
-
-@contextlib.contextmanager
-def _open_folder(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _list_keys(folder: Path, start: str, prefix: str, after: str) -> Iterator[str]:
-    """Yield the keys in `folder`, whose own key is `start`, in the order of S3."""
-    for name in _list_names(folder):
-        key = start + name
-        if not name.endswith("/"):
-            if key.startswith(prefix) and key > after:
-                yield key
-            continue
-        is_before = key < after and not after.startswith(key)  # all that is in the folder
-        if (key.startswith(prefix) or prefix.startswith(key)) and not is_before:
-            yield from _list_keys(folder / name, key, prefix, after)
-
-
-def _list_names(folder: Path) -> list[str]:
-    """List names sorted as keys: a folder's name ends with a slash. A missing folder is empty."""
-    try:
-        with os.scandir(folder) as items:
-            names = [f"{item.name}/" if item.is_dir() else item.name for item in items]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(name for name in names if name != f"{DRAFTS_FOLDER}/")
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Grants: what a user lets other users do with a conversation or a batch.
+"""Grants: what a user lets other users do with a conversation, a batch or a discussion.
 
 A grant is an object beside what it is for, so that a process without Temporal can check it, and it
 alone decides. A mark among the objects of the other user says where a grant may be: it is written
@@ -17,9 +17,15 @@ from perdure.storage.errors import Altered
 from perdure.storage.store import Store, list_keys
 
 Access: TypeAlias = Literal["read", "write"]
-"""`read` lets a user read and follow a conversation or a batch, `write` also steer it."""
+"""`read` lets a user read and follow what is shared, `write` also steer it."""
 
-Kind: TypeAlias = Literal["conversation", "batch"]
+Kind: TypeAlias = Literal["conversation", "batch", "discussion"]
+
+_PREFIXES = {
+    "conversation": keys.conversation_prefix,
+    "batch": keys.batch_prefix,
+    "discussion": keys.discussion_prefix,
+}
 
 
 class Grant(Frozen):
@@ -31,7 +37,10 @@ class Grant(Frozen):
 
 @dataclass(frozen=True)
 class Shareable:
-    """A conversation by its id, or a batch by its name. Raises ValueError for an invalid one."""
+    """A conversation or a discussion by its id, or a batch by its name.
+
+    Raises ValueError for an invalid one.
+    """
 
     kind: Kind
     owner: str
@@ -40,8 +49,7 @@ class Shareable:
     prefix: str = field(init=False)
 
     def __post_init__(self) -> None:
-        make = keys.conversation_prefix if self.kind == "conversation" else keys.batch_prefix
-        object.__setattr__(self, "prefix", make(self.owner, self.id))
+        object.__setattr__(self, "prefix", _PREFIXES[self.kind](self.owner, self.id))
 
     @property
     def name(self) -> str:

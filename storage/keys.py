@@ -28,14 +28,29 @@ users/{user_id}/discussions/{session_id}/
     archive/000001.json              which events one pruning took out of sight
     ids/{event_id}                   the end of the log before an event whose writer chose its id
 users/{user_id}/state/{name}.json    a value that all conversations of a user share
+users/{user_id}/agents/{name}.json            a named agent of the user
+users/{user_id}/settings.json                 what the user says of all agents
+users/{user_id}/openai/conversations/{id}.json   one that was made without an agent, until it begins
+users/{user_id}/openai/chats/{id}.json        the conversation in which a chat goes on
+users/{user_id}/memory/{id}.000001.json      a memory, as this version of it was written
+users/{user_id}/memory-changes/{id}.000001   says that the index may lack this version
+users/{user_id}/memory-changes/rebuild-{id}   says that somebody makes the index anew
+users/{user_id}/memory-index/                the index of LanceDB: made of the memories, a cache
+users/{user_id}/index/{random}.jsonl          summaries of conversations: a cache of lists
 users/{user_id}/hidden/{conversation_id}      hides a conversation from lists
 users/{user_id}/keys/{id}                     marks an API key as the user's
+users/{user_id}/secrets/{NAME}/000001.json    a version of a secret of the user's, encrypted
+users/{user_id}/addresses/{id}                marks an address to which others post as the user's
+users/{user_id}/secrets/@webhooks/{id}/000001.json    a version of a webhook, encrypted
 users/{user_id}/shared/{kind}/{owner}/{id}    says where a grant for the user may be
 app/state/{name}.json                a value that all conversations share
 gateway/keys/{id}/                   an API key: storage/credentials
     key.json                         its user, its scopes and its hash
     used.json                        when it was used last
     revoked                          is there once it is revoked
+gateway/addresses/{id}.json          an address to which others post: whose it is, its hash
+gateway/requests/                    requests that may be repeated after a time-out
+    {until}-{sha256}.json            what one has begun; the time is in seconds since 1970
 gateway/tokens/{kind}/               sessions of browsers, tickets, one-time logins
     {expires}-{sha256}.json          whose it is; the time is in seconds since 1970
     {expires}-{sha256}.used          is there once it was used, if that is for one time
@@ -47,6 +62,7 @@ from functools import lru_cache
 from urllib.parse import quote
 from uuid import UUID
 
+USERS = "users/"
 LAST_SEQ = 999_999
 """The largest number of six digits: one more would no longer sort."""
 
@@ -64,13 +80,16 @@ SEGMENTS = "segments/"
 TAIL = f"{SEGMENTS}tail"
 RESPONSES = "responses/"
 APP_STATE = "app/state/"
+WEBHOOKS = "@webhooks/"
 BATCH = "batch.json"
 RESULTS = "results/"
 DISCUSSION = "spec.json"
 DISCUSSION_STATE = "state.json"
 ARCHIVE = "archive/"
 API_KEYS = "gateway/keys/"
+BEGUN_REQUESTS = "gateway/requests/"
 TOKENS = "gateway/tokens/"
+ADDRESSES = "gateway/addresses/"
 
 MAX_KEY_NAME_BYTES = 120
 """Bytes of a sample's id or a scorer's name in a key; a longer one ends with its hash."""
@@ -79,6 +98,9 @@ _USER = re.compile(r"(?!\.\.?$)[A-Za-z0-9._@-]{1,128}")
 _CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}|@webhooks/[0-9a-f]{16}")
+_WEBHOOK = re.compile(r"[0-9a-f]{16}")
 _API_KEY = re.compile(r"[0-9a-f]{16}")
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
@@ -94,8 +116,59 @@ def conversations_prefix(user_id: str) -> str:
     return f"{_user_prefix(user_id)}conversations/"
 
 
+def memory_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}memory/"
+
+
+def memory_changes_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}memory-changes/"
+
+
+def memory_index_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}memory-index/"
+
+
+def memory_version(memory_id: str, version: int) -> str:
+    """Return the name of a version of a memory within a prefix, without its ending."""
+    return f"{check_memory_id(memory_id)}.{_six_digits(version)}"
+
+
+def check_memory_id(memory_id: str) -> str:
+    """Return the id of a memory. Raises ValueError for an invalid one."""
+    rule = "the id of a memory: use a UUID, in lower case and with its hyphens."
+    return _check(memory_id, _CONVERSATION, rule)
+
+
 def user_state_prefix(user_id: str) -> str:
     return f"{_user_prefix(user_id)}state/"
+
+
+def agents_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}agents/"
+
+
+def agent_key(user_id: str, name: str) -> str:
+    """Return the key of a user's named agent. Raises ValueError for a bad name."""
+    rule = (
+        "the name of an agent: use letters, digits and '.', '_', '-', and begin with a letter or a "
+        "digit."
+    )
+    return f"{agents_prefix(user_id)}{_check(name, _AGENT, rule)}.json"
+
+
+def user_settings_key(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}settings.json"
+
+
+def openai_key(user_id: str, kind: str, conversation_id: str) -> str:
+    """Return the key of an object of OpenAI's API. Raises ValueError for a bad id."""
+    rule = "a conversation id: use a UUID, in lower case and with its hyphens."
+    name = _check(conversation_id, _CONVERSATION, rule)
+    return f"{_user_prefix(user_id)}openai/{kind}/{name}.json"
+
+
+def index_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}index/"
 
 
 def hidden_prefix(user_id: str) -> str:
@@ -110,6 +183,45 @@ def hidden_key(user_id: str, conversation_id: str) -> str:
 
 def user_keys_prefix(user_id: str) -> str:
     return f"{_user_prefix(user_id)}keys/"
+
+
+def user_secrets_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}secrets/"
+
+
+def webhook_folder(webhook_id: str) -> str:
+    """Return the folder of a webhook among a user's secrets, as which it is listed and encrypted.
+
+    Raises ValueError for what is no id of a webhook.
+    """
+    return f"{WEBHOOKS}{_check(webhook_id, _WEBHOOK, 'the id of a webhook: it has 16 hex digits.')}"
+
+
+def is_secret_folder(name: str) -> bool:
+    """Tell whether a user's secret, or a webhook, may have this folder."""
+    return _SECRET.fullmatch(name) is not None
+
+
+def secret_key(user_id: str, name: str, version: int) -> str:
+    folder = _check(name, _SECRET, "the name of a secret.")
+    return f"{user_secrets_prefix(user_id)}{folder}/{_six_digits(version)}.json"
+
+
+def user_addresses_prefix(user_id: str) -> str:
+    return f"{_user_prefix(user_id)}addresses/"
+
+
+def user_address_key(user_id: str, address_id: str) -> str:
+    return f"{user_addresses_prefix(user_id)}{_check_address(address_id)}"
+
+
+def address_key(address_id: str) -> str:
+    """Return the key of an address to which others post. Raises ValueError for a bad id."""
+    return f"{ADDRESSES}{_check_address(address_id)}.json"
+
+
+def _check_address(address_id: str) -> str:
+    return _check(address_id, _WEBHOOK, "the id of an address: it has 16 hex digits.")
 
 
 def shared_prefix(user_id: str, kind: str) -> str:
@@ -180,7 +292,7 @@ def escape_name(name: str) -> str:
 
 
 def _user_prefix(user_id: str) -> str:
-    return f"users/{check_user_id(user_id)}/"
+    return f"{USERS}{check_user_id(user_id)}/"
 
 
 def check_user_id(user_id: str) -> str:

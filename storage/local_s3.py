@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from obstore.exceptions import BaseError
 from obstore.store import S3Store as ObjectStore
 
-from perdure.storage.store import KEYS_PER_PAGE, S3Access, check_key
+from perdure.storage.store import KEYS_PER_PAGE, S3Access, Version, check_key
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential
@@ -86,6 +86,12 @@ class LocalS3Store:
 
     async def replace(self, key: str, body: bytes) -> None:
         await self._fallback.replace(key, body)
+
+    async def read_version(self, key: str) -> Version | None:
+        return await self._fallback.read_version(key)
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        return await self._fallback.replace_version(key, body, tag)
 
     async def delete(self, key: str) -> None:
         await self._fallback.delete(key)

@@ -1,67 +1,86 @@
 """Session state: values of a conversation, of its user, and of all conversations."""
 
 import asyncio
-import json
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from perdure.agent.loop.scopes import find_key_error, parse_key
-from perdure.events.control import ConversationStateUpdateEvent
+from perdure.agent.loop.scopes import parse_key
+from perdure.agent.loop.state import State
 from perdure.events.entry import Entry
-from perdure.storage.errors import Altered, BadSlot
+from perdure.storage.errors import BadSlot
 from perdure.storage.keys import APP_STATE, user_state_prefix
 from perdure.storage.log.reader import LogReader
-from perdure.storage.store import Store, list_keys
+from perdure.storage.log.state import read_state
+from perdure.storage.shared_values import SharedValue, read_shared_value
+from perdure.storage.store import list_keys
+
+NAMED_SINCE = 2
+"""The FOLD_VERSION since which states name the slots of values; an older one may be cached."""
 
 
-async def save_shared_values(store: Store, user_id: str, values: Mapping[str, Any]) -> None:
-    """Save the values whose keys begin with `user:` or `app:`; the last writer wins.
+@dataclass(frozen=True)
+class SessionValues:
+    """Values of the session state by key, and the versions of those that are shared."""
 
-    None stands for a deleted value. Raises ValueError for an invalid key.
+    values: dict[str, Any]
+    versions: dict[str, str]
+
+
+async def load_session_values(log: LogReader) -> SessionValues:
+    """Load all values: the shared ones, the user's, and those in the log itself.
+
+    Raises Missing and Damaged, and Altered for a shared value.
     """
-    if wrong := find_key_error(values):
-        raise ValueError(wrong)
-    prefixes = {"user": user_state_prefix(user_id), "app": APP_STATE}
-    for key, value in values.items():
-        scope, name = parse_key(key)
-        if scope != "own":
-            body = json.dumps(value, ensure_ascii=False).encode(errors="replace")
-            await store.replace(f"{prefixes[scope]}{name}.json", body)
+    shared, own = await asyncio.gather(load_shared_values(log), load_own_values(log))
+    values = {**{value.key: value.value for value in shared}, **own}
+    return SessionValues(values, {value.key: value.version for value in shared})
 
 
 async def load_session_state(log: LogReader) -> dict[str, Any]:
-    """Load all values by key: the shared ones, the user's, and those in the log itself.
+    """Load all values by key, as `load_session_values` does."""
+    return (await load_session_values(log)).values
 
-    Reads the whole log. Raises Missing and Damaged, and Altered for a shared value.
-    """
-    app_values, user_values, own_values = await asyncio.gather(
-        _load_shared(log.store, APP_STATE, "app:"),
-        _load_shared(log.store, user_state_prefix(log.user_id), "user:"),
-        _load_own(log),
+
+async def load_shared_values(log: LogReader) -> list[SharedValue]:
+    """Load the values that the conversation shares with others, by key. Raises Altered."""
+    found = await asyncio.gather(
+        _load_shared(log, APP_STATE, "app:"),
+        _load_shared(log, user_state_prefix(log.user_id), "user:"),
     )
-    merged = {**app_values, **user_values, **own_values}
-    return {key: value for key, value in merged.items() if value is not None}
+    return [value for values in found for value in values if value.value is not None]
 
 
-async def _load_shared(store: Store, prefix: str, scope: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    listed = [key async for key in list_keys(store, prefix)]
-    for key, body in zip(listed, await asyncio.gather(*map(store.read, listed)), strict=True):
-        name = key.removeprefix(prefix).removesuffix(".json")
-        try:
-            values[f"{scope}{name}"] = json.loads(body or b"null")
-        except (ValueError, RecursionError) as error:
-            raise Altered(key) from error
-    return values
+async def load_own_values(log: LogReader, state: State | None = None) -> dict[str, Any]:
+    """Load the values of the conversation itself, from the events that its state names.
+
+    Of a state with more keys than it can name, the whole log is read. Raises Missing and Damaged.
+    """
+    state = state or await read_state(log)
+    if state.has_unnamed_values or state.fold_version < NAMED_SINCE:
+        return await _read_all_values(log)
+    seqs = sorted(set(state.value_seqs.values()))
+    entries = await asyncio.gather(*map(log.get, seqs))
+    changes = {entry.seq: entry.event.state_changes() for entry in entries}
+    return {key: changes[seq][key] for key, seq in state.value_seqs.items()}
 
 
-async def _load_own(log: LogReader) -> dict[str, Any]:
+async def _load_shared(log: LogReader, prefix: str, scope: str) -> list[SharedValue]:
+    names = [
+        key.removeprefix(prefix).removesuffix(".json") async for key in list_keys(log.store, prefix)
+    ]
+    read = partial(read_shared_value, log.store, log.user_id)
+    return await asyncio.gather(*(read(f"{scope}{name}") for name in names))
+
+
+async def _read_all_values(log: LogReader) -> dict[str, Any]:
     values: dict[str, Any] = {}
     async for page in log.pages():
         for slot in page:
             match slot:
                 case BadSlot():
                     raise slot
-                case Entry(event=ConversationStateUpdateEvent(key="state", value=dict() as new)):
+                case Entry(event=event):
+                    new = event.state_changes()
                     values |= {key: new[key] for key in new if parse_key(key).scope == "own"}
-    return values
+    return {key: value for key, value in values.items() if value is not None}

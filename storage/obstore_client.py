@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from obstore.exceptions import AlreadyExistsError
+from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store as ObstoreS3
 
 from perdure.storage.exit_pause import pause_at_exit
-from perdure.storage.store import KEYS_PER_PAGE, S3Access
+from perdure.storage.store import KEYS_PER_PAGE, S3Access, Version
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -84,6 +84,29 @@ async def read(client: Client, key: str) -> bytes | None:
 
 async def replace(client: Client, key: str, body: bytes) -> None:
     await client.put_async(key, body, use_multipart=False)
+
+
+async def read_version(client: Client, key: str) -> Version | None:
+    try:
+        answer = await client.get_async(key)
+        body, tag = bytes(await answer.bytes_async()), answer.meta["e_tag"]
+    except FileNotFoundError as error:
+        if ABSENT in str(error):
+            return None
+        raise
+    if tag is None:
+        raise LookupError("the answer has no ETag")
+    return Version(body, tag)
+
+
+async def replace_version(client: Client, key: str, body: bytes, tag: str) -> bool:
+    try:
+        await client.put_async(key, body, mode={"e_tag": tag}, use_multipart=False)
+    except PreconditionError as error:
+        if TAKEN in str(error):
+            return False
+        raise
+    return True
 
 
 async def delete(client: Client, key: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from perdure.storage import obstore_client
 from perdure.storage.errors import StoreError, StoreUnavailable
-from perdure.storage.store import KEYS_PER_PAGE, S3Access, check_key
+from perdure.storage.store import KEYS_PER_PAGE, S3Access, Version, check_key
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -56,6 +56,7 @@ class S3Store:
         self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self.access = access or S3Access()
         self.retry_seconds = retry_seconds
+        self.on_retry: Callable[[str], None] | None = None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="s3")
         self._permits: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._connecting = Lock()
@@ -94,6 +95,29 @@ class S3Store:
 
         fast = partial(obstore_client.replace, key=place, body=body)
         await self._settle(fast, repeat, len(body))
+
+    async def read_version(self, key: str) -> Version | None:
+        place = self._place(key)
+
+        def get(s3: "S3Client") -> Version:
+            answer = s3.get_object(Bucket=self.bucket, Key=place)
+            with contextlib.closing(answer["Body"]) as body:
+                return Version(body.read(), answer["ETag"])
+
+        fast = partial(obstore_client.read_version, key=place)
+        return await self._settle(fast, partial(self._retry, get, refusal=404))
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        place = self._place(key)
+
+        def put(s3: "S3Client") -> object:
+            return s3.put_object(Bucket=self.bucket, Key=place, Body=body, IfMatch=tag)
+
+        async def repeat() -> bool:
+            return await self._retry(put, refusal=412) is not None
+
+        fast = partial(obstore_client.replace_version, key=place, body=body, tag=tag)
+        return await self._settle(fast, repeat, len(body))
 
     async def delete(self, key: str) -> None:
         place = self._place(key)
@@ -163,6 +187,7 @@ class S3Store:
                 outcome = await request(client)
         except Exception as error:  # a panic in Rust is one as well
             self._note_failure(error)
+            self._tell_retry(error)
         else:
             self._failures = 0
             return outcome
@@ -180,6 +205,10 @@ class S3Store:
             "failed %d times where botocore did not. It says: %s",
             *(REST_SECONDS, self.bucket, MAX_FAILURES, sentence),
         )
+
+    def _tell_retry(self, error: Exception) -> None:
+        if self.on_retry is not None:
+            self.on_retry(type(error).__name__)
 
     def _permit(self) -> asyncio.Semaphore:
         """Return the bound on requests at once, of this event loop."""
@@ -226,11 +255,12 @@ class S3Store:
         while True:
             try:
                 return await loop.run_in_executor(self._threads, self._send, request, refusal)
-            except StoreUnavailable:
+            except StoreUnavailable as error:
                 # Full jitter, so that writers who were refused together do not return together.
                 pause = random.uniform(0, backoff)
                 if monotonic() + pause > deadline:
                     raise
+                self._tell_retry(error)
             await asyncio.sleep(pause)
             backoff = min(2 * backoff, MAX_BACKOFF)
 

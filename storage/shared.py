@@ -14,27 +14,27 @@ from perdure.storage.store import Store, list_keys
 PARALLEL_READS = 16
 
 MAX_LISTED = 1000
-"""Shared conversations or batches that a command lists."""
+"""Shared conversations, batches or discussions that a command lists."""
 
 
 class Shared(Frozen):
-    """A conversation or a batch that another user shares."""
+    """A conversation, a batch or a discussion that another user shares."""
 
     owner: str
     id: str
-    """The id of the conversation, or the name of the batch."""
+    """The id of the conversation or the discussion, or the name of the batch."""
     access: Access
 
 
 async def list_marked(store: Store, user_id: str, kind: Kind) -> list[Shareable]:
-    """List what was ever shared with a user: conversations by age, newest first, batches by name.
+    """List what was ever shared with a user: conversations by age, newest first, others by name.
 
     That takes one request for every 1,000. A conversation whose id holds no time comes last.
     """
     prefix = shared_prefix(user_id, kind)
     names = [key.removeprefix(prefix).split("/") async for key in list_keys(store, prefix)]
     marked = [Shareable(kind, owner, name) for owner, name in names]
-    if kind == "batch":
+    if kind != "conversation":
         return sorted(marked, key=lambda it: f"{it.id}/{it.owner}")
     return sorted(marked, key=lambda it: (read_time(it), it.name), reverse=True)
 

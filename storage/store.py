@@ -1,8 +1,23 @@
 """The interface of a store, as a log needs it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+class Version(NamedTuple):
+    """An object as it was read: its `tag` differs from that of every other version."""
+
+    body: bytes
+    tag: str
+
+
+@runtime_checkable
+class RetryingStore(Protocol):
+    """A store that sends a request again where its outcome is not known."""
+
+    on_retry: Callable[[str], None] | None
+    """Is called before each repeat with a name of the failure, which has few values."""
 
 
 class Store(Protocol):
@@ -25,6 +40,16 @@ class Store(Protocol):
 
     async def replace(self, key: str, body: bytes) -> None:
         """Write `key` whether it exists or not: for caches, never for events."""
+
+    async def read_version(self, key: str) -> Version | None:
+        """The object with the tag of its version, or nothing where there is none."""
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        """Write `key` if its version is still `tag`: false if it has another one, or is gone.
+
+        A store that retries after a lost answer may find its own write and call it another
+        version: who must know reads the key.
+        """
 
     async def delete(self, key: str) -> None:
         """Remove the object where there is one: to purge a conversation, and for nothing else."""

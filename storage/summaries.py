@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.agent.loop.phase import find_phase
+from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
+from perdure.events.status import Phase
 from perdure.events.usage import Usage
 from perdure.storage import keys
 from perdure.storage.conversations import read_creation_time
@@ -34,6 +36,7 @@ class Summary:
 
     id: str
     status: str
+    phase: Phase
     turn: int
     events: int
     model: str | None
@@ -51,6 +54,12 @@ class Summary:
     usage: Usage
     first_message: str | None
     """Read where no title is noted, or if it is asked for."""
+    agent: str | None = None
+    app: str | None = None
+    wait: dict[str, Any] | None = None
+    """What the agent waits for, as the fields of a `WaitDetail`."""
+    is_hidden: bool = False
+    """Whether its start says that lists leave it out, unless they are asked for such ones."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +123,20 @@ def _build(
     begun: datetime | None,
 ) -> Summary:
     at_rest = end == state.next_seq
-    message = next(filter(None, map(_message_text, early)), None)
+    message = next(filter(None, map(message_text, early)), None)
     waiting = actions_to_confirm(state) if at_rest else ()
+    waits = at_rest and state.status in WAITING_STATUSES
     is_new_fork = last.get("origin", {}).get("run") == FORK_RUN
     return Summary(
         id=log.id,
         status="idle" if is_new_fork else state.status if at_rest else "running",
+        phase="idle" if is_new_fork else find_phase(state) if at_rest else "running",
         turn=state.turn,
         events=end,
         model=state.spec.model.name if state.spec else _model_name(early),
         begun=begun.isoformat(timespec="milliseconds") if begun else None,
         last_event=f"{last['timestamp']}+00:00" if "timestamp" in last else None,
-        title=state.title or (_first_words(message) if message else None),
+        title=state.title or (shorten_title(message) if message else None),
         tags=state.spec.tags if state.spec else (),
         trouble=trouble.get("sentence") if trouble.get("end") == end else None,
         asks=tuple(call.model_dump(include=CALL_FIELDS) for call in waiting),
@@ -133,6 +144,10 @@ def _build(
         cost=state.usage.known_cost,
         usage=state.usage,
         first_message=message,
+        agent=state.spec.agent if state.spec else _spec_field(early, "agent"),
+        app=state.spec.app_name if state.spec else _spec_field(early, "app_name"),
+        wait=state.wait.detail().model_dump() if state.wait and waits else None,
+        is_hidden=bool(state.spec.hidden if state.spec else _spec_field(early, "hidden")),
     )
 
 
@@ -167,17 +182,23 @@ def _parse_fields(body: bytes | None) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _message_text(event: dict[str, Any]) -> str:
+def message_text(event: dict[str, Any]) -> str:
     if event.get("kind") != "MessageEvent":
         return ""
     parts = event.get("llm_message", {}).get("content", ())
     return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
-def _first_words(text: str) -> str:
+def shorten_title(text: str) -> str:
     """Return how a message begins, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]}..."
+
+
+def _spec_field(events: list[dict[str, Any]], name: str) -> Any:
+    """Return a field of the spec, by the event that records it."""
+    specs = (event["value"] for event in events if event.get("key") == "spec")
+    return next((spec.get(name) for spec in specs if isinstance(spec, dict)), None)
 
 
 def _model_name(events: list[dict[str, Any]]) -> str | None:

@@ -41,6 +41,7 @@ from perdure.events.tools import (
     UserRejectObservation,
 )
 from perdure.events.usage import Usage
+from perdure.events.waiting import QuestionEvent, SignalEvent, WaitEvent
 
 TIMESTAMP = "2026-03-01T09:00:00.000000"
 CONVERSATION = "0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
@@ -309,5 +310,8 @@ EVENT_OF_EACH_KIND: list[AnyEvent] = [
     spec_event(),
     status_event("closed"),
     error_event(),
+    WaitEvent(timestamp=TIMESTAMP, action_id="a", tool_call_id="c", signal="paid"),
+    QuestionEvent(timestamp=TIMESTAMP, action_id="a", tool_call_id="c", question="Which?"),
+    SignalEvent(timestamp=TIMESTAMP, name="paid", data={"amount": 12}),
     unknown_event(sheep=1),
 ]

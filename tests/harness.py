@@ -13,7 +13,7 @@ from perdure.agent.policies import Limits
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.client import Client
 from perdure.tools.terminal import SESSIONS
-from perdure.worker import build_worker, build_workspace_worker
+from perdure.worker import build_model_workers, build_worker, build_workspace_worker
 
 
 @dataclass
@@ -43,6 +43,15 @@ class ConversationHarness:
             yield
         await self.resources.mcp.close()
         await SESSIONS.close()
+
+
+@contextlib.asynccontextmanager
+async def model_workers(harness: ConversationHarness) -> AsyncIterator[None]:
+    """Run the workers of rate-limited models while inside."""
+    async with contextlib.AsyncExitStack() as workers:
+        for worker in build_model_workers(harness.client.temporal, harness.resources):
+            await workers.enter_async_context(worker)
+        yield
 
 
 def text_answer(text: str) -> dict[str, Any]:

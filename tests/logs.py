@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable
 from hypothesis import strategies as st
 
 from perdure.agent.policies import RISK_LEVELS, Confirmation
-from perdure.agent.spec import AmortizedCondenser, CondenserSpec, RecentCondenser, SummaryCondenser
+from perdure.agent.spec import (
+    AmortizedCondenser,
+    CondenserSpec,
+    PipelineCondenser,
+    RecentCondenser,
+    SummaryCondenser,
+    WindowCondenser,
+)
 from perdure.agent.view.condense.condensation import CondensationInput
 from perdure.agent.view.condense.plan import plan_condensation
 from perdure.agent.view.condense.thresholds import CondenseReason
@@ -252,6 +259,7 @@ CONDENSERS: list[CondenserSpec] = [
     AmortizedCondenser(max_size=8, keep_first=1),
     RecentCondenser(max_events=5),
     SummaryCondenser(max_size=12, keep_first=4),
+    PipelineCondenser(condensers=(WindowCondenser(keep_first=2), SummaryCondenser(max_size=9))),
 ]
 """Condensers with limits that a short log exceeds."""
 

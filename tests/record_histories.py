@@ -312,6 +312,37 @@ def counting(harness: ConversationHarness, limit: int) -> ConversationHarness:
     return replace(harness, client=counts)
 
 
+async def waits(harness: ConversationHarness) -> Conversation:
+    """Record waits that end by their time, by a signal, by an answer and by a message."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("wait", {"for": "1s"}),
+        ("wait", {"signal": "paid", "for": "1w"}),
+        ("ask_user", {"question": "Which colour?", "choices": ["red", "blue"]}),
+        ("ask_user", {"question": "Are you sure?", "for": "1d"}),
+    ]
+    answers = (*map(tool_call_answer, calls), text_answer("done"))
+    spec = harness.spec(*answers, tools=("wait", "ask_user", "finish"))
+    talk = await harness.client.start("go", spec)
+    await wait_for_status(talk, "waiting")
+    await talk.signal("early", 1)
+    while (await talk.state()).iterations < 2:
+        await asyncio.sleep(0.1)
+    await wait_for_status(talk, "waiting")
+    await talk.pause()
+    await wait_for_status(talk, "paused")
+    await talk.resume()
+    await wait_for_status(talk, "waiting")
+    await talk.handle.signal("send_signal", {"name": "paid", "data": {"amount": 12}})
+    await wait_for_status(talk, "waiting_for_answer")
+    await talk.answer(choice="blue")
+    while (await talk.state()).iterations < 4:
+        await asyncio.sleep(0.1)
+    await wait_for_status(talk, "waiting_for_answer")
+    await talk.send("Yes.", message_id="m")
+    await talk.wait_for_turn("m")
+    return talk
+
+
 async def suspended(harness: ConversationHarness) -> Conversation:
     """Record a conversation that another one suspends, and that goes on by a message."""
     spec = harness.spec(
@@ -449,6 +480,7 @@ SHAPES: dict[str, Shape] = {
         suspended,
         sessions,
         a_call_that_was_lost,
+        waits,
         a_batch,
         a_trial,
         a_discussion,

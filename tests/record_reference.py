@@ -199,7 +199,9 @@ def _describe_settings() -> str:
         "environment comes first. Temporal, S3 and the providers of models have variables of "
         "their own: `TEMPORAL_*`, `AWS_*`, `OPENAI_API_KEY` and so on."
     )
-    return f"## Settings\n\n{introduction}\n\n{_table(('Variable', 'Default', ''), rows)}"
+    table = _table(("Variable", "Default", ""), rows)
+    nested = map(_describe_model, list(_list_models(Settings, set()))[1:])
+    return "\n\n".join([f"## Settings\n\n{introduction}\n\n{table}", *nested])
 
 
 PAGES = {"reference.md": make_reference, "commands.md": make_commands}

@@ -20,13 +20,17 @@ from perdure.agent.discussion.spec import parse_discussion
 from perdure.cli.main import app
 from perdure.datasets.batch import parse_batch_toml
 from perdure.embedded.temporal import TemporalServer
-from tests.cli.command import Perdure, clean_environment, wait_for_line
+from perdure.settings.settings import Settings
+from tests.cli.command import Perdure, clean_environment, find_address, wait_for_line
 from tests.cli.conftest import drain_stderr
 from tests.record_reference import PAGES as RECORDED_PAGES
+from tests.secrets.keys import key_setting
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = {ROOT / "docs" / name for name in RECORDED_PAGES}
 PAGES = (ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - REFERENCE))
+CLIENT_PAGES = tuple(sorted((ROOT / "docs" / "clients").glob("*.md")))
+"""Pages of others' clients, whose code tests/gateway runs with these."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MODEL = re.compile(r'"(openai|anthropic)/[\w.-]+"')
 LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
@@ -45,7 +49,7 @@ def blocks(language: str) -> Iterator[Any]:
 
 def commands() -> Iterator[Any]:
     """Yield the lines of code that begin with `perdure `, as people would type them."""
-    for page in PAGES:
+    for page in (*PAGES, *CLIENT_PAGES):
         for number, line in enumerate(page.read_text().splitlines(), 1):
             if re.match(r"(    |\$ )?perdure [a-z-]", line) and "`" not in line[:12]:
                 yield pytest.param(line.strip().removeprefix("$ "), id=f"{page.name}:{number}")
@@ -57,12 +61,17 @@ async def stack(
 ) -> AsyncIterator[Mapping[str, str]]:
     """The environment of a Temporal server, a store and a worker."""
     folder = tmp_path_factory.mktemp("docs")
+    adder = folder / "adder.json"
+    adder.write_text(json.dumps({"answers": ["5"] * 9}))
     env = {
         **clean_environment(),
+        "PERDURE_AGENTS": json.dumps({"adder": {"model": f"scripted:{adder}"}}),
         "TEMPORAL_ADDRESS": temporal_server.address,
         "PERDURE_STORE": (folder / "store").as_uri(),
         "PERDURE_TASK_QUEUE": f"docs-{uuid4()}",
         "PERDURE_DATA": str(folder / "data"),
+        "PERDURE_APP_WRITERS": '["*"]',
+        "PERDURE_SECRET_KEYS": key_setting("docs"),
     }
     async with Perdure(env).start("worker") as worker:
         await wait_for_line(worker.stderr, "polls")
@@ -79,6 +88,7 @@ async def gateway(
 ) -> AsyncIterator[Mapping[str, str]]:
     """The environment of the address and the key of a gateway before the same servers."""
     servers = Perdure(stack)
+    key = await servers("key", "create", "docs", "--user", "anna")  # whose batches are others
     trusting = servers.with_env(PERDURE_GATEWAY_TRUSTED="true")
     async with trusting.start("gateway", "--port", "0") as process:
         line = await wait_for_line(process.stderr, "serves http")
@@ -86,8 +96,8 @@ async def gateway(
         yield {
             **clean_environment(),
             "PERDURE_DATA": str(tmp_path_factory.mktemp("elsewhere")),
-            "PERDURE_GATEWAY": line.split()[-1],
-            "PERDURE_GATEWAY_KEY": (await servers("key", "create", "docs")).out.strip(),
+            "PERDURE_GATEWAY": find_address(line),
+            "PERDURE_GATEWAY_KEY": key.out.strip(),
         }
         process.terminate()
         await process.wait()
@@ -95,14 +105,11 @@ async def gateway(
 
 
 def programs(*, over_gateway: bool) -> Iterator[Any]:
-    """Yield the blocks of Python that run there: some are about a gateway.
-
-    A gateway has no discussions yet.
-    """
-    refused = "Discussions" if over_gateway else "HttpClient"
+    """Yield the blocks of Python that run there: some are about a gateway."""
     for block in blocks("python"):
-        if refused not in block.values[0]:
-            yield block
+        if over_gateway or "HttpClient" not in block.values[0]:
+            marks = () if block.id.startswith("README") else pytest.mark.long
+            yield pytest.param(*block.values, id=block.id, marks=marks)
 
 
 @pytest.mark.parametrize("code", [*programs(over_gateway=False)])
@@ -127,6 +134,7 @@ async def run_block(code: str, env: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "sums.jsonl").write_text('{"id": "a", "input": "2 + 3?", "target": "5"}\n')
     code = MODEL.sub(json.dumps(f"scripted:{script}"), code)
     code = code.replace("https://perdure.example.org", env.get("PERDURE_GATEWAY", ""))
+    code = code.replace("https://example.org/hooks", "https://8.8.8.8/hooks")  # needs no names
     code = code.replace("file:///tmp/perdure-store", (tmp_path / "store").as_uri())
     if re.search(r"^(async for|await|\w+ = await) ", code, re.MULTILINE):
         body = "".join(f"    {line}\n" for line in code.splitlines())
@@ -146,6 +154,8 @@ async def run_block(code: str, env: Mapping[str, str], tmp_path: Path) -> None:
 def test_the_batches_and_discussions_of_the_documentation_are_specs(code: str) -> None:
     if "project" in (table := tomllib.loads(code)):
         assert table["project"]["entry-points"]
+    elif "experiments" in table:
+        assert Settings(**table).experiments
     elif "topic" in table:
         parse_discussion(table)
     else:
@@ -185,7 +195,9 @@ def check_command(words: list[str]) -> None:
     assert set(options) <= known | {"--help", "-h"}
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted(REFERENCE)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *CLIENT_PAGES, *sorted(REFERENCE)], ids=lambda page: page.name
+)
 def test_the_links_of_the_documentation_lead_to_files_and_headings(page: Path) -> None:
     for link, anchor in LINK.findall(page.read_text()):
         target = page.parent / link if link else page

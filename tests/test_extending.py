@@ -1,5 +1,6 @@
 """The code of docs/extending.md works, installed as a package and by `module:attribute`."""
 
+import asyncio
 import re
 import tomllib
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from perdure.agent.view.condense.plan import CondensationPlan
 from perdure.agent.view.transcript import Transcript
 from perdure.agent.view.view import View
 from perdure.cli.agent_options import build_agent
-from perdure.cli.options import AgentOptions
+from perdure.cli.declarations.agent_fields import AgentOptions
 from perdure.cli.rendering.events import describe_call, describe_event
+from perdure.client.agents.sources import AgentSources
 from perdure.datasets.batch import parse_batch_toml
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.score import Outcome, parse_score
@@ -30,17 +32,23 @@ from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from perdure.exports import notes
 from perdure.exports.format import ExportMetadata
 from perdure.exports.formats import FORMATS, find_format, list_format_names
+from perdure.gateway.gateway import Gateway
+from perdure.gateway.serve import connect_client, load_client_class
 from perdure.models.model import ModelRefused
 from perdure.models.router import ModelRouter
 from perdure.references import BadReference, load_named
+from perdure.settings.errors import SettingsError
 from perdure.settings.settings import Settings
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.open import open_store
-from perdure.tools.catalog import ToolNotFound, load_tools
+from perdure.tools.catalog import load_tools
+from perdure.tools.errors import ToolNotFound
 from tests.builders import CONVERSATION, ORIGIN, TIMESTAMP, entries, id_of, prompt, user
 from tests.distributions import installed
 from tests.logs import add_events
 from tests.models.requests import ask, text_in
+
+NO_AGENTS = AgentSources(Settings())
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text()
 PYTHON = re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL)
@@ -74,7 +82,7 @@ def forecast_call(arguments: str) -> Completion:
 @pytest.mark.usefixtures("package")
 def test_tools_of_a_package_have_names() -> None:
     assert list(load_tools(["weather", "forecast", "finish"])) == ["weather", "forecast", "finish"]
-    build_agent(AgentOptions(tools="weather,finish", model="m"), Settings())
+    asyncio.run(build_agent(AgentOptions(tools="weather,finish", model="m"), NO_AGENTS))
 
 
 @pytest.mark.usefixtures("bare")
@@ -162,7 +170,7 @@ def test_a_condenser_of_a_package_plans_by_the_cut_points() -> None:
     plan = function(view, {}, "size")
     assert plan == CondensationPlan(2, 5, AmortizedCondenser())
     for name in ("by_half", "weather_condensers:forget_half"):
-        spec = build_agent(AgentOptions(condenser=name, model="m"), Settings())
+        spec = asyncio.run(build_agent(AgentOptions(condenser=name, model="m"), NO_AGENTS))
         assert spec.condenser == CustomCondenser(function=name)
 
 
@@ -231,3 +239,25 @@ def test_an_event_that_its_package_cannot_read_stays_as_it_is() -> None:
 @pytest.mark.usefixtures("bare")
 def test_without_its_package_an_event_is_unknown() -> None:
     assert isinstance(parse_event({**STORM, "force": 9}), UnknownEvent)
+
+
+@pytest.mark.usefixtures("package")
+async def test_a_gateway_has_the_client_that_its_settings_name(tmp_path: Path) -> None:
+    settings = Settings(gateway_client="plans:PlanClient", store=f"file://{tmp_path}/store")
+    async with connect_client(settings) as client:
+        gateway = Gateway(client, settings)
+        assert gateway.client_for("team-north").session_limit == 20
+        assert gateway.client_for("anna").session_limit == 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("plans:Nothing", "'plans:Nothing' cannot be loaded: module 'plans' has no attribute"),
+        ("weather_tools:weather", "'weather_tools:weather' is no subclass of perdure.Client"),
+    ],
+)
+@pytest.mark.usefixtures("package")
+def test_a_gateway_without_its_client_is_a_sentence(reference: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        load_client_class(reference)

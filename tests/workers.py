@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -14,13 +14,15 @@ ROOT = Path(__file__).parents[1]
 class WorkerProcess:
     """A worker as an operator would run it, its output in a file."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], log: Path, arguments: Sequence[str] = ()
+    ) -> None:
         self.log = log
         with log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "perdure.worker"],
+                [sys.executable, "-m", "perdure.worker", *arguments],
                 cwd=ROOT,
-                env={**os.environ, **environment},
+                env={**os.environ, "PERDURE_LOG_FORMAT": "text", **environment},
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -42,8 +44,10 @@ class WorkerProcess:
 
 
 @contextlib.contextmanager
-def worker_process(environment: Mapping[str, str], log: Path) -> Iterator[WorkerProcess]:
-    worker = WorkerProcess(environment, log)
+def worker_process(
+    environment: Mapping[str, str], log: Path, arguments: Sequence[str] = ()
+) -> Iterator[WorkerProcess]:
+    worker = WorkerProcess(environment, log, arguments)
     try:
         yield worker
     finally:

@@ -9,9 +9,11 @@ from perdure.agent.loop.state import State
 from perdure.agent.loop.step_summary import summarize_step
 from perdure.agent.loop.steps import (
     Act,
+    CloneRepository,
     Condense,
     FinishAttempt,
     GenerateTitle,
+    Ingest,
     Open,
     Prepare,
     SetUp,
@@ -19,7 +21,12 @@ from perdure.agent.loop.steps import (
     Think,
 )
 from perdure.agent.spec import Agent
-from perdure.temporal.timeouts import FIRST_RETRY, SETUP_TIMEOUT, UNLIMITED_RETRIES
+from perdure.temporal.timeouts import (
+    CLONE_TIMEOUT,
+    FIRST_RETRY,
+    SETUP_TIMEOUT,
+    UNLIMITED_RETRIES,
+)
 
 NO_RETRY = RetryPolicy(maximum_attempts=1)
 LIMITED_RETRIES = RetryPolicy(
@@ -34,6 +41,9 @@ LOG_STEP_TIMEOUT = timedelta(seconds=60)
 
 MODEL_OUTAGE_TIMEOUT = timedelta(hours=1)
 """Longest unavailability of a model before the turn ends."""
+
+INGESTION_TIMEOUT = timedelta(minutes=10)
+"""Longest time for which the end of a conversation waits until its memories are put."""
 
 HOME_TIMEOUT = timedelta(seconds=15)
 """Time for a worker to come back before a step that needs its files goes to another."""
@@ -71,11 +81,16 @@ def _limits(step: Step | Open, spec: Agent) -> ActivityConfig:
                 retry_policy=LIMITED_RETRIES if step.repeatable else NO_RETRY,
                 cancellation_type=CANCELLATION_TYPE,
             )
+        case Ingest():
+            options = _with_unlimited_retries(heartbeat_timeout, INGESTION_TIMEOUT)
+            return {**options, "schedule_to_close_timeout": INGESTION_TIMEOUT}
         case FinishAttempt():
             return _with_unlimited_retries(
                 heartbeat_timeout,
                 LOG_STEP_TIMEOUT + timedelta(seconds=step.attempt.scoring_timeout),
             )
+        case CloneRepository():  # the worker has a shorter limit of its own
+            return _with_unlimited_retries(heartbeat_timeout, CLONE_TIMEOUT)
         case SetUp():
             return _with_unlimited_retries(heartbeat_timeout, LOG_STEP_TIMEOUT + SETUP_TIMEOUT)
         case _:

@@ -2,33 +2,26 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
-from temporalio.workflow import ContinueAsNewVersioningBehavior
 
 from perdure.agent.loop.admission import until_suspended
 from perdure.agent.loop.attempt import Allowance, AttemptSummary
 from perdure.agent.loop.decide import decide, select_opening_items
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.inbox import (
-    CloseRequest,
-    InboxItem,
-    InterruptRequest,
-    UserMessage,
-    json_size,
-)
+from perdure.agent.loop.inbox import CloseRequest, InboxItem, InterruptRequest, UserMessage
 from perdure.agent.loop.sample_steps import needed_allowance, next_sample_step
-from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start, build_status
+from perdure.agent.loop.start import ConversationStatus, Start, build_status
 from perdure.agent.loop.state import (
+    UNFINISHED_STATUSES,
     State,
-    find_lost_call,
     has_unsaved_messages,
     is_recorded,
     note_lost_call,
     postpone_condensing,
-    seconds_until_end,
     update_notes,
 )
 from perdure.agent.loop.steps import (
@@ -38,6 +31,7 @@ from perdure.agent.loop.steps import (
     Delegate,
     FinishAttempt,
     GenerateTitle,
+    Ingest,
     Open,
     Record,
     SaveState,
@@ -47,6 +41,7 @@ from perdure.agent.spec import Agent
 from perdure.temporal.search_attributes import search_attributes, status_markdown
 from perdure.workflows.admission import ConversationAdmission
 from perdure.workflows.batch.budget_requests import await_allowance
+from perdure.workflows.continuation import continue_if_due
 from perdure.workflows.step_failures import (
     StepError,
     describe_lost_call,
@@ -54,11 +49,9 @@ from perdure.workflows.step_failures import (
     is_unprovoked,
 )
 from perdure.workflows.step_runner import PLACEHOLDER_SPEC, StepRunner
+from perdure.workflows.waits import await_inbox, timestamp_now
 
 MESSAGES_PATCH = "llm_messages.json of a conversation that ends idle"
-
-MAX_HANDOVER_BYTES = 120 * 1024
-"""Size limit of the next run's input; a larger inbox is recorded first."""
 
 
 class ConversationLoop:
@@ -73,7 +66,11 @@ class ConversationLoop:
         self.inbox: list[InboxItem] = list(start.inbox)
         self.runner = StepRunner(start, lambda: self.state)
         self.admission = ConversationAdmission(self)
-        self.saved_seq = self.state.next_seq
+        self.saved_seq = self.state.next_seq if start.saved_seq is None else start.saved_seq
+        self.refusals: dict[str, Any] = {}
+        """What was refused of notes, by the note's id, until its handler has told the sender."""
+        self.ingested_seq = -1
+        self.is_cancelled = False
         self.result: AttemptSummary | None = None
         self.published = (self.state.status, self.state.spec_seq)
         self.failure: Exception | None = None
@@ -94,6 +91,7 @@ class ConversationLoop:
             try:
                 return await self.converse()
             except asyncio.CancelledError:  # stop the steps, and record what they did
+                self.is_cancelled = True
                 self.close()
                 return await self.converse()
         except (FailureError, ValueError) as error:
@@ -133,12 +131,12 @@ class ConversationLoop:
             attempt = self.start.attempt.model_copy(update={"allowance": allowance})
             self.start = self.start.model_copy(update={"attempt": attempt})
 
-    def interrupt(self) -> None:
-        self.inbox.append(InterruptRequest())
+    def interrupt(self, actor: str | None = None) -> None:
+        self.inbox.append(InterruptRequest(actor=actor))
         self.runner.stop()
 
-    def close(self) -> None:
-        self.inbox.append(CloseRequest())
+    def close(self, actor: str | None = None) -> None:
+        self.inbox.append(CloseRequest(actor=actor))
         self.runner.stop()
 
     async def converse(self) -> ConversationStatus:
@@ -149,11 +147,7 @@ class ConversationLoop:
                     continue
                 await self.admission.ensure()
                 await self.run_steps(*self.next_steps(self.seconds_left()))
-                if self.should_continue_as_new():
-                    workflow.continue_as_new(
-                        self.continuation(),
-                        initial_versioning_behavior=ContinueAsNewVersioningBehavior.AUTO_UPGRADE,
-                    )
+                continue_if_due(self)
             await self.end()
             await workflow.wait_condition(
                 lambda: bool(self.inbox) or workflow.all_handlers_finished()
@@ -173,10 +167,16 @@ class ConversationLoop:
         elif has_unsaved_messages(self.state) and workflow.patched(MESSAGES_PATCH):
             await self.run_steps(SaveState(state=self.state, ending=True))
         self.saved_seq = self.state.next_seq
+        # Needs no patch: the agents of workers that knew no memories have none to ingest. Of a
+        # conversation that `perdure rm` cancels, nothing is to stay.
+        is_own = attempt is None and self.start.parent is None and not self.is_cancelled
+        if is_own and self.spec.memory.ingest and self.ingested_seq != self.saved_seq:
+            self.ingested_seq = self.saved_seq
+            await self.run_steps(Ingest(spec_seq=self.state.spec_seq))
 
     def next_steps(self, seconds_left: float | None = None) -> Sequence[Step]:
         inbox = until_suspended(self.inbox)
-        steps = decide(self.state, inbox, seconds_left, self.notes)
+        steps = decide(self.state, inbox, seconds_left, self.notes, timestamp_now())
         if steps or self.start.attempt is None:
             return steps
         step = next_sample_step(self.start.attempt, self.state)
@@ -202,29 +202,13 @@ class ConversationLoop:
         if self.saved_seq != self.state.next_seq:
             self.saved_seq = self.state.next_seq
             await self.run_steps(SaveState(state=self.state))
-        return await self.await_inbox()
+        return await await_inbox(self)
 
     def is_done(self) -> bool:
         """Tell whether this turn, delegated or of a discussion, or attempt at a sample is over."""
-        waits = ("running", "paused", "waiting_for_confirmation")
         has_begun = self.state.turn or (self.start.attempt and self.is_opened)
         is_child = self.start.parent or self.start.attempt or self.start.discussion
-        return bool(is_child and has_begun) and self.state.status not in waits
-
-    async def await_inbox(self) -> bool:
-        if self.start.attempt is not None:  # its batch waits, however long the pause
-            await workflow.wait_condition(lambda: bool(self.inbox))
-            return True
-        timeout = seconds_until_end(self.spec, self.state)
-        try:
-            await workflow.wait_condition(
-                lambda: bool(self.inbox),
-                timeout=timedelta(seconds=timeout),
-                timeout_summary="the workflow ends unless a message comes",
-            )
-        except TimeoutError:
-            return bool(self.inbox)
-        return True
+        return bool(is_child and has_begun) and self.state.status not in UNFINISHED_STATUSES
 
     async def run_steps(self, *steps: Step | Open | None) -> None:
         """Run the steps concurrently; a deadline that passes meanwhile stops them."""
@@ -247,6 +231,8 @@ class ConversationLoop:
         self.state = fold(self.state, summaries)
         self.notes = update_notes(self.notes, self.state, summaries)
         if isinstance(step, Record):
+            refused = [event.value for event in summaries if event.key == "state_refused"]
+            self.refusals |= {value["note"]: value for value in refused if value.get("note")}
             del self.inbox[: step.from_inbox]
         if isinstance(step, Condense) and not summaries:
             self.notes = postpone_condensing(self.notes, self.state)
@@ -255,6 +241,8 @@ class ConversationLoop:
         """Apply the failure of a step; events that it still wrote are folded later."""
         if isinstance(step, Act | Delegate):
             self.notes = note_lost_call(self.notes, step.action_seq, describe_lost_call(error))
+        elif isinstance(step, Ingest):
+            workflow.logger.warning("No memories were put: `perdure memory ingest` does that.")
         elif isinstance(step, GenerateTitle):
             self.notes = self.notes.model_copy(update={"title_failed": True})
         elif isinstance(error, ActivityError) and is_unprovoked(error):
@@ -282,31 +270,6 @@ class ConversationLoop:
         if deadline is None:
             return None
         return (datetime.fromisoformat(f"{deadline}+00:00") - workflow.now()).total_seconds()
-
-    def should_continue_as_new(self) -> bool:
-        """Tell whether to continue as new, which must not happen while an update is handled."""
-        info = workflow.info()
-        long = (
-            info.get_current_history_length() > self.start.max_run_events
-            or info.is_continue_as_new_suggested()
-        )
-        old = info.is_target_worker_deployment_version_changed()
-        # The late result of a lost call must be resolved by the same run.
-        resolved = find_lost_call(self.state, self.notes) is None
-        due = (long or old) and resolved and workflow.all_handlers_finished()
-        return due and json_size(self.continuation()) < MAX_HANDOVER_BYTES
-
-    def continuation(self) -> Start:
-        changes = {
-            "state": self.state,
-            "notes": self.notes,
-            "inbox": tuple(self.inbox),
-            "model_queues": self.runner.model_queues.as_input(),
-            "max_run_events": MAX_RUN_EVENTS,
-            "admission_id": self.admission.id,
-            "active_at": self.admission.active_at,
-        }
-        return self.start.model_copy(update={"spec": None, **changes})
 
     def publish_status(self) -> None:
         """Update the details and search attributes that the Temporal UI shows."""

@@ -6,11 +6,17 @@ from typing import Any
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
-from perdure.agent.loop.inbox import InboxItem, RefusedInput, UserMessage, find_message_error
+from perdure.agent.loop.inbox import (
+    InboxItem,
+    RefusedInput,
+    UserMessage,
+    WebhookFailure,
+    find_message_error,
+)
 from perdure.agent.loop.start import Start
 from perdure.events.validation_errors import describe_errors
 
-MESSAGE_FIELDS = "text, images, message_id and sender"
+MESSAGE_FIELDS = "text, images, message_id, sender and run"
 
 
 def parse_message(message: Any) -> UserMessage:
@@ -18,9 +24,13 @@ def parse_message(message: Any) -> UserMessage:
     parsed = _parse(message)
     problem = parsed if isinstance(parsed, str) else find_message_error(parsed)
     if problem is not None:
-        raise ApplicationError(problem, type="BadMessage", non_retryable=True)
+        raise bad_message(problem)
     assert isinstance(parsed, UserMessage), "an invalid message has an error"
     return parsed
+
+
+def bad_message(sentence: str) -> ApplicationError:
+    return ApplicationError(sentence, type="BadMessage", non_retryable=True)
 
 
 def to_inbox_item(message: Any) -> InboxItem:
@@ -34,6 +44,14 @@ def to_inbox_item(message: Any) -> InboxItem:
         return RefusedInput(detail=problem)
     assert isinstance(parsed, UserMessage), "an invalid message has an error"
     return parsed
+
+
+def parse_webhook_failure(failure: Any) -> InboxItem:
+    """Parse the signal that a webhook has not taken an event."""
+    try:
+        return WebhookFailure.model_validate(failure)
+    except ValidationError as error:
+        return RefusedInput(detail=f"This is no failure of a webhook ({describe_errors(error)}).")
 
 
 def parse_start(sent: Sequence[Any]) -> Start:

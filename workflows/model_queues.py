@@ -1,4 +1,4 @@
-"""Routing of steps to the queues of rate-limited models."""
+"""Routing of steps to the queues of rate-limited models, and of workers of one kind."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.workflow import ActivityConfig
 
-from perdure.agent.loop.model_queues import REROUTED_SUFFIX, WRONG_QUEUE, first_model
+from perdure.agent.loop.model_queues import REROUTED_SUFFIX, TOOLS, WRONG_QUEUE, queue_key
 from perdure.agent.loop.steps import Open, Step
 from perdure.agent.spec import Agent
 from perdure.workflows.activity_options import MODEL_OUTAGE_TIMEOUT, home_queue_options
@@ -23,7 +23,7 @@ Execute = Callable[[ActivityConfig], Awaitable[Any]]
 
 
 class KnownModelQueues:
-    """The queues of rate-limited models, by the model's name, as far as a conversation knows.
+    """The queues of steps, by the model's name or the key of tools, as far as a conversation knows.
 
     A queue without workers looks like a queue that is far behind. So a step that has waited long
     goes to the common queue, where a worker runs it or sends it back to wait longer.
@@ -44,45 +44,44 @@ class KnownModelQueues:
 
         Raises ActivityError.
         """
-        return await self.route_model(first_model(step, spec), spec, options, execute)
+        return await self.route_key(queue_key(step, spec), spec, options, execute)
 
-    async def route_model(
-        self, model: str | None, spec: Agent, options: ActivityConfig, execute: Execute
+    async def route_key(
+        self, key: str | None, spec: Agent, options: ActivityConfig, execute: Execute
     ) -> Any:
-        """Run an activity on the queue of a model, or of the one that its worker names."""
+        """Run an activity on the queue of a key, or on the one that a worker names."""
         while True:
             try:
-                return await execute({**options, **self.queue_options(model, spec)})
+                return await execute({**options, **self.queue_options(key, spec)})
             except ActivityError as error:
-                if (model := self.reroute(model, error)) is None:
+                if (key := self.reroute(key, error)) is None:
                     raise
                 options = {
                     **options,
                     "activity_id": f"{error.activity_id.rstrip(REROUTED_SUFFIX)}{REROUTED_SUFFIX}",
                 }
 
-    def queue_options(self, model: str | None, spec: Agent) -> ActivityConfig:
-        """Return the queue of a model and its timeouts; empty for the common queue."""
-        if model is None or (queue := self.queues.get(model)) is None:
+    def queue_options(self, key: str | None, spec: Agent) -> ActivityConfig:
+        """Return the queue of a key and its timeouts; empty for the common queue."""
+        if key is None or (queue := self.queues.get(key)) is None:
             return ActivityConfig()
         home_options = home_queue_options(queue, spec)
         wait = home_options["schedule_to_start_timeout"] or MAX_QUEUE_WAIT
-        timeout = min(wait * WAIT_FACTOR ** min(self.waits[model], 10), MAX_QUEUE_WAIT)
-        return ActivityConfig(
-            task_queue=queue,
-            schedule_to_start_timeout=timeout,
-            schedule_to_close_timeout=MODEL_OUTAGE_TIMEOUT + timeout,
-        )
+        timeout = min(wait * WAIT_FACTOR ** min(self.waits[key], 10), MAX_QUEUE_WAIT)
+        config = ActivityConfig(task_queue=queue, schedule_to_start_timeout=timeout)
+        if key != TOOLS:  # a tool may take as long as its own timeout says
+            config["schedule_to_close_timeout"] = MODEL_OUTAGE_TIMEOUT + timeout
+        return config
 
-    def reroute(self, model: str | None, error: ActivityError) -> str | None:
-        """Learn from an error; return the model to route by, or None if the step failed."""
+    def reroute(self, key: str | None, error: ActivityError) -> str | None:
+        """Learn from an error; return the key to route by, or None if the step failed."""
         cause = error.cause
         if isinstance(cause, ApplicationError) and cause.type == WRONG_QUEUE:
             rerouted, queue = map(str, cause.details)
             self.queues[rerouted] = queue
             return rerouted
-        if model in self.queues and was_never_started(error):
-            del self.queues[model]
-            self.waits[model] += 1
-            return model
+        if key in self.queues and was_never_started(error):
+            del self.queues[key]
+            self.waits[key] += 1
+            return key
         return None

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from perdure.agent.loop.inbox import Approval, InboxItem, Rejection, StateNote
-from perdure.agent.loop.scopes import find_key_error
+from perdure.agent.loop.scopes import find_key_error, parse_key
 from perdure.agent.loop.state import PendingAction, State, actions_to_confirm
 from perdure.events.base import Frozen
 from perdure.events.nesting import MAX_DEPTH, exceeds_depth
@@ -25,12 +25,16 @@ NO_REASON = "The user did not say why."
 
 
 class Response(Frozen):
-    """Acceptance or rejection of waiting actions: of `calls`, and of all up to slot `through`."""
+    """Acceptance or rejection of waiting actions: of `calls`, and of all up to slot `through`.
+
+    After a rejection without `run` the agent rests.
+    """
 
     accept: bool
     calls: tuple[str, ...] = ()
     through: int | None = None
     reason: str = ""
+    run: bool = True
 
 
 class Note(Frozen):
@@ -42,13 +46,21 @@ class Note(Frozen):
     title: str | None = None
     tags: tuple[str, ...] | None = None
     state: dict[str, Any] | None = None
+    versions: dict[str, str] | None = None
+    """The versions of shared values that the sender has read: others are not replaced."""
 
-    def items(self) -> Iterator[StateNote]:
+    def items(self, note_id: str) -> Iterator[StateNote]:
         """Yield the inbox items of this note; tags are a change of the spec instead."""
         if self.title is not None:
             yield StateNote(key="title", value=self.title)
         if self.state is not None:
-            yield StateNote(key="state", value=self.state)
+            is_shared = any(parse_key(key).scope != "own" for key in self.state)
+            yield StateNote(
+                key="state",
+                value=self.state,
+                versions=self.versions,
+                note_id=note_id if is_shared else None,
+            )
 
 
 def bad_request(sentence: str) -> ApplicationError:
@@ -76,7 +88,8 @@ def resolve_response(
     seqs = tuple(action.seq for action in selected)
     if response.accept:
         return Approval(actions=seqs), selected
-    return Rejection(actions=seqs, reason=response.reason or NO_REASON), selected
+    reason = response.reason or NO_REASON
+    return Rejection(actions=seqs, reason=reason, run=response.run), selected
 
 
 def _select_actions(
@@ -114,6 +127,8 @@ def parse_note(sent: Any) -> Note:
         )
     if problem := find_key_error(note.state or ()):
         raise bad_request(problem)
+    if strays := sorted((note.versions or {}).keys() - (note.state or {}).keys()):
+        raise bad_request(f"`versions` names {quote(strays[0])}, and `state` does not.")
     return note
 
 

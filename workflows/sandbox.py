@@ -13,11 +13,14 @@ PURE_PACKAGES = (
     "perdure.evaluation",
     "perdure.events",
     "perdure.references",
+    "perdure.telemetry.turns",
     "perdure.temporal.names",
     "perdure.temporal.search_attributes",
     "perdure.temporal.sessions",
     "perdure.temporal.timeouts",
+    "perdure.temporal.webhooks",
     "perdure.workflows.activity_options",
+    "perdure.workflows.actor",
     "perdure.workflows.admission",
     "perdure.workflows.batch.attempts",
     "perdure.workflows.batch.background",
@@ -26,6 +29,7 @@ PURE_PACKAGES = (
     "perdure.workflows.batch.shards",
     "perdure.workflows.batch.state",
     "perdure.workflows.children",
+    "perdure.workflows.continuation",
     "perdure.workflows.discussion.run",
     "perdure.workflows.discussion.turns",
     "perdure.workflows.ids",
@@ -36,6 +40,8 @@ PURE_PACKAGES = (
     "perdure.workflows.requests",
     "perdure.workflows.step_failures",
     "perdure.workflows.step_runner",
+    "perdure.workflows.wait_requests",
+    "perdure.workflows.waits",
 )
 """Packages and modules that are loaded once a worker, not anew for each run of a workflow.
 

@@ -13,6 +13,7 @@ from temporalio.exceptions import (
 
 from perdure.agent.loop.inbox import TurnFailure
 from perdure.agent.loop.model_queues import GRADED, WRONG_QUEUE
+from perdure.agent.loop.phase import FAULT_MARK, INTERNAL_ERROR, describe_fault
 from perdure.agent.loop.steps import (
     Close,
     FinishAttempt,
@@ -77,13 +78,26 @@ def is_graded(error: ActivityError) -> bool:
 
 
 def failure_item(step: Step, error: ActivityError) -> TurnFailure:
-    """Return the inbox item that records the failure of a step."""
+    """Return the inbox item that records the failure of a step; of a fault of ours, its kind."""
+    if (fault := _find_fault(error)) is not None:
+        return TurnFailure(code=INTERNAL_ERROR, detail=describe_fault(*fault))
     if step.kind == "llm.chat":
         detail = (
             f"The model did not answer: {reason_of(error)} Send a message or resume to try again."
         )
         return TurnFailure(code=_model_error_code(error), detail=detail)
-    return TurnFailure(code="internal", detail=f"The step {step.kind} failed: {reason_of(error)}")
+    return TurnFailure(
+        code=INTERNAL_ERROR, detail=f"The step {step.kind} failed: {reason_of(error)}"
+    )
+
+
+def _find_fault(error: BaseException | None) -> tuple[str, str] | None:
+    """Return the kind and the id of the fault of ours behind a failure, if it is one."""
+    while error is not None:
+        if isinstance(error, ApplicationError) and error.details[:1] == (FAULT_MARK,):
+            return error.type or "Exception", str(error.details[1])
+        error = error.__cause__
+    return None
 
 
 def _model_error_code(error: ActivityError) -> str:

@@ -14,11 +14,13 @@ from perdure.agent.loop.start import Delegation, Start
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import (
     Act,
+    CloneRepository,
     Close,
     Condense,
     Delegate,
     FinishAttempt,
     GenerateTitle,
+    Ingest,
     Open,
     Report,
     SaveState,
@@ -39,7 +41,7 @@ from perdure.workflows.step_failures import (
     workflow_failure,
 )
 
-INTERRUPTIBLE_STEPS = (Think, Condense, GenerateTitle, Act, Delegate)
+INTERRUPTIBLE_STEPS = (Think, Condense, GenerateTitle, Act, Delegate, CloneRepository)
 """Steps that an interrupt stops."""
 
 PLACEHOLDER_SPEC = Agent(model=ModelSpec(name="none"))
@@ -94,7 +96,7 @@ class StepRunner:
         match step:
             case Delegate():
                 return await self.delegate(step)
-            case SaveState() | Close():
+            case SaveState() | Close() | Ingest():
                 await self.execute(step, type(None))
                 return []
             case _:
@@ -171,11 +173,13 @@ class StepRunner:
 
     def home_queue_of(self, step: Step | Open, state: State) -> str | None:
         """Return the queue of the workers that have the files which the step needs."""
-        if isinstance(step, FinishAttempt) and step.attempt.scores_workspace:
-            return state.home
-        if not isinstance(step, Act | Delegate | Report):
-            return None
-        return state.home or (self.start.parent.home if self.start.parent else None)
+        match step:
+            case FinishAttempt() if step.attempt.scores_workspace:
+                return state.home
+            case Act() | Delegate() | Report() | CloneRepository():
+                return state.home or (self.start.parent.home if self.start.parent else None)
+            case _:
+                return None
 
     async def run_activity(
         self, step: Step | Open, task: Task[Any], result_type: Any, options: ActivityConfig

@@ -10,7 +10,8 @@ from perdure.activities.support.extensions import list_loaders
 from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.references import BadReference, import_reference
 from perdure.storage.batches import BatchRecord
-from perdure.tools.catalog import CatalogError, load_tools
+from perdure.tools.catalog import load_tools
+from perdure.tools.errors import CatalogError
 from perdure.tools.threads import run_in_thread
 from perdure.user_modules import USER_MODULES
 

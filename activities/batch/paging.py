@@ -11,7 +11,8 @@ from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.activities.batch.code_check import find_code_problem
-from perdure.activities.support.resources import Activities, load_record
+from perdure.activities.support.load import load_record
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.step import heartbeating
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.start import ConversationStatus
@@ -48,7 +49,7 @@ class BatchActivities(Activities):
     @activity.defn(name="batch.page")
     async def load_page(self, request: AttemptPageRequest) -> AttemptPage:
         """List the attempts to make at the samples of one chunk."""
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(request.of.user_id):
             folder = self.resources.batch(request.of.user_id, request.of.name)
             samples = await folder.read_chunk(request.of.samples, request.place.chunk)
             first = [_first_attempt(request, *item) for item in enumerate(samples)]
@@ -61,15 +62,16 @@ class BatchActivities(Activities):
     @activity.defn(name="batch.check")
     async def check_code(self, request: CodeCheckRequest) -> CodeCheck:
         """Load the code that a batch names, on this worker; call none of it."""
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(request.user_id):
             record = await load_record(self.resources.batch(request.user_id, request.name))
             problem = await find_code_problem(record)
-            return CodeCheck(problem=problem and self.resources.secrets.mask(problem))
+            mask = self.resources.secrets_of(request.user_id).mask
+            return CodeCheck(problem=problem and mask(problem))
 
     @activity.defn(name="batch.survey")
     async def count_results(self, request: CountRequest) -> Progress:
         """Count the results that are there already."""
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(request.of.user_id):
             whole = request.of
             folder = self.resources.batch(whole.user_id, whole.name)
             progress = Progress(name=whole.name)
@@ -105,11 +107,11 @@ class BatchActivities(Activities):
     @activity.defn(name="batch.lost")
     async def record_lost_attempt(self, lost: LostAttempt) -> AttemptSummary:
         """Record that an attempt has failed, unless it has a result after all."""
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(lost.user_id):
             attempt = lost.attempt
             folder = self.resources.batch(lost.user_id, attempt.batch)
             # Results are not in the log, which masks what it records.
-            detail = self.resources.secrets.mask(lost.detail)
+            detail = self.resources.secrets_of(lost.user_id).mask(lost.detail)
             result = AttemptResult(
                 conversation_id=attempt_conversation_id(lost.user_id, attempt),
                 epoch=attempt.epoch,

@@ -10,9 +10,10 @@ from perdure.activities.batch.sample_messages import write_turn
 from perdure.activities.batch.scoring import score_attempt
 from perdure.activities.batch.set_up import SetUpFailed, set_up
 from perdure.activities.support.inbox_events import error_event, state_update
-from perdure.activities.support.resources import Activities, load_batch, load_spec
+from perdure.activities.support.load import load_batch, load_spec
+from perdure.activities.support.resources import Activities
 from perdure.activities.support.save_state import save_closed
-from perdure.activities.support.step import final_failure, heartbeating, is_retry, now, origin
+from perdure.activities.support.step import final_failure, is_retry, now, origin
 from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.activities.workspace.file_changes import record_changes
 from perdure.activities.workspace.snapshots import keeps_files, record_with_files, restore_files
@@ -41,6 +42,7 @@ class SampleActivities(Activities):
     async def set_up(self, task: Task[SetUp]) -> list[EventSummary]:
         """Set up the workspace of a sample; a retry sets it up anew."""
         async with self.begin(task) as (log, progress):
+            self.resources.queues.admit_tool()
             spec = await load_spec(log, task.step.spec_seq)
             sample = await self.resources.load_sample(task.user_id, task.step.attempt)
             recorded = await log.find(task.base) if is_retry() else None
@@ -48,7 +50,7 @@ class SampleActivities(Activities):
                 await restore_files(self.resources, log, spec, recorded.seq)
                 return await self._write_first_turn(log, sample, recorded, spec)
             folder = self.resources.workspace(spec, log)
-            sandbox, masker = self.resources.sandbox, self.resources.secrets.masker
+            sandbox, masker = self.resources.sandbox, self.resources.secrets_of(task.user_id).masker
             context = CommandContext(folder, sandbox, spec.network, masker)
             seconds = SETUP_TIMEOUT.total_seconds()
             try:
@@ -97,7 +99,7 @@ class SampleActivities(Activities):
     @activity.defn(name="sample.rescore")
     async def rescore(self, request: RescoreRequest) -> AttemptSummary:
         """Score an attempt again from its log."""
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(request.user_id):
             attempt = request.attempt
             name = attempt_conversation_id(request.user_id, attempt)
             log = self.resources.log(request.user_id, name)
@@ -136,10 +138,12 @@ class SampleActivities(Activities):
     async def _find_workspace(self, log: EventLog, spec: Agent, slot: int | None) -> str | None:
         """Return the agent's workspace, None if it is gone and was not kept.
 
-        Raises ApplicationError on the queue of a model, whose workers may have other workspaces.
+        Raises ApplicationError on the queue of a model, whose workers may have other workspaces,
+        and on a worker that runs no tools.
         """
-        if self.resources.model_queues.is_model_queue():
+        if self.resources.queues.is_model_queue():
             raise final_failure(GRADED, "The workspace is scored on its own queue.")
+        self.resources.queues.admit_tool()
         folder = self.resources.own_folder(log)
         await restore_files(self.resources, log, spec, slot)
         never_changed = slot is None and keeps_files(self.resources, spec)

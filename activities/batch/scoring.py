@@ -27,6 +27,7 @@ from perdure.events.usage import Usage
 from perdure.models.model import ContextOverflow, ModelRefused, Request
 from perdure.references import BadReference, import_reference
 from perdure.secrets.masking import mask_value
+from perdure.secrets.registry import Secrets
 from perdure.storage.batches import BatchFolder
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import ToolFailed
@@ -83,7 +84,7 @@ async def score_attempt(
             scorer.score_name: scores[scorer.score_name] for scorer in batch.scorers
         }
     # Results are not in the log, which masks what it records.
-    masked = mask_value(changes, resources.secrets.mask)
+    masked = mask_value(changes, scoring.secrets.mask)
     return result.model_copy(update={**masked, "grading": scoring.usage})
 
 
@@ -96,6 +97,10 @@ class _Scoring:
     outcome: Outcome
     result: AttemptResult
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def secrets(self) -> Secrets:
+        return self.resources.secrets_of(self.folder.user_id)
 
     async def score(self, scorer: AnyScorer) -> Score:
         """Score by one scorer. Raises ScoringError and GradingFailed."""
@@ -121,7 +126,7 @@ class _Scoring:
             Path(self.outcome.workspace),
             self.resources.sandbox,
             self.batch.agent.network,
-            self.resources.secrets.masker,
+            self.secrets.masker,
             _command_variables(self.sample),
             self.outcome.text,
         )
@@ -168,7 +173,7 @@ class _Scoring:
         if body is None:
             answer = await self._ask_model(scorer, prompt, number, name)
             # Masked as text: as JSON, a secret such as a number would be cut out of its syntax.
-            masked = mask_value(answer, self.resources.secrets.mask)
+            masked = mask_value(answer, self.secrets.mask)
             encoded = masked.model_dump_json(exclude_none=True).encode()
             body = await delay_cancellation(self.folder.record_grading(*key, encoded))
         try:
@@ -186,7 +191,7 @@ class _Scoring:
             number=number,
             key=f"{self.result.conversation_id}/{name}",
         )
-        self.resources.model_queues.admit_model(request.model.name)
+        self.resources.queues.admit_model(request.model.name)
         try:
             return await self.resources.model.complete(request, lambda _: None)
         except (ModelRefused, ContextOverflow) as error:

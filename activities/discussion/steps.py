@@ -12,14 +12,13 @@ from perdure.activities.discussion.answers import make_drafts
 from perdure.activities.discussion.turns import TurnAnswer, prepare_turn, read_answer
 from perdure.activities.support.resources import Activities, Resources
 from perdure.activities.support.step import (
-    check_owner,
     final_failure,
-    heartbeating,
     non_retryable,
     now,
 )
 from perdure.agent.discussion.digest import digest
 from perdure.agent.discussion.log_state import OPENED
+from perdure.agent.discussion.logged import find_contributions
 from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec, outline
 from perdure.agent.discussion.steps import (
     Draft,
@@ -34,6 +33,7 @@ from perdure.agent.discussion.steps import (
     step_event_id,
     step_name,
 )
+from perdure.agent.discussion.tally import Tally
 from perdure.agent.loop.start import Start
 from perdure.errors import ClientError
 from perdure.events.discussion import (
@@ -59,7 +59,7 @@ OPENING = "opening"
 class DiscussionActivities(Activities):
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
-        self._open: Cache[tuple[str, str], tuple[SharedLog, DiscussionSpec]] = Cache(
+        self._open: Cache[tuple[str, str, str], tuple[SharedLog, DiscussionSpec]] = Cache(
             MAX_OPEN_DISCUSSIONS
         )
 
@@ -75,7 +75,12 @@ class DiscussionActivities(Activities):
             content = system_content(OPENED, **details)
             draft = Draft(type="SYSTEM", speaker=SYSTEM, content=content)
             [event] = await self._append(log, request.key, OPENING, 0, [draft])
-            return OpenedDiscussion(outline=outline(spec), end=event.sequence)
+            log_end = (await log.refresh()).end
+            later = await log.read(range(event.sequence + 1, log_end + 1))
+            logged = find_contributions(later, (agent.id for agent in spec.agents))
+            return OpenedDiscussion(
+                outline=outline(spec), end=event.sequence, logged=tuple(logged), log_end=log_end
+            )
 
     @activity.defn(name="discussion.prepare")
     async def prepare(self, request: PrepareTurn) -> Start:
@@ -109,7 +114,8 @@ class DiscussionActivities(Activities):
                     raise non_retryable(error) from error
                 return RecordResult(end=(await log.refresh()).end)
             summaries = [event.text for event in events if event.type == "SUMMARY"]
-            return _make_result(request.after, events, summary=summaries[-1:])
+            tally = Tally.model_validate(events[-1].content) if step.effect == "tally" else None
+            return _make_result(request.after, events, summary=summaries[-1:], tally=tally)
 
     @activity.defn(name="discussion.prune")
     async def prune(self, request: PruneEvents) -> None:
@@ -134,7 +140,7 @@ class DiscussionActivities(Activities):
     ) -> list[DiscussionEvent]:
         """Write the events of a step in order, each once however often this is called."""
         events: list[DiscussionEvent] = []
-        mask = partial(mask_value, mask=self.resources.secrets.mask)
+        mask = partial(mask_value, mask=self.resources.secrets_of(key.user_id).mask)
         for nth, draft in enumerate(drafts):
             content = await _digest(log, draft) if draft.digest else draft.content
             event = DiscussionEvent(
@@ -155,16 +161,17 @@ class DiscussionActivities(Activities):
         self, key: DiscussionKey
     ) -> AsyncIterator[tuple[SharedLog, DiscussionSpec]]:
         """Heartbeat while the body runs; yield the log and the spec. Raises ApplicationError."""
-        check_owner(key.user_id)
-        async with heartbeating(self.resources.secrets):
+        async with self.heartbeating_for(key.user_id):
             place = (key.user_id, key.session_id)
-            if (known := self._open.get(place)) is None:
+            # A discussion that was deleted may have left its id to another one: its run tells.
+            opened = (*place, activity.info().workflow_run_id or "")
+            if (known := self._open.get(opened)) is None:
                 spec = await load_spec(self.resources.store, *place)
                 if spec is None:
                     sentence = f"There is no discussion {key.session_id}: start one first."
                     raise final_failure("DiscussionNotFound", sentence)
                 known = SharedLog(self.resources.store, *place), spec
-                self._open.put(place, known)
+                self._open.put(opened, known)
             try:
                 yield known
             # What the log refuses once it refuses again; a bad slot's sentence names the object.
@@ -176,7 +183,9 @@ def _make_result(
     after: int, events: Sequence[DiscussionEvent], summary: Sequence[str], **more: Any
 ) -> RecordResult:
     last = events[-1].sequence if events else after
-    return RecordResult(end=last, sequence=last, summary=next(iter(summary), None), **more)
+    first = events[0].sequence if events else 0
+    summaries = next(iter(summary), None)
+    return RecordResult(end=last, first=first, sequence=last, summary=summaries, **more)
 
 
 async def _digest(log: SharedLog, draft: Draft) -> str:

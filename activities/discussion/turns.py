@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from perdure.agent.discussion import prompts
 from perdure.agent.discussion.spec import DiscussionAgent, DiscussionSpec
 from perdure.agent.discussion.steps import (
+    DISCUSSION_TAG,
     PrepareTurn,
     TakeTurns,
     speaker_conversation_id,
@@ -111,7 +112,7 @@ def build_agent(spec: DiscussionSpec, speaker: str, session_id: str) -> Agent:
         changes["system_prompt"] = prompt
     else:  # our own prompt says how to work with tools
         changes["instructions"] = "\n\n".join(filter(None, (prompt, agent.instructions)))
-    tags = (*agent.tags, f"discussion:{session_id}")
+    tags = (*agent.tags, f"{DISCUSSION_TAG}{session_id}")
     return agent.model_copy(update={**changes, "tags": tags})
 
 

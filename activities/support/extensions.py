@@ -8,7 +8,7 @@ from perdure.agent.code import custom_analyzers
 from perdure.agent.spec import Agent
 from perdure.agent.view.condense.thresholds import custom_condensers
 from perdure.references import BadReference, load_named
-from perdure.tools.catalog import CatalogError
+from perdure.tools.errors import CatalogError
 from perdure.tools.risk.analyzers import load_analyzer
 
 CONDENSER_GROUP = "perdure.condensers"

@@ -1,7 +1,8 @@
 """Building the events of steps, which for an inbox item follow from the item."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
+from perdure.agent.layers import change_sources
 from perdure.agent.loop import inbox
 from perdure.agent.spec import Agent
 from perdure.events.base import Source
@@ -17,6 +18,23 @@ from perdure.events.control import (
 from perdure.events.event import Event
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ActionEvent, UserRejectObservation
+from perdure.events.waiting import SignalEvent
+
+CONFIGURED = "configure"
+"""The source of an agent's fields that somebody changed while its conversation went on."""
+
+
+StateItem: TypeAlias = (
+    inbox.ResumeRequest
+    | inbox.CloseRequest
+    | inbox.Approval
+    | inbox.ConfirmationRequest
+    | inbox.SpecChange
+    | inbox.StateNote
+    | inbox.RefusedInput
+    | inbox.WebhookFailure
+)
+"""The items that are recorded as updates of the conversation's state."""
 
 
 def to_event(item: inbox.InboxItem, at: str, spec: Agent) -> Event:
@@ -25,40 +43,64 @@ def to_event(item: inbox.InboxItem, at: str, spec: Agent) -> Event:
         case inbox.UserMessage():
             return _message_event(item, at)
         case inbox.PauseRequest():
-            return PauseEvent(timestamp=at)
+            return PauseEvent(timestamp=at, actor=item.actor)
         case inbox.InterruptRequest():
             source: Source = "user" if item.reason is None else "environment"
-            return InterruptEvent(timestamp=at, source=source, reason=item.reason)
-        case inbox.ResumeRequest():
-            return state_update(at, "status", "resumed", "user")
-        case inbox.CloseRequest():
-            return state_update(at, "status", "closed", "user")
+            return InterruptEvent(timestamp=at, source=source, reason=item.reason, actor=item.actor)
         case inbox.CondenseRequest():
-            return CondensationRequest(timestamp=at, source="user")
-        case inbox.Approval():
-            return state_update(at, "confirmed", list(item.actions), "user")
-        case inbox.ConfirmationRequest():
-            return state_update(at, "status", "waiting_for_confirmation")
-        case inbox.SpecChange():
-            changed = spec.model_dump(mode="json", exclude_none=True) | item.changes
-            return state_update(at, "spec", changed, "user")
-        case inbox.StateNote():
-            return state_update(at, item.key, item.value, "user")
+            return CondensationRequest(timestamp=at, source="user", actor=item.actor)
         case inbox.TurnFailure():
             return error_event(at, item.code, item.detail)
-        case inbox.RefusedInput():
-            return state_update(at, "refused", item.detail)
         case inbox.AgentWarning():
             warning = inbox.UserMessage(text=item.text, sender=item.topic)
             return _message_event(warning, at, "environment")
         case inbox.StuckFinding():
             return StuckEvent(timestamp=at, **item.model_dump(exclude={"kind"}))
-        case inbox.Rejection():
-            raise AssertionError("a rejection answers actions, each with an event of its own")
+        case inbox.Signal():
+            return SignalEvent(timestamp=at, **item.model_dump(exclude={"kind"}))
+        case inbox.Rejection() | inbox.WaitStart() | inbox.WaitEnd() | inbox.Answer():
+            raise AssertionError("what answers actions, or begins a wait, is made of their events")
+        case _:
+            return _state_event(item, at, spec)
 
 
-def rejection(action: ActionEvent, reason: str, at: str) -> UserRejectObservation:
-    return UserRejectObservation(**answer_fields(action, at), rejection_reason=reason)
+def _state_event(item: StateItem, at: str, spec: Agent) -> ConversationStateUpdateEvent:
+    match item:
+        case inbox.ResumeRequest():
+            return state_update(at, "status", "resumed", "user", item.actor)
+        case inbox.CloseRequest():
+            return state_update(at, "status", "closed", "user", item.actor)
+        case inbox.Approval():
+            return state_update(at, "confirmed", list(item.actions), "user", item.actor)
+        case inbox.ConfirmationRequest():
+            return state_update(at, "status", "waiting_for_confirmation")
+        case inbox.SpecChange():
+            changed = _change_spec(spec, item.changes)
+            return state_update(at, "spec", changed, "user", item.actor)
+        case inbox.StateNote():
+            return state_update(at, item.key, item.value, "user", item.actor)
+        case inbox.RefusedInput():
+            return state_update(at, "refused", item.detail)
+        case inbox.WebhookFailure():
+            return state_update(at, "webhook_failed", item.model_dump(exclude={"kind"}))
+
+
+def _change_spec(spec: Agent, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a changed agent, with their sources."""
+    before = spec.model_dump(mode="json", exclude_none=True)
+    sources = change_sources(spec.sources, before, changes, CONFIGURED)
+    return {**before, **changes, **({"sources": sources} if spec.sources else {})}
+
+
+def rejection(
+    action: ActionEvent, reason: str, at: str, actor: str | None = None, run: bool = True
+) -> UserRejectObservation:
+    return UserRejectObservation(
+        **answer_fields(action, at),
+        rejection_reason=reason,
+        actor=actor,
+        run=None if run else False,
+    )
 
 
 def answer_fields(action: ActionEvent, at: str) -> dict[str, Any]:
@@ -80,13 +122,23 @@ def _message_event(item: inbox.UserMessage, at: str, source: Source = "user") ->
         llm_message=Message(role="user", content=(*texts, *images)),
         message_id=item.message_id,
         sender=item.sender,
+        actor=item.actor,
+        traceparent=item.traceparent,
+        reopen=item.reopen or None,
+        run=None if item.run else False,
     )
 
 
 def state_update(
-    at: str, key: str, value: object, source: Source = "environment"
+    at: str,
+    key: str,
+    value: object,
+    source: Source = "environment",
+    actor: str | None = None,
 ) -> ConversationStateUpdateEvent:
-    return ConversationStateUpdateEvent(timestamp=at, source=source, key=key, value=value)
+    return ConversationStateUpdateEvent(
+        timestamp=at, source=source, key=key, value=value, actor=actor
+    )
 
 
 def error_event(at: str, code: str, detail: str) -> ConversationErrorEvent:

@@ -41,11 +41,13 @@ async def save_resting(
     if resources.save_llm_messages and (ending or saves_messages_at_rest(state)):
         await save_messages(log, state)
     await save_state(log, state, run)
+    await resources.list_notes.note(log, state)
 
 
 async def save_closed(resources: Resources, log: EventLog, state: State, run: str = "") -> None:
     """Save everything about a conversation that has ended."""
     await save_state(log, state, run, closing=True)
+    await resources.list_notes.note(log, state)
     if resources.save_llm_messages:
         await save_messages(log, state)
 
@@ -75,8 +77,9 @@ async def _write(log: EventLog, state: State) -> None:
         if len(body) > MAX_EXPORT_BYTES:
             raise ValueError(f"it has more than {MAX_EXPORT_BYTES:,} bytes")
 
-    limit = state.spec.model.max_message_chars if state.spec else None
-    metadata = ExportMetadata(log.conversation_id, max_message_chars=limit)
+    model = state.spec.model if state.spec else None
+    limit, vision = (model.max_message_chars, model.vision) if model else (None, None)
+    metadata = ExportMetadata(log.conversation_id, max_message_chars=limit, vision=vision)
     await export(log, RESULTS, metadata, take, state.next_seq)
     key = conversation_prefix(log.user_id, log.conversation_id) + LLM_MESSAGES
     await log.store.replace(key, bytes(body))

@@ -2,17 +2,20 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from perdure.activities.support.faults import to_failure
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
+from perdure.errors import PerdureError
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.events.entry import Entry, Origin
 from perdure.events.projection import summarize
+from perdure.events.status import Loading, describe_loading
 from perdure.events.summary import EventSummary
 from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
@@ -43,6 +46,8 @@ class StepProgress:
         self.longest_silence = 0.0
         self._secrets = secrets
         self._text = ""
+        self.loading: tuple[Loading, ...] = ()
+        """What this step prepares before it goes on."""
 
     def beat(self) -> float:
         """Note a heartbeat; return the longest silence of this step in seconds."""
@@ -55,6 +60,16 @@ class StepProgress:
         if text != self._text:
             self.changed_at = now()
         self._text = text
+
+    def load(self, *loading: Loading) -> None:
+        """Say what is prepared now; nothing once the step goes on."""
+        self.loading = loading
+
+    def start_servers(self, names: Sequence[str]) -> None:
+        """Say which MCP servers have not answered yet."""
+        self.load(*(Loading(what="mcp_server", name=name) for name in names))
+        sentence = describe_loading(self.loading)
+        self.report(f"{sentence} ..." if sentence else "")
 
     @property
     def text(self) -> str:
@@ -80,7 +95,12 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     except (Fenced, Superseded, Altered) as error:
         raise non_retryable(error) from error
     except ModelUnavailable as error:
-        raise _retry_later(error) from error
+        # Without its cause: Temporal cuts what a client is told of a failure at 4 KiB.
+        raise _retry_later(error) from None
+    except (ApplicationError, PerdureError):
+        raise
+    except Exception as error:
+        raise to_failure(error) from None
     finally:
         if heartbeats is not None:
             heartbeats.stop()
@@ -111,6 +131,7 @@ class _Heartbeats:
             "changed_at": progress.changed_at,
             "text": text[offset:],
             "offset": offset,
+            "loading": [each.model_dump(exclude_none=True) for each in progress.loading],
         }
         activity.heartbeat(details)
 
@@ -164,7 +185,11 @@ def _retry_later(error: ModelUnavailable) -> ApplicationError:
         doublings = min(activity.info().attempt - 1, MAX_DELAY_DOUBLINGS)
         delay = FIRST_MODEL_DELAY * 2**doublings
     return ApplicationError(
-        str(error), error.code, type="ModelUnavailable", next_retry_delay=timedelta(seconds=delay)
+        str(error),
+        error.code,
+        error.model,
+        type="ModelUnavailable",
+        next_retry_delay=timedelta(seconds=delay),
     )
 
 

@@ -1,15 +1,20 @@
 """Writing the events of a step: all at once, or one after another under names of their own."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from perdure.activities.support.step import is_retry, origin, summarize_all
 from perdure.agent.calls.completion import Completion
+from perdure.events.base import EventBase
 from perdure.events.entry import Entry, Origin
 from perdure.events.event import Event, answered_action_id
+from perdure.events.messages import RecallEvent
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 from perdure.storage.errors import Fenced, Superseded
 from perdure.storage.log.event_log import EventLog
+
+AnEvent = TypeVar("AnEvent", bound=EventBase)
 
 MAX_ADOPTED_ENTRIES = 64
 """Most entries of other steps that a step returns; the next step returns the rest."""
@@ -58,6 +63,13 @@ async def request_once(
     return recorded or await log.record_response(seq, await request(), origin(part))
 
 
+def _is_of_later_step(entry: Entry) -> bool:
+    """Tell whether an entry is of a step after this one: beside it, tools answer and recall."""
+    if entry.origin.activity.partition(" ")[0] == origin().activity:
+        return False
+    return not (answered_action_id(entry.event) or isinstance(entry.event, RecallEvent))
+
+
 class Writer:
     """Appends the parts of a step one by one, and adopts those of an earlier attempt.
 
@@ -70,17 +82,30 @@ class Writer:
         self.base = base
         self._entries: list[Entry] = []
 
-    async def write(self, part: str, event: Event) -> None:
+    async def write(self, part: str, event: Event, optional: bool = False) -> None:
         """Write an event, unless it answers an action that an entry on the way has answered.
 
         Local calls of a workflow task that was lost have answered actions which still seem open.
+        An `optional` part, which another attempt may have left out, is not written once a later
+        step has written: this attempt is late.
         """
         answered = {answered_action_id(entry.event) for entry in self._entries}
         if answered_action_id(event) in answered - {None}:
             return
         base = self._entries[-1].seq + 1 if self._entries else self.base
-        written = await self.log.append([event], base=base, origin=origin(part), shared=True)
+        written = await self.log.append(
+            [event],
+            base=base,
+            origin=origin(part),
+            shared=True,
+            ends=_is_of_later_step if optional else None,
+        )
         self._entries += written
+
+    def find_newest(self, kind: type[AnEvent]) -> AnEvent | None:
+        """Return the newest event of a kind that this step has written, if any."""
+        events = (entry.event for entry in reversed(self._entries))
+        return next((event for event in events if isinstance(event, kind)), None)
 
     async def summaries(self) -> list[EventSummary]:
         """Summarize the events of this step, further ones of an earlier attempt included.

@@ -74,17 +74,17 @@ async def record_changes(resources: Resources, log: EventLog, spec: Agent | None
     turn = resources.open_turns.pop(log.prefix, None)
     if directory is None:
         return
-    place = (_folder(resources), directory, _name(log))
+    place, secrets = (_folder(resources), directory, _name(log)), resources.secrets_of(log.user_id)
     fault = await asyncio.shield(turn.scan) if turn is not None else None
     if fault is None:
         changes: list[tuple[int, list[ChangedFile]] | None] = []
         fault = await _try(lambda: changes.append(find_changes(*place)), log)
         for first, files in filter(None, changes):
-            readable = await asyncio.to_thread(_leave_out, files, resources.secrets)
+            readable = await asyncio.to_thread(_leave_out, files, secrets)
             record = ChangeRecord(first=first, files=tuple(readable))
             await write_record(log.store, log.user_id, log.conversation_id, record)
     if fault is not None and turn is not None and turn.first is not None:
-        record = ChangeRecord(first=turn.first, fault=resources.secrets.mask(fault))
+        record = ChangeRecord(first=turn.first, fault=secrets.mask(fault))
         await write_record(log.store, log.user_id, log.conversation_id, record)
     await _try(lambda: close_baseline(*place), log)
 

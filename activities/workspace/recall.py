@@ -7,13 +7,20 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from perdure.activities.memory import record_memories
 from perdure.activities.support.resources import Resources
 from perdure.activities.support.step import now
 from perdure.activities.support.writer import Writer
 from perdure.activities.workspace.context_files import collect_facts, read_instructions
 from perdure.activities.workspace.skill_files import find_skills
 from perdure.agent.extensions import Skills
-from perdure.agent.knowledge.recall import RecalledContext, recall_skills, recall_workspace
+from perdure.agent.knowledge.recall import (
+    RecalledContext,
+    RepositoryFacts,
+    recall_repository,
+    recall_skills,
+    recall_workspace,
+)
 from perdure.agent.knowledge.skills import Match, Skill, skills_for_message, skills_for_path
 from perdure.agent.spec import Agent
 from perdure.events.messages import RecallEvent
@@ -39,10 +46,11 @@ async def record_recall(
     workspace = resources.workspace(spec, writer.log)
     shown = tuple(shown_skills or ())
     recalled = await recall_for_message(shown_skills is None, text, spec, workspace, shown)
-    if recalled is None:
-        return shown
-    await writer.write(part, recalled)
-    return (*shown, *recalled.skills)
+    if recalled is not None:
+        await writer.write(part, recalled, optional=True)
+        shown = (*shown, *recalled.skills)
+    await record_memories(resources, writer, f"{part} of memories", text, spec)
+    return shown
 
 
 async def recall_for_message(
@@ -69,6 +77,19 @@ async def recall_for_files(
         _recall_touched, files, spec.skills, workspace, activated
     )
     return _recall_event("KNOWLEDGE", ", ".join(triggers), recalled)
+
+
+async def recall_for_repository(
+    facts: RepositoryFacts, spec: Agent, workspace: Path, activated: Collection[str]
+) -> RecallEvent | None:
+    """Recall a repository that was cloned into the workspace, and the instructions at its top."""
+    inside = f"{facts.directory}/README"
+    nested = await asyncio.to_thread(
+        lambda: _nested_instructions(workspace.resolve(), inside, spec.skills.instructions)
+    )
+    matches = [Match(skill, "") for skill in nested if skill.name not in activated]
+    recalled = recall_repository(facts, matches)
+    return _recall_event("WORKSPACE_CONTEXT", facts.url, recalled)
 
 
 def _recall_event(

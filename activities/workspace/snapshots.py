@@ -11,6 +11,7 @@ from pathlib import Path
 from perdure.activities.support.resources import Resources
 from perdure.agent.spec import Agent
 from perdure.events.entry import Entry, Files
+from perdure.secrets.registry import Secrets
 from perdure.storage.errors import Altered, StoreRefused, TooLarge, Unrestorable, WorkspaceBusy
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.log.event_log import EventLog
@@ -35,8 +36,16 @@ def keeps_files(resources: Resources, spec: Agent) -> bool:
     return is_enabled and resources.home is not None
 
 
-async def restore_files(resources: Resources, log: EventLog, spec: Agent, slot: int | None) -> None:
+async def restore_files(
+    resources: Resources,
+    log: EventLog,
+    spec: Agent,
+    slot: int | None,
+    tell: Callable[[bool], None] = lambda _: None,
+) -> None:
     """Restore the files of slot `slot`, unless these or later ones are here already.
+
+    `tell` is called with True when files begin to be restored, and with False when that ends.
 
     Later changes here stay, as a call with an unknown outcome may have made them. Raises Altered,
     Unrestorable, StoreError, and OSError if the files cannot be written.
@@ -53,8 +62,12 @@ async def restore_files(resources: Resources, log: EventLog, spec: Agent, slot: 
         # Processes that run in the replaced folder would stay in the old one.
         await SESSIONS.close_session(log.prefix)
         resources.mcp.close_conversation(log.prefix)
-        await restore(resources.store, files.snapshot, folder, resources.snapshots)
-        await asyncio.to_thread(resources.sandbox.prepare, folder)
+        tell(True)
+        try:
+            await restore(resources.store, files.snapshot, folder, resources.snapshots)
+            await asyncio.to_thread(resources.sandbox.prepare, folder)
+        finally:
+            tell(False)
         _write_slot(descriptor, slot)
     logger.info("conversation %s goes on here, with its files", log.conversation_id)
 
@@ -100,24 +113,26 @@ async def _snapshot_files(
     if not changed:
         return files
     prefix, last = conversation_prefix(log.user_id, log.conversation_id), files.snapshot
+    secrets = resources.secrets_of(log.user_id)
     try:
-        options = (resources.snapshots, resources.secrets.names_in)
+        options = (resources.snapshots, secrets.names_in)
         key = await take(resources.store, prefix, folder, last, *options) or last
     except (Altered, Unrestorable, TooLarge, StoreRefused, OSError) as error:
-        fault = resources.secrets.mask(str(error))  # the log masks events, and not their files
+        fault = secrets.mask(str(error))  # the log masks events, and not their files
         logger.warning("the files of %s are not kept: %s", log.conversation_id, fault)
         return files.model_copy(update={"fault": fault})
     if key == last:
         return files.model_copy(update={"fault": None})
-    return Files(home=resources.home, snapshot=key, left_out=_skipped_files(resources, key))
+    left_out = _skipped_files(resources, key, secrets)
+    return Files(home=resources.home, snapshot=key, left_out=left_out)
 
 
-def _skipped_files(resources: Resources, key: str | None) -> dict[str, str]:
+def _skipped_files(resources: Resources, key: str | None, secrets: Secrets) -> dict[str, str]:
     """Return the files that the new snapshot skipped, with the reasons."""
     snapshot = resources.snapshots.get(key) if key else None
     tree = snapshot.tree.items() if snapshot else ()
     skipped = ((path, entry.reason) for path, entry in tree if isinstance(entry, Skipped))
-    return {resources.secrets.mask(path): why for path, why in islice(skipped, MAX_NAMED_SKIPS)}
+    return {secrets.mask(path): why for path, why in islice(skipped, MAX_NAMED_SKIPS)}
 
 
 @asynccontextmanager

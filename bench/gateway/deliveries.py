@@ -8,6 +8,9 @@ from bench.figures import percentile
 
 SHARES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "longest": 1.0}
 
+BURST_SECONDS = 3.0
+"""Seconds after the first append in which all conversations at work are woken at once."""
+
 MAX_FAULTS = 20
 """Faults that are told; the others are counted."""
 
@@ -25,7 +28,7 @@ def compare_deliveries(
     """
     counts: Counter[str] = Counter({"lost": 0, "doubled": 0, "out_of_order": 0})
     faults = list(failures)
-    delays: list[float] = []
+    timed: list[tuple[float, float]] = []
     for client in clients:
         name, received = client["conversation_id"], client["received"]
         if client["fault"]:
@@ -40,22 +43,33 @@ def compare_deliveries(
             faults.append(f"{name}: {lost} events lost, {doubled} doubled, {strange} unknown")
         counts.update(lost=lost, doubled=doubled, unknown=strange, out_of_order=not is_ordered)
         attached_at = received[0][1] if received else 0.0
-        delays += (
-            at - appended[name, event]
+        timed += (
+            (appended[name, event], at - appended[name, event])
             for event, at in received
             if appended.get((name, event), 0.0) > attached_at
         )
-    if not delays:
+    if not timed:
         faults.append("No event was appended while clients were attached: nothing was measured.")
     return {
         **counts,
-        "deliveries": len(delays),
+        "deliveries": len(timed),
         "parts_of_texts": sum(client["parts"] for client in clients),
-        "delivery_ms": {
-            name: round(1000 * percentile(delays, share), 1) for name, share in SHARES.items()
-        }
-        if delays
-        else {},
+        **_summarize_delays(timed),
         "fault_count": len(faults),
         "faults": faults[:MAX_FAULTS],
+    }
+
+
+def _summarize_delays(timed: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Summarize pairs of the time of an append and of its delay, with and without the burst."""
+    burst_end = min((at for at, _ in timed), default=0.0) + BURST_SECONDS
+    delays = {
+        "delivery_ms": [delay for _, delay in timed],
+        "delivery_ms_after_the_burst": [delay for at, delay in timed if at > burst_end],
+    }
+    return {
+        name: {label: round(1000 * percentile(each, share), 1) for label, share in SHARES.items()}
+        if each
+        else {}
+        for name, each in delays.items()
     }

@@ -15,7 +15,7 @@ from perdure.client.store import open_configured_store
 from perdure.gateway.app import create_app
 from perdure.gateway.gateway import Gateway
 from perdure.gateway.serve import describe_address, listen, server_config
-from perdure.operations.worker_process import find_loop_factory
+from perdure.operations.worker.process import find_loop_factory
 from perdure.settings.settings import load_settings
 from reliability.following.counting import CountingStore, CountingTemporal
 

@@ -84,4 +84,6 @@ def _show_deliveries(part: Mapping[str, Any]) -> None:
         print(f"| {label} | {part[key]} |")
     for name, milliseconds in part["delivery_ms"].items():
         print(f"| time after the append, {name}, ms | {milliseconds} |")
+    for name, milliseconds in part["delivery_ms_after_the_burst"].items():
+        print(f"| … of what was appended after the first 3 s, {name}, ms | {milliseconds} |")
     print()

@@ -17,7 +17,7 @@ from perdure.activities.support.resources import Resources
 from perdure.client.store import open_configured_store
 from perdure.models.router import ModelRouter
 from perdure.operations.process import stop_signal
-from perdure.operations.worker_process import find_loop_factory
+from perdure.operations.worker.process import find_loop_factory
 from perdure.settings.settings import load_settings
 from perdure.storage.store import Store
 from perdure.temporal.connect import connect

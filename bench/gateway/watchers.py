@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.gateway.followers import FOLLOWERS, PART, Follow
-from perdure.operations.worker_process import find_loop_factory
+from perdure.operations.worker.process import find_loop_factory
 
 CONNECT_AT_ONCE = 20
 

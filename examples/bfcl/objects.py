@@ -32,7 +32,7 @@ def parse_objects(objects: Objects) -> list[StoredEvent]:
     """The event objects in order of their slots; objects with other names are left out."""
     matches = ((key, NAME.search(key)) for key in objects)
     events = [
-        StoredEvent(key, int(name[1]), name[2], _fields(objects[key]))
+        StoredEvent(key, int(name[1]), name[2], parse_fields(objects[key]))
         for key, name in matches
         if name
     ]
@@ -42,12 +42,12 @@ def parse_objects(objects: Objects) -> list[StoredEvent]:
 def recorded_response_ids(objects: Objects) -> set[str]:
     """Return the ids of the model's responses that are on record, as events or before them."""
     ids = {event.fields.get("llm_response_id") for event in parse_objects(objects)}
-    records = (_fields(body) for key, body in objects.items() if "/responses/" in key)
+    records = (parse_fields(body) for key, body in objects.items() if "/responses/" in key)
     ids |= {record.get("completion", {}).get("id") for record in records}
     return {str(name) for name in ids if name is not None}
 
 
-def _fields(body: bytes) -> Mapping[str, Any]:
+def parse_fields(body: bytes) -> Mapping[str, Any]:
     try:
         fields = json.loads(body)
     except ValueError:

@@ -96,7 +96,7 @@ def check(
     turns: Sequence[Sequence[Sequence[str]]],
     truth: Sequence[Sequence[str]],
 ) -> str | None:
-    """Why upstream's checker does not accept the calls (by turn and step); None where it does."""
+    """Return the reason why upstream's checker refuses the calls (by turn and step), else None."""
     model = _model_name()
     decoded = [[list(step) for step in turn] for turn in turns]
     due = [list(calls) for calls in truth]

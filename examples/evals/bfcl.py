@@ -53,7 +53,7 @@ async def _run(options: argparse.Namespace, ids: Sequence[str], folder: Path) ->
 
 
 def _judged(result: SampleResult, objects: Objects) -> Iterator[str]:
-    """Why upstream's checker does not accept the log, and what the scorer said."""
+    """Return the reason why upstream's checker refuses the log, and the scorer's answer."""
     yield from judge(samples()[result.id], objects)
     for attempt in result.attempts:
         for score in attempt.scores.values():

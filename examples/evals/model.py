@@ -23,7 +23,7 @@ Messages: TypeAlias = Sequence[Mapping[str, Any]]
 
 @dataclass
 class RequestTimes:
-    """When each answer was asked for, by its script and its number, on the clock of `monotonic`."""
+    """The times of requests for answers, by script and number, on the clock of `monotonic`."""
 
     url: str = ""
     times: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))

@@ -23,6 +23,8 @@ def _references(agent: Agent) -> Iterator[str]:
     models = (agent.model, *agent.fallbacks)
     yield from (model.name for model in models if model.name.startswith(MODEL_PREFIX))
     yield from (condenser.function for condenser in custom_condensers(agent.condenser))
+    for delegate in agent.delegates:
+        yield from _references(delegate.agent)
 
 
 def custom_analyzers(agent: Agent) -> Iterator[str]:

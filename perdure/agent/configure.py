@@ -4,8 +4,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from perdure.agent.condensers import expand_condenser
+from perdure.agent.fields import find_unknown_field
 from perdure.agent.loop.inbox import SpecChange
 from perdure.agent.spec import Agent
+from perdure.agent.surroundings import OF_REPOSITORY, split_described_secrets
 from perdure.events.validation_errors import describe_errors, quote
 
 CHANGEABLE_FIELDS = (
@@ -19,9 +22,13 @@ CHANGEABLE_FIELDS = (
     "parallel",
     "tags",
     "secrets",
+    "secret_descriptions",
+    "repository",
+    "branch",
+    "repository_token",
 )
 """Fields that can change. The agent was told its tools, prompt and workspace once; a change of its
-secrets is told anew.
+secrets is told anew, and another repository is cloned beside the first.
 """
 
 MAX_CHANGE_BYTES = 16 * 1024
@@ -35,22 +42,23 @@ def check_changes(spec: Agent, changes: dict[str, Any]) -> SpecChange:
     changes, and of `model` too where no other `name` is given; a plain text as `model` is its name.
     Raises ValueError with a sentence.
     """
+    changes = split_described_secrets(changes)
     if unknown := sorted(changes.keys() - set(CHANGEABLE_FIELDS)):
         names = ", ".join(CHANGEABLE_FIELDS)
         raise ValueError(f"{quote(unknown[0])} cannot be changed: use {names}.")
+    if problem := find_unknown_field(changes):
+        raise ValueError(problem.sentence)
+    if changes.get("repository", spec.repository) != spec.repository:
+        changes = {**dict.fromkeys(OF_REPOSITORY), **changes}
     current = spec.model_dump(mode="json")
-    merged = {name: _merge_field(name, current[name], value) for name, value in changes.items()}
+    merged = {name: _merge_field(name, current.get(name), value) for name, value in changes.items()}
     try:
         agent = Agent.model_validate({**current, **merged})
     except ValidationError as error:
         raise ValueError(f"The change does not fit ({describe_errors(error)}).") from error
-    for name, value in merged.items():  # validation ignores a field that somebody meant
-        if isinstance(value, dict) and (
-            stray := [key for key in value if key not in type(getattr(agent, name)).model_fields]
-        ):
-            raise ValueError(f"`{name}` has no {quote(stray[0])}.")
     checked = agent.model_dump(mode="json", exclude_none=True)
-    change = SpecChange(changes={name: checked.get(name) for name in merged})
+    empty: dict[str, Any] = {"secret_descriptions": {}}  # a dump leaves out what is empty
+    change = SpecChange(changes={name: checked.get(name, empty.get(name)) for name in merged})
     if (size := len(change.model_dump_json().encode())) > MAX_CHANGE_BYTES:
         raise ValueError(f"The change has {size:,} bytes, and {MAX_CHANGE_BYTES:,} is the most.")
     return change
@@ -59,6 +67,8 @@ def check_changes(spec: Agent, changes: dict[str, Any]) -> SpecChange:
 def _merge_field(name: str, current: Any, value: Any) -> Any:
     if name == "model" and isinstance(value, str):
         return {"name": value}
+    if name == "condenser":
+        return expand_condenser(value)
     merges = name in ("limits", "confirmation", "stuck") or (
         name == "model" and isinstance(value, dict) and "name" not in value
     )

@@ -1,75 +1,99 @@
-"""The fields of an agent as files and options state them: layers merged, and their names checked.
+"""The fields of an agent: names checked where a person wrote them, and the agent of layers."""
 
-A layer is a part of `Agent.model_dump()`, in which a model may be a name alone.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, TypeAlias, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from perdure.agent.spec import Agent, SummaryCondenser
-from perdure.events.validation_errors import quote
-
-Fields: TypeAlias = Mapping[str, Any]
-
-MODEL_FIELDS = ("model", "title_model")
-
-SETTINGS_OF_ANY_MODEL = ("temperature", "reasoning_effort", "max_output_tokens", "timeout")
-"""Fields of a model that stay when another one is named: its address, its size and what it can do
-are its own."""
+from perdure.agent.condensers import PRESET, SummaryCondenser, expand_condenser
+from perdure.agent.layers import Fields, Merged
+from perdure.agent.spec import Agent
+from perdure.agent.tool_reference import tool_reference
+from perdure.events.validation_errors import describe_errors, quote
 
 
-def merge_fields(layers: Iterable[Fields]) -> dict[str, Any]:
-    """Merge the layers, each over those before it: tables by their keys, all else as a whole."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        for name, value in layer.items():
-            merged[name] = _merge_field(name, merged.get(name), value)
-    return merged
+class FieldProblem(NamedTuple):
+    """A fault of a field; the path is `limits.max_budget` within a table."""
+
+    path: str
+    sentence: str
 
 
-def complete_condenser(fields: Fields) -> dict[str, Any]:
-    """Return the fields of an agent, in which a condenser without a kind is the usual one."""
-    condenser = fields.get("condenser")
-    if not isinstance(condenser, Mapping):
-        return dict(fields)
-    return {**fields, "condenser": {"kind": SummaryCondenser().kind, **condenser}}
+class BadAgent(ValueError):
+    """Fields make no agent; `problem` says which of them, and why."""
+
+    def __init__(self, problem: FieldProblem) -> None:
+        super().__init__(problem.sentence)
+        self.problem = problem
 
 
-def _merge_field(name: str, before: Any, value: Any) -> Any:
-    if name in MODEL_FIELDS:
-        before, value = _as_model(before), _as_model(value)
-    if not isinstance(before, Mapping) or not isinstance(value, Mapping):
-        return value
-    if name in MODEL_FIELDS and _names_another(before, value):
-        before = {key: before[key] for key in SETTINGS_OF_ANY_MODEL if key in before}
-    if name == "condenser" and value.get("kind", before.get("kind")) != before.get("kind"):
-        return value
-    return {**before, **value}
+class MissingModel(BadAgent):
+    """Nobody names the model."""
 
 
-def _names_another(before: Fields, value: Fields) -> bool:
-    return None not in (before.get("name"), value.get("name")) and before["name"] != value["name"]
+def parse_agent(merged: Merged) -> Agent:
+    """Parse the agent of merged layers. Raises BadAgent."""
+    fields = merged.fields
+    if problem := find_unknown_field(fields):
+        raise BadAgent(problem)
+    if not has_model(fields):
+        raise MissingModel(FieldProblem("model", "No model is set."))
+    try:
+        return Agent.model_validate({**fields, "sources": _name_sources(merged)})
+    except ValidationError as error:
+        path = ".".join(map(str, error.errors()[0]["loc"]))
+        problem = FieldProblem(path, f"The agent is invalid: {describe_errors(error)}.")
+        raise BadAgent(problem) from error
 
 
-def _as_model(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+def _name_sources(merged: Merged) -> dict[str, str]:
+    """Return the sources of fields; those of the default condenser's sizes are of all of it."""
+    said = merged.fields.get("condenser")
+    if said is None or expand_condenser(said) is said:
+        return merged.sources
+    within = [path for path in merged.sources if path.partition(".")[0] == "condenser"]
+    named = ", ".join(dict.fromkeys(merged.sources[path] for path in within))
+    others = {path: merged.sources[path] for path in merged.sources if path not in within}
+    return {**others, "condenser": named}
 
 
-def find_unknown_field(fields: Fields) -> str | None:
-    """Return a sentence on the first key that no agent has, with the one that was meant, or None.
+def plain_fields(fields: Fields) -> dict[str, Any]:
+    """Return the fields that a program gives, as a file has them: models as tables, tools by name.
+
+    Raises Invalid for a tool that no worker can import.
+    """
+    plain = {name: _to_plain(value) for name, value in fields.items()}
+    if isinstance(tools := fields.get("tools"), list | tuple):
+        plain["tools"] = [tool_reference(tool) for tool in tools]
+    return plain
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_unset=True)
+    if isinstance(value, list | tuple):
+        return [_to_plain(item) for item in value]
+    return value
+
+
+def has_model(fields: Fields) -> bool:
+    model = fields.get("model")
+    return bool(model.get("name") if isinstance(model, Mapping) else model)
+
+
+def find_unknown_field(fields: Fields) -> FieldProblem | None:
+    """Return the first key that no agent has, with the one that was meant, or None.
 
     Events of other versions may have keys that are not known here; what a person writes may not.
     """
     return next(_find_unknown("", fields, Agent), None)
 
 
-def _find_unknown(path: str, fields: Fields, kind: type[BaseModel]) -> Iterator[str]:
+def _find_unknown(path: str, fields: Fields, kind: type[BaseModel]) -> Iterator[FieldProblem]:
     for key, value in fields.items():
         if key not in kind.model_fields:
-            yield _explain(f"{path}{key}", key, list(kind.model_fields))
+            yield FieldProblem(f"{path}{key}", _explain(f"{path}{key}", key, kind))
             continue
         kinds = list(_models_of(kind.model_fields[key].annotation))
         for nth, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
@@ -89,14 +113,16 @@ def _models_of(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _select_kind(kinds: list[type[BaseModel]], fields: Any) -> type[BaseModel] | None:
-    """Select the model of a field by its `kind`; without one it is a summary condenser."""
+    """Select the model of a field by its `kind`; the default condenser has a summary's sizes."""
     if len(kinds) <= 1 or not isinstance(fields, Mapping):
         return next(iter(kinds), None)
-    name = fields.get("kind", SummaryCondenser().kind)
+    name = fields.get("kind", PRESET)
+    name = SummaryCondenser().kind if name == PRESET else name
     return next((kind for kind in kinds if kind.model_fields["kind"].default == name), None)
 
 
-def _explain(path: str, key: str, names: list[str]) -> str:
-    meant = get_close_matches(key, names, 1)
-    advice = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(names)}."
+def _explain(path: str, key: str, kind: type[BaseModel]) -> str:
+    meant = get_close_matches(key, kind.model_fields, 1)
+    names = ", ".join(kind.model_fields)
+    advice = f"did you mean {meant[0]}?" if meant else f"there are {names}."
     return f"An agent has no {quote(path)}: {advice}"

@@ -77,6 +77,14 @@ class Confirmation(Tolerant):
             return self.confirm_unknown
         return RISK_LEVELS.index(risk) >= RISK_LEVELS.index(self.threshold)
 
+    def is_stricter_than(self, other: "Confirmation") -> bool:
+        """Check whether more actions wait than under another policy."""
+        return self._strictness() > other._strictness()
+
+    def _strictness(self) -> tuple[int, int, bool]:
+        rank = ("never", "risky", "always").index(self.policy)
+        return rank, -RISK_LEVELS.index(self.threshold), self.confirm_unknown
+
 
 RISK_LEVELS: tuple[Risk, ...] = ("UNKNOWN", "LOW", "MEDIUM", "HIGH")
 """Risks from the lowest to the highest; an unknown risk ranks below all known ones."""

@@ -1,17 +1,29 @@
 """The requests and responses about conversations."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue, StrictBool
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    StrictBool,
+    Tag,
+)
 
 from perdure.agent.fields import find_unknown_field
 from perdure.agent.loop.start import ConversationStatus
 from perdure.agent.loop.status import Status
+from perdure.agent.named import EXTENDS
 from perdure.agent.spec import Agent
+from perdure.agent.start_fields import StartFields
 from perdure.api.json_object import JsonObject
 from perdure.events.base import Frozen, Tolerant
 from perdure.events.usage import Usage
 
+MAX_REPLAYED_EVENTS = 20_000
 MAX_TEXT_CHARS = 1_000_000
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
@@ -29,24 +41,47 @@ Slot: TypeAlias = Annotated[int, Field(ge=-1, le=2**53)]
 def _refuse_unknown_fields(value: Any) -> Any:
     """Raise ValueError for a field that no agent has: agents of other versions may have some."""
     if isinstance(value, dict) and (problem := find_unknown_field(value)):
-        raise ValueError(problem)
+        raise ValueError(problem.sentence)
     return value
+
+
+def _refuse_without_name(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Raise ValueError for fields that extend no named agent."""
+    if not isinstance(value.get(EXTENDS), str):
+        raise ValueError("name the agent that is extended: `extends` is a text")
+    return value
+
+
+def _kind_of_agent(value: Any) -> str:
+    if isinstance(value, str):
+        return "name"
+    return "extension" if isinstance(value, Mapping) and EXTENDS in value else "agent"
 
 
 WholeAgent: TypeAlias = Annotated[Agent, BeforeValidator(_refuse_unknown_fields)]
 """An agent of whose fields none is a typing mistake."""
+AgentName: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
+AgentExtension: TypeAlias = Annotated[JsonObject, AfterValidator(_refuse_without_name)]
+"""Fields that are stronger than those of the named agent that they extend."""
+StartedAgent: TypeAlias = Annotated[
+    Annotated[WholeAgent, Tag("agent")]
+    | Annotated[AgentExtension, Tag("extension")]
+    | Annotated[AgentName, Tag("name")],
+    Discriminator(_kind_of_agent),
+]
 
 
-class Start(Frozen):
+class Start(StartFields):
     """`POST /v1/conversations`: start a conversation; without `agent`, with the default agent.
 
     `text` is the first message; the same `conversation_id` and `message_id` again start nothing.
+    The other fields are those of an agent, and are said over the one that is named or sent.
     """
 
     text: Text | None = None
     """The first message; without one, nor images, the agent waits for it."""
-    agent: WholeAgent | Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    """The agent itself, or the name of one that the installation offers."""
+    agent: StartedAgent | None = None
+    """The agent itself, its name, or `{"extends": NAME, …}`: a named one with other fields."""
     model: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     """The model of the agent, in place of the agent's own."""
     conversation_id: ConversationId | None = None
@@ -54,6 +89,9 @@ class Start(Frozen):
     images: Annotated[tuple[Image, ...], Field(max_length=20)] = ()
     title: Annotated[str, Field(max_length=200)] | None = None
     tags: Annotated[tuple[Annotated[str, Field(max_length=256)], ...], Field(max_length=50)] = ()
+    replay: Annotated[tuple[JsonObject, ...], Field(max_length=MAX_REPLAYED_EVENTS)] | None = None
+    """Events of another conversation: its answers come before those of the model, and its first
+    message is sent where there is no text. Tools are called anew."""
 
 
 class SendMessage(Frozen):
@@ -64,6 +102,10 @@ class SendMessage(Frozen):
     images: Annotated[tuple[Image, ...], Field(max_length=20)] = ()
     wait: StrictBool = True
     """Whether to wait until the message is in the log; without, Temporal has it."""
+    reopen: StrictBool = False
+    """Whether to open the conversation again if it is closed."""
+    run: StrictBool = True
+    """Whether an agent at rest runs; without, the message is only recorded until it is resumed."""
 
 
 class Respond(Frozen):
@@ -78,6 +120,8 @@ class Respond(Frozen):
     through: Annotated[Slot, Field(strict=True)] | None = None
     """The newest slot that the person has seen: all actions up to it are meant."""
     reason: Text = ""
+    run: StrictBool = True
+    """Whether the agent goes on after a rejection; without, it rests until it is resumed."""
 
 
 class RespondResult(Tolerant):
@@ -121,6 +165,9 @@ class Note(Frozen):
         Annotated[tuple[Annotated[str, Field(max_length=256)], ...], Field(max_length=50)] | None
     ) = None
     state: JsonObject | None = None
+    """Values of the session state by key, of which null deletes one."""
+    versions: dict[str, Annotated[str, Field(max_length=256)]] | None = None
+    """The versions of shared values, as `GET …/values` has them: others are not replaced (409)."""
 
 
 class ShareConversation(Frozen):
@@ -154,6 +201,8 @@ class Values(Tolerant):
     """The values that are noted of a conversation; `user:` and `app:` values are shared."""
 
     values: dict[str, JsonValue]
+    versions: dict[str, str] = Field(default_factory=dict)
+    """The versions of the shared values, for a `PATCH` that replaces nothing newer."""
 
 
 class Turn(Tolerant):
@@ -179,6 +228,8 @@ class Conversation(Tolerant):
     owner: str
     access: Literal["owner", "read", "write"] = "owner"
     status: ConversationStatus
+    state: dict[str, JsonValue] | None = None
+    """The values of the session state, where they are asked for."""
     first_own_seq: int = 0
     """The first slot that is not one of a conversation which this one forks."""
     created: str | None = None

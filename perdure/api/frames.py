@@ -6,7 +6,7 @@ the slot as its id. A socket sends one frame a message, and takes requests, one 
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, StrictBool, TypeAdapter
 
 from perdure.agent.loop.start import ConversationStatus
 from perdure.api.conversations import Id, Image, Respond, Text
@@ -143,6 +143,10 @@ class SendRequest(Frozen):
     text: Text
     message_id: Id | None = None
     images: Annotated[tuple[Image, ...], Field(max_length=20)] = ()
+    reopen: StrictBool = False
+    """Whether to open the conversation again if it is closed."""
+    run: StrictBool = True
+    """Whether an agent at rest runs; without, the message is only recorded until it is resumed."""
 
 
 class SteerRequest(Frozen):

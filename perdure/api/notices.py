@@ -3,7 +3,7 @@
 They follow from the log alone, so that they reach clients of every gateway, also later.
 """
 
-from perdure.agent.loop.evolve import SUSPENDED_REASON
+from perdure.agent.loop.phase import SUSPENDED_REASON
 from perdure.agent.loop.start import ConversationStatus
 from perdure.api.frames import NoticeFrame
 from perdure.events.control import InterruptEvent

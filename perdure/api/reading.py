@@ -26,3 +26,5 @@ class News(Tolerant):
     """
 
     has_news: bool | None
+    has_workflow: bool = True
+    """Whether Temporal knows the workflow: a conversation at rest, such as a fork, needs none."""

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from perdure.agent.spec import Agent
-from perdure.cli.agent_file import dump_toml
+from perdure.cli.agent_toml import dump_toml
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, show, show_json
 from perdure.errors import Conflict
@@ -12,15 +12,25 @@ from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_agent, read_state
 
+DEFAULT_SOURCE = "default"
+"""The source of fields of which nobody says anything."""
+
 
 async def show_agent(log: ReadableLog, output: Format) -> int:
     """Print the agent: as TOML, or as JSON."""
-    fields = agent_fields(await load_agent(log))
-    if output is Format.text:
-        show(dump_toml(fields))
-    else:
-        show_json(fields, output)
+    print_agent(await load_agent(log), output)
     return EXIT_OK
+
+
+def print_agent(agent: Agent, output: Format) -> None:
+    """Print an agent as TOML, with the source of each field behind it, or as JSON."""
+    fields = agent_fields(agent)
+    if output is not Format.text:
+        show_json(fields, output)
+        return
+    sources = fields.pop("sources", {})
+    defaults = dict.fromkeys(fields, DEFAULT_SOURCE) if sources else {}
+    show(dump_toml(fields, {**defaults, **sources}))
 
 
 async def load_agent(log: ReadableLog) -> Agent:

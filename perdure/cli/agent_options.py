@@ -7,71 +7,79 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from perdure.agent.code import BUILT_IN_ANALYZERS, custom_analyzers
-from perdure.agent.fields import Fields, complete_condenser, merge_fields
+from perdure.agent.fields import BadAgent, find_unknown_field, parse_agent
+from perdure.agent.layers import Fields, Layer, merge_layers
 from perdure.agent.policies import Confirmation
+from perdure.agent.resolve import NoModel, resolve_agent
 from perdure.agent.spec import Agent
+from perdure.agent.surroundings import OF_REPOSITORY
 from perdure.agent.view.condense.thresholds import custom_condensers
-from perdure.cli.agent_file import check_fields, read_agent_file, resolve_paths
 from perdure.cli.arguments import parse_assignments
+from perdure.cli.declarations.agent_fields import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
 from perdure.cli.mcp_file import read_servers
 from perdure.cli.moments import parse_moment
-from perdure.cli.options import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
 from perdure.cli.workspaces import check_workspace
+from perdure.client.agents.files import read_agent_fields
+from perdure.client.agents.paths import resolve_paths
+from perdure.client.agents.sources import AgentSources
 from perdure.errors import Invalid
-from perdure.events.validation_errors import describe_errors
 from perdure.references import find_entry_points, is_reference
-from perdure.settings.settings import SETTINGS_FILES, Settings
+from perdure.storage.keys import is_conversation_id
 from perdure.tools.catalog import BUILT_IN_TOOLS, is_known_tool
 
 load_servers = cache(read_servers)
 """What `read_servers` notes of a file is noted once."""
 
 
-def build_agent(options: AgentOptions, settings: Settings, **fields: Any) -> Agent:
-    """Build the agent of the settings, the agent file, `-c` and the options.
+MODEL_HINT = (
+    "Give --model NAME or set PERDURE_MODEL to one of litellm's names, such as "
+    "anthropic/claude-sonnet-4-5, with its key in the environment of the worker; or give --script "
+    "FILE for a scripted one."
+)
 
-    Each of them is stronger than those before, and `fields` than all. Raises Invalid.
+
+async def build_agent(options: AgentOptions, sources: AgentSources, **fields: Any) -> Agent:
+    """Build the agent of the options, and of what stands behind them: see `resolve_agent`.
+
+    Of a start's arguments the agent file is the weakest, then come `-c`, the other options, and
+    `fields`. Raises Invalid, Altered, StoreUnavailable.
     """
-    check_fields(settings.agent, f"[agent] in {SETTINGS_FILES}")
-    named = {"model": settings.model} if settings.model else {}
-    layers = (settings.agent, named, *_option_layers(options), fields)
-    merged = merge_fields(map(resolve_paths, layers))
-    model = merged.get("model")
-    if not (isinstance(model, dict) and model.get("name")):
-        raise Invalid(
-            "No model is set.",
-            "Give --model NAME or set PERDURE_MODEL to one of litellm's names, such as "
-            "anthropic/claude-sonnet-4-5, with its key in the environment of the worker; or give "
-            "--script FILE for a scripted one.",
-        )
+    arguments = [*option_layers(options), Layer("options", resolve_paths(fields))]
     if options.workspace is not None:
         check_workspace(options.workspace)
-    return _validate(merged)
+    offer = await sources.load_offer(options.agent, arguments)
+    try:
+        agent = resolve_agent(options.agent, arguments, offer).agent
+    except NoModel as error:
+        raise Invalid(str(error), MODEL_HINT) from error
+    check_code_names(agent)
+    return agent
 
 
 def apply_agent_options(
-    options: AgentFieldOptions, agent: Agent, model: str | None = None
+    options: AgentFieldOptions, agent: Agent, model: str | None = None, named: Agent | None = None
 ) -> Agent:
     """Return the agent with what the agent file, `-c` and the options change.
 
-    `model` is an option as well, for commands that take several. Raises Invalid.
+    `model` is an option as well, for commands that take several. A `named` agent is weaker than
+    what the agent itself says. Raises Invalid.
     """
-    layers = [resolve_paths(layer) for layer in _option_layers(options, model)]
-    if not any(layers):
+    own = [layer for layer in option_layers(options, model) if layer.fields]
+    if not own and named is None:
         return agent
-    return _validate(merge_fields([agent.model_dump(mode="json", exclude_unset=True), *layers]))
-
-
-def _validate(fields: Fields) -> Agent:
+    weaker = [] if named is None else [_layer_of(named, "the named agent")]
     try:
-        agent = Agent.model_validate(complete_condenser(fields))
-    except ValidationError as error:
-        raise Invalid(f"The agent is invalid: {describe_errors(error)}.") from error
-    check_code_names(agent)
-    return agent
+        changed = parse_agent(merge_layers([*weaker, _layer_of(agent, "the batch"), *own]))
+    except BadAgent as error:
+        raise Invalid(str(error)) from error
+    check_code_names(changed)
+    return changed
+
+
+def _layer_of(agent: Agent, source: str) -> Layer:
+    fields = agent.model_dump(mode="json", exclude_unset=True)
+    return Layer(source, fields, agent.sources)
 
 
 def check_code_names(agent: Agent) -> None:
@@ -84,6 +92,8 @@ def check_code_names(agent: Agent) -> None:
     for name in custom_analyzers(agent):
         if not is_reference(name):
             raise _unknown("analyzer", name, BUILT_IN_ANALYZERS)
+    for delegate in agent.delegates:
+        check_code_names(delegate.agent)
 
 
 def _check_condenser(name: str) -> None:
@@ -96,18 +106,23 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> Invalid:
     return Invalid(message, "Name one of your own as module:attribute.")
 
 
-def _option_layers(
-    options: AgentFieldOptions, model: str | None = None
-) -> tuple[Fields, Fields, Fields]:
-    """Return the fields of the agent file, of `-c`, and of the other options. Raises Invalid."""
-    file = read_agent_file(options.agent_file) if options.agent_file is not None else {}
-    config = parse_assignments(options.config or [])
-    check_fields(config, "-c")
-    own = merge_fields([_option_fields(options), {"model": {"name": model}} if model else {}])
+def option_layers(options: AgentFieldOptions, model: str | None = None) -> list[Layer]:
+    """Return the layers of the agent file, of `-c`, and of the other options. Raises Invalid."""
+    path = options.agent_file
+    file = {} if path is None else read_agent_fields(path)
+    config = resolve_paths(parse_assignments(options.config or []))
+    if problem := find_unknown_field(config):
+        raise Invalid(f"-c: {problem.sentence}")
+    named = {"model": model} if model else {}
+    own = merge_layers([Layer("options", _option_fields(options)), Layer("options", named)]).fields
+    own = resolve_paths(own)
     if (name := own.get("model", {}).get("name")) and "model" in config:
         # What `-c` says of a model, it says of the one that is named beside it.
-        config = merge_fields([{"model": {"name": name}}, config, {"model": {"name": name}}])
-    return file, config, own
+        beside = Layer("options", {"model": {"name": name}})
+        config = merge_layers([beside, Layer("-c", config), beside]).fields
+    if "repository" in own and not config.keys().isdisjoint(OF_REPOSITORY):
+        config = {"repository": own["repository"], **config}  # likewise
+    return [Layer(f"{path}", file), Layer("-c", config), Layer("options", own)]
 
 
 def _option_fields(options: AgentFieldOptions) -> Fields:
@@ -119,7 +134,7 @@ def _option_fields(options: AgentFieldOptions) -> Fields:
         "fallbacks": options.fallbacks,
         "system_prompt": _read_text(options.system_prompt),
         "instructions": _read_text(options.instructions),
-        "condenser": options.condenser and _parse_condenser(options.condenser),
+        "condenser": _condenser_fields(options) or None,
         "tools": options.tools and options.tools.split(","),
         "mcp": options.mcp and [server.model_dump() for server in load_servers(options.mcp)],
         "workspace": options.workspace and str(options.workspace),
@@ -128,8 +143,26 @@ def _option_fields(options: AgentFieldOptions) -> Fields:
         and parse_confirmation(options.confirm).model_dump(exclude_unset=True),
         "secrets": options.secrets and _check_secret_names(options.secrets),
         "tags": options.tags,
+        "repository": options.repository,
+        "branch": options.branch,
+        "repository_token": options.repository_token
+        and _check_secret_names([options.repository_token])[0],
+        "git_user_name": options.git_user_name,
+        "git_user_email": options.git_user_email,
+        "metadata": options.metadata and _parse_metadata(options.metadata),
+        "app_name": options.app_name,
+        "parent": options.parent and _check_parent(options.parent),
+        "hidden": options.hidden,
     }
     return _without_nones(fields)
+
+
+def _check_parent(text: str) -> str:
+    if not is_conversation_id(text):
+        raise Invalid(
+            f"--parent {text!r} is not the whole id of a conversation.", "`perdure ls` lists them."
+        )
+    return text
 
 
 def _model_fields(options: AgentFieldOptions) -> Fields:
@@ -166,6 +199,13 @@ def _read_text(text: str | None) -> str | None:
         raise Invalid(f"{text[1:]} cannot be read: {reason}.") from error
 
 
+def _condenser_fields(options: AgentFieldOptions) -> Fields:
+    """Return the condenser's fields; sizes alone are those of the default one. Raises Invalid."""
+    kind = _parse_condenser(options.condenser) if options.condenser else {}
+    sizes = {"max_size": options.condenser_max_size, "keep_first": options.condenser_keep_first}
+    return {**kind, **_without_nones(sizes)}
+
+
 def _parse_condenser(text: str) -> dict[str, str]:
     """Raises Invalid."""
     if text in CONDENSER_KINDS:
@@ -195,10 +235,19 @@ def _check_secret_names(secrets: list[str]) -> list[str]:
     for name in secrets:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
             raise Invalid(
-                f"{name!r} is no name of a secret: name one of the worker's, such as API_TOKEN.",
-                "Its value stays with the worker, in PERDURE_SECRETS or PERDURE_SECRET_API_TOKEN.",
+                f"{name!r} is no name of a secret: name one, such as API_TOKEN.",
+                "Hand its value in by `perdure secret set API_TOKEN`, or let the worker have it in "
+                "PERDURE_SECRETS or PERDURE_SECRET_API_TOKEN.",
             )
     return secrets
+
+
+def _parse_metadata(pairs: list[str]) -> dict[str, str]:
+    """Raises Invalid."""
+    parsed = dict(pair.partition("=")[::2] for pair in pairs)
+    if lacking := [pair for pair in pairs if "=" not in pair]:
+        raise Invalid(f"{lacking[0]!r} is no pair: write it as KEY=VALUE.")
+    return parsed
 
 
 def _check_folders(folders: list[Path]) -> list[str]:

@@ -40,6 +40,21 @@ def complete_models(incomplete: str) -> Candidates:
     return _complete(incomplete, _list_models)
 
 
+def complete_agents(incomplete: str) -> Candidates:
+    """Complete the names of the agents on this machine."""
+    from perdure.client.agents.files import list_names
+    from perdure.client.agents.sources import default_folders
+    from perdure.errors import PerdureError
+    from perdure.settings.settings import load_settings
+
+    try:
+        tables = load_settings().agents
+        names = {*tables, *(it for folder in default_folders() for it in list_names(folder))}
+    except (OSError, PerdureError):  # a shell would show it in the line that is typed
+        return []
+    return [(name, "") for name in sorted(names) if name.startswith(incomplete)]
+
+
 def _complete(
     incomplete: str, list_names: "Callable[[Catalog, str], Awaitable[Candidates]]"
 ) -> Candidates:

@@ -6,10 +6,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from perdure.agent.discussion.named_agents import resolve_named_agents
 from perdure.agent.discussion.spec import DiscussionSpec, parse_discussion
 from perdure.agent.discussion.state import DiscussionStatus
 from perdure.agent.discussion.status import describe_status
-from perdure.cli.agent_file import resolve_paths
+from perdure.agent.resolve import resolve_agent
+from perdure.agent.spec import Agent
+from perdure.cli.agent_sources import open_agent_sources
 from perdure.cli.commands.export import find_format, write_log
 from perdure.cli.declarations.discussions import (
     Discuss,
@@ -21,8 +24,12 @@ from perdure.cli.declarations.discussions import (
     Vote,
     Watch,
 )
-from perdure.cli.environment import Environment, connect_servers, open_environment
+from perdure.cli.environment import (
+    Environment,
+    open_environment,
+)
 from perdure.cli.model_check import check_models
+from perdure.cli.open_discussion import connect_discussions, open_discussion
 from perdure.cli.options import Format
 from perdure.cli.output import (
     escape_controls,
@@ -33,15 +40,16 @@ from perdure.cli.output import (
     show_parts,
     show_result,
 )
-from perdure.client.discussion.discussions import Discussions
-from perdure.client.discussion.handle import DiscussionHandle
+from perdure.client.agents.paths import resolve_paths
+from perdure.client.discussion.protocol import DiscussionControl
 from perdure.errors import Invalid
 from perdure.events.discussion import MODERATOR, SYSTEM, DiscussionEvent
 from perdure.exports.discussion import write_lines, write_page
 from perdure.models.budget import list_models
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
+from perdure.settings.settings import load_settings
 from perdure.storage.keys import escape_name
-from perdure.storage.log.event_log import EventLog
+from perdure.storage.shared import MAX_LISTED
 
 SPEAKER_STYLES = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -53,10 +61,9 @@ CONFIRMATIONS = {
 
 
 async def discuss(options: Discuss) -> int:
-    spec = read_spec(Path(options.spec))
+    spec = await _build_spec(read_table(Path(options.spec)))
     if options.detach:
-        discussions = Discussions.from_client(await connect_servers())
-        handle = await discussions.start(spec, options.session)
+        handle = await (await connect_discussions()).start(spec, options.session)
         show_result({"session_id": handle.id}, options.output, handle.id)
         return EXIT_OK
     async with open_environment() as environment:
@@ -64,7 +71,11 @@ async def discuss(options: Discuss) -> int:
 
 
 async def list_all(options: List) -> None:
-    ids = await Discussions.from_client(await connect_servers()).list_ids()
+    discussions = await connect_discussions()
+    if options.shared:
+        ids = [f"{it.owner}/{it.id}" for it in await discussions.list_shared(MAX_LISTED)]
+    else:
+        ids = await discussions.list_ids()
     if options.output is Format.jsonl:
         for session_id in ids:
             show_json({"session_id": session_id}, options.output)
@@ -77,7 +88,7 @@ async def show_status(options: Status) -> None:
     status = await handle.status()
     lines = [line.removeprefix("- ") for line in describe_status(status, None).splitlines()]
     spec = await handle.spec()
-    conversations = {name: handle.conversation_id(name) for name in _speakers(spec)}
+    conversations = {name: handle.conversation_id(name) for name in spec.speakers()}
     lines += [f"conversation of {name}: {its}" for name, its in conversations.items()]
     fields = {**_fields(status), "conversations": conversations}
     show_result(fields, options.output, *(line.replace("**", "") for line in lines))
@@ -125,27 +136,21 @@ async def export(options: Export) -> int:
     return EXIT_OK
 
 
-async def _export_messages(handle: DiscussionHandle, spec: DiscussionSpec, path: str) -> int:
+async def _export_messages(handle: DiscussionControl, spec: DiscussionSpec, path: str) -> int:
     """Write the messages of each agent's conversation into a folder; return the exit code."""
     if path == "-":
         raise Invalid("results is a folder.", "Say which: --output FOLDER.")
     successes = []
-    for name in _speakers(spec):
-        log = EventLog(handle.store, handle.key.user_id, handle.conversation_id(name))
+    for name in spec.speakers():
+        log = handle.open_log(name)
         if await log.exists():
             with open_output(str(Path(path) / f"{escape_name(name)}.json")) as file:
                 successes.append(await write_log(file, log, find_format("results")))
     return EXIT_OK if all(successes) else EXIT_FAILED
 
 
-def _speakers(spec: DiscussionSpec) -> list[str]:
-    """Return the names of those who have conversations: the agents, and a moderator's model."""
-    names = [agent.id for agent in spec.agents]
-    return names + ([MODERATOR] if spec.moderator.agent else [])
-
-
-def read_spec(path: Path) -> DiscussionSpec:
-    """Read a spec; its paths begin at its folder. Raises Invalid."""
+def read_table(path: Path) -> dict[str, Any]:
+    """Read the table of a spec; its paths begin at its folder. Raises Invalid."""
     try:
         text = path.read_text(encoding="utf-8")
         fields = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -164,24 +169,37 @@ def read_spec(path: Path) -> DiscussionSpec:
             resolve_paths(table, folder) if isinstance(table, dict) else table
             for table in fields["agents"]
         ]
-    return parse_discussion(fields)
+    return fields
+
+
+async def _build_spec(table: dict[str, Any]) -> DiscussionSpec | dict[str, Any]:
+    """Return the spec of a table, whose agents may be named; a gateway knows its own by name.
+
+    Raises Invalid.
+    """
+    if load_settings().gateway is not None:
+        return table
+    return parse_discussion(await resolve_named_agents(table, _find_agent))
+
+
+async def _find_agent(name: str) -> Agent:
+    async with open_agent_sources() as sources:
+        return resolve_agent(name, (), await sources.load_offer(name, ())).agent
 
 
 async def _start_and_follow(
-    spec: DiscussionSpec, environment: Environment, options: Discuss
+    spec: DiscussionSpec | dict[str, Any], environment: Environment, options: Discuss
 ) -> int:
-    agents = [it.agent for it in spec.agents]
-    agents += [spec.moderator.agent] if spec.moderator.agent else []
-    for agent in agents:
+    for agent in spec.all_agents() if isinstance(spec, DiscussionSpec) else ():
         await check_models(list_models(agent), environment.settings)
-    client = await connect_servers(environment.settings)
-    handle = await Discussions.from_client(client).start(spec, options.session)
+    discussions = await connect_discussions(environment.settings)
+    handle = await discussions.start(spec, options.session)
     if options.output is Format.text:
         note(f"discussion {handle.id}")
     return await _follow(handle, options.output)
 
 
-async def _follow(handle: DiscussionHandle, output: Format, after: int = 0) -> int:
+async def _follow(handle: DiscussionControl, output: Format, after: int = 0) -> int:
     """Show the events until the discussion is over; return the exit code."""
     styles: dict[str, str] = {}
     try:
@@ -232,8 +250,5 @@ def _fields(status: DiscussionStatus) -> dict[str, Any]:
     return status.model_dump(mode="json", exclude_none=True)
 
 
-async def _open(options: DiscussionOptions | Export) -> DiscussionHandle:
-    """Return the handle of an existing discussion. Raises NotFound, Invalid."""
-    handle = Discussions.from_client(await connect_servers()).get(options.session)
-    await handle.spec()
-    return handle
+async def _open(options: DiscussionOptions | Export) -> DiscussionControl:
+    return await open_discussion(options.session)

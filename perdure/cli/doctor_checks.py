@@ -15,7 +15,11 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSyste
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from perdure.agent.loop.model_queues import model_queue_name
+from perdure.agent.loop.model_queues import (
+    llm_queue_name,
+    model_queue_name,
+    tools_queue_name,
+)
 from perdure.cli.environment import find_servers
 from perdure.client.store import open_configured_store
 from perdure.embedded.record import StackInfo
@@ -23,7 +27,7 @@ from perdure.errors import Invalid, Unreachable
 from perdure.models.litellm.route import KEY_VARIABLES
 from perdure.operations.deploy import list_workers
 from perdure.operations.error_reports import EXIT_OK, EXPECTED_ERRORS, report_error
-from perdure.operations.worker_process import choose_configured_sandbox, probe_configured_store
+from perdure.operations.worker.process import choose_configured_sandbox, probe_configured_store
 from perdure.settings.settings import Settings, load_settings
 from perdure.temporal.codec import SETTING, build_encryption
 from perdure.temporal.connect import connect
@@ -163,6 +167,7 @@ async def check_search_attributes(checkup: Checkup) -> str:
 
 
 async def check_worker(checkup: Checkup) -> str:
+    """Name the workers, and how many ask models and run tools."""
     client = await checkup.connect()
     kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
     queue = checkup.settings.task_queue
@@ -172,10 +177,34 @@ async def check_worker(checkup: Checkup) -> str:
             f"No worker takes work from the queue {queue!r}.",
             "Start one with `perdure dev` or `perdure worker`.",
         )
-    return f"{', '.join(sorted(set.intersection(*pollers)))} on the queue {queue!r}"
+    names = ", ".join(sorted(set.intersection(*pollers)))
+    return f"{names} on the queue {queue!r}; {await _count_kinds(client, queue)}"
 
 
-async def _find_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> set[str]:
+async def _count_kinds(client: Client, queue: str) -> str:
+    """Count the workers that ask models, and those that run tools. Raises Unreachable for none."""
+    models, tools = await asyncio.gather(
+        *(_find_pollers(client, name(queue)) for name in (llm_queue_name, tools_queue_name))
+    )
+    if not models:
+        raise _no_worker("asks models", llm_queue_name(queue), "model")
+    if not tools:
+        raise _no_worker("runs tools", tools_queue_name(queue), "tools")
+    return f"ask models: {len(models)}, run tools: {len(tools)}"
+
+
+def _no_worker(does: str, queue: str, kind: str) -> Unreachable:
+    return Unreachable(
+        f"No worker {does}: none takes work from the queue {queue!r}.",
+        f"Start one with `perdure worker --only {kind}`, or one for everything.",
+    )
+
+
+async def _find_pollers(
+    client: Client,
+    queue: str,
+    kind: TaskQueueType.ValueType = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+) -> set[str]:
     """List the workers of all versions that have lately polled the queue."""
     return set().union(*(await list_workers(client, queue, kind)).values())
 
@@ -183,9 +212,8 @@ async def _find_pollers(client: Client, queue: str, kind: TaskQueueType.ValueTyp
 async def check_model_rates(checkup: Checkup) -> str:
     """Check that a worker polls the queue of each rate-limited model."""
     client, settings = await checkup.connect(), checkup.settings
-    kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
     for model in settings.model_rates:
-        if not await _find_pollers(client, model_queue_name(settings.task_queue, model), kind):
+        if not await _find_pollers(client, model_queue_name(settings.task_queue, model)):
             raise Unreachable(
                 f"No worker that runs knows the limit of {model}.",
                 "Start the workers again with the same PERDURE_MODEL_RATES.",

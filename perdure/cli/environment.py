@@ -230,17 +230,10 @@ async def open_log(conversation_id: str) -> ReadableLog:
 
 async def open_stored_log(conversation_id: str) -> EventLog:
     """Open the log of a conversation in the store itself. Raises Invalid."""
-    from perdure.storage.granted_store import open_granted
-    from perdure.storage.grants import Shareable
-    from perdure.storage.log.event_log import EventLog
+    from perdure.client.conversation_log import open_conversation_log
 
     store, user = await open_store_alone()
-    conversation_id, owner = split_owner(conversation_id)
-    try:
-        of = Shareable("conversation", owner or user, conversation_id)
-        return EventLog(open_granted(store, of, user), of.owner, conversation_id)
-    except ValueError as error:
-        raise Invalid(str(error)) from error
+    return open_conversation_log(store, user, *split_owner(conversation_id))
 
 
 async def open_batch(name: str) -> tuple[ReadableBatch, BatchRecord]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perdure.agent.loop.phase import find_phase
 from perdure.agent.loop.start import PendingCall, build_status
 from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.agent.loop.status import TRUNCATED_REASON
@@ -14,6 +15,8 @@ from perdure.cli.consoles import stdout
 from perdure.cli.environment import Environment
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, note, show, show_json
+from perdure.cli.questions import describe_question
+from perdure.cli.rendering.conversation_table import STATUS_WORDS
 from perdure.cli.rendering.events import SlotPrinter, describe_call, shorten, wrap_lines
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
 from perdure.cli.rendering.log_pages import load_contents
@@ -26,7 +29,7 @@ from perdure.events.tools import ActionEvent
 from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
 from perdure.storage.errors import StoreUnavailable
-from perdure.storage.log.state import read_answer
+from perdure.storage.log.state import read_answer, read_outputs
 from perdure.wording import count
 
 TROUBLE_CHECK_INTERVAL = 2.0
@@ -122,8 +125,10 @@ async def print_result(
     People at a terminal have seen the answer: for them the status and the cost come on stderr.
     """
     answer = await read_answer(conversation.log, state)
+    outputs = await read_outputs(conversation.log, state)
     if view.output is not Format.text:
-        result = result_fields(conversation.id, state, answer) | fields
+        named = {"outputs": outputs} if outputs is not None else {}
+        result = result_fields(conversation.id, state, answer) | named | fields
         show_json(result if view.output is Format.json else {"result": result}, view.output)
         return exit_code_of(state)
     if not view.shows_events and answer:
@@ -150,19 +155,23 @@ def result_fields(conversation_id: str, state: State, answer: str) -> dict[str, 
 
 def _describe_end(state: State) -> str:
     reason = f" ({state.reason})" if state.reason else ""
-    return f"{state.status}{reason} after {_summarize_usage(state)}"
+    phase = find_phase(state)
+    return f"{STATUS_WORDS.get(phase, phase)}{reason} after {_summarize_usage(state)}"
 
 
 def note_pending_calls(conversation_id: str, state: State) -> None:
-    """Print the command that answers the actions that wait for a person."""
+    """Print what waits for a person, and the command that answers it."""
+    if state.status == "waiting_for_answer" and state.wait is not None:
+        question = "\n".join(describe_question(state.wait.detail()))
+        note(f"It asks you: {question}\n`perdure answer {conversation_id} TEXT` answers it.")
     if waiting := actions_to_confirm(state):
         calls = " ".join(f"--call {call.tool_call_id}" for call in waiting)
         note(f"It waits for you: `perdure approve {conversation_id} {calls}`, or `reject`.")
 
 
 def exit_code_of(state: State) -> int:
-    """Map a turn to 0 (finished), 1 (failed) or 4 (waits for a person)."""
-    if state.status in ("error", "stuck"):
+    """Map a turn to 0 (the agent has answered), 1 (failed, refused) or 4 (waits for a person)."""
+    if state.status in ("error", "stuck") or find_phase(state) == "rejected":
         return EXIT_FAILED
     return EXIT_OK if state.status == "finished" else EXIT_CONFLICT
 

@@ -14,12 +14,19 @@ import typer
 from typer.main import get_command
 
 from perdure.cli.declarations import (
+    addresses,
+    agents,
     batches,
     control,
     conversations,
     discussions,
     gateway,
+    memories,
     operations,
+    schedules,
+    secrets,
+    waiting,
+    webhooks,
 )
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
@@ -33,10 +40,19 @@ app = new_group(
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal, the store "
     "or the gateway unreachable, 130 interrupted.",
 )
-for group in (conversations.app, discussions.top, control.app, operations.app, gateway.app):
+for group in (
+    *(conversations.app, discussions.top, control.app, waiting.app),
+    *(operations.app, gateway.app),
+):
     app.add_typer(group)
+app.add_typer(agents.app, name="agent", help="List, show and check named agents.")
 app.add_typer(batches.app, name="batch")
+app.add_typer(schedules.app, name="schedule")
+app.add_typer(secrets.app, name="secret")
 app.add_typer(discussions.app, name="discussion")
+app.add_typer(memories.app, name="memory")
+app.add_typer(webhooks.app, name="webhook")
+app.add_typer(addresses.app, name="address")
 
 
 @app.callback(invoke_without_command=True)

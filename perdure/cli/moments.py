@@ -42,6 +42,13 @@ def parse_since(text: str, now: datetime) -> datetime:
         ) from error
 
 
+def parse_span(text: str) -> float:
+    """Parse `90s`, `15m`, `2h` or `1d` into seconds. Raises Invalid."""
+    if (span := DURATION.fullmatch(text)) is None:
+        raise Invalid(f"{text!r} is no span of time.", "Write 90s, 15m, 2h or 1d.")
+    return _parse_span(span).total_seconds()
+
+
 def _parse_span(span: re.Match[str]) -> timedelta:
     return timedelta(**{UNIT_NAMES[span[2]]: float(span[1])})
 

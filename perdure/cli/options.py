@@ -29,16 +29,6 @@ class Format(StrEnum):
     jsonl = "jsonl"
 
 
-CONDENSER_KINDS = (
-    "none",
-    "recent",
-    "amortized",
-    "observation_masking",
-    "browser_masking",
-    "llm_summary",
-)
-"""The kinds of condensers in `perdure.agent.spec`."""
-
 EXPORT_FORMATS = {
     "results": "messages, as in llm_messages.json",
     "mcpbench": "history.jsonl of mcpbench: a message, call or result a line",
@@ -87,6 +77,16 @@ Images = Annotated[
     list[str] | None,
     typer.Option(
         "--image", metavar="FILE", help="A file or the address of an image; may be repeated."
+    ),
+]
+
+Replayed = Annotated[
+    Path | None,
+    typer.Option(
+        "--replay",
+        metavar="FILE",
+        help="Recorded events, as of `perdure show ID -o jsonl`: the answers in them come before "
+        "those of the model, and tools are called anew.",
     ),
 ]
 
@@ -202,110 +202,3 @@ class ExportOptions(Options):
     path: str = option(
         "The file or folder to write; - is stdout.", "--output", default="-", metavar="PATH"
     )
-
-
-MODEL, LIMITS, CONTEXT = "Model", "Limits", "Instructions and context"
-TOOLS, WHOLE = "Tools and permissions", "The whole agent"
-"""The headings of an agent's options in a help."""
-
-
-class AgentFieldOptions(Options):
-    """The options that describe an agent apart from its model's name; None changes nothing."""
-
-    api_base: str | None = option(
-        "The URL of a server of your own, which needs no key.", metavar="URL", panel=MODEL
-    )
-    temperature: float | None = option("The sampling temperature of the model.", min=0, panel=MODEL)
-    reasoning_effort: str | None = option(
-        "How long the model reasons: none, minimal, low, medium or high.",
-        metavar="LEVEL",
-        panel=MODEL,
-    )
-    max_output_tokens: int | None = option(
-        "The maximum of tokens of one response.", min=1, panel=MODEL
-    )
-    fallbacks: list[str] | None = option(
-        "A model to call when the first one fails; may be repeated.",
-        "--fallback",
-        metavar="MODEL",
-        panel=MODEL,
-    )
-    max_iterations: int | None = option(
-        "The maximum of responses of the model in a turn.", min=1, panel=LIMITS
-    )
-    max_budget: float | None = option(
-        "The maximum of US dollars for the conversation.", min=0, panel=LIMITS
-    )
-    deadline: str | None = option(
-        "The end of the time: 90m, 2h or 1d from now, or an ISO date.", panel=LIMITS
-    )
-    system_prompt: str | None = option(
-        "Replace the system prompt of perdure: a text, or @FILE.", metavar="TEXT", panel=CONTEXT
-    )
-    instructions: str | None = option(
-        "Add to the system prompt: a text, or @FILE.", metavar="TEXT", panel=CONTEXT
-    )
-    skills: list[Path] | None = option(
-        "A folder of skills; may be repeated.", "--skills", metavar="DIR", panel=CONTEXT
-    )
-    condenser: str | None = option(
-        f"One of {', '.join(CONDENSER_KINDS)}, or module:attribute.", metavar="KIND", panel=CONTEXT
-    )
-    tools: str | None = option("Names or module:attribute, separated by commas.", panel=TOOLS)
-    mcp: Path | None = option(
-        'A file of MCP servers, as of Claude Desktop: {"mcpServers": {name: ...}}.',
-        metavar="FILE",
-        panel=TOOLS,
-    )
-    workspace: Path | None = option(
-        "The folder in which the agent works; by default, a new one of its own.",
-        "-w",
-        "--workspace",
-        metavar="DIR",
-        panel=TOOLS,
-    )
-    network: bool | None = option(
-        "Allow commands to use the network: every host that this machine can reach.",
-        "--network/--no-network",
-        panel=TOOLS,
-    )
-    confirm: str | None = option(
-        "The actions that wait for you: never, always, risky, or risky:LOW|MEDIUM|HIGH.",
-        metavar="POLICY",
-        panel=TOOLS,
-    )
-    secrets: list[str] | None = option(
-        "The name of a secret that the worker has; may be repeated.",
-        "--secret",
-        metavar="NAME",
-        panel=TOOLS,
-    )
-    agent_file: Path | None = option(
-        "A TOML file of an agent, as `perdure show ID --agent` prints it.",
-        metavar="FILE",
-        panel=WHOLE,
-    )
-    config: list[str] | None = option(
-        "Set any field, such as limits.max_iterations=50; may be repeated. It overrides the file.",
-        *("-c", "--config"),
-        metavar="KEY=VALUE",
-        panel=WHOLE,
-    )
-    tags: list[str] | None = option(
-        "A tag of the conversation; may be repeated.", "--tag", metavar="TAG", panel=WHOLE
-    )
-
-
-class ModelOptions(Options):
-    """The options that choose a model."""
-
-    model: str | None = option(
-        "A name of litellm, such as openai/gpt-5; scripted:FILE or scripted:FILE#NAME; or the "
-        "name of a script in --script.",
-        panel=MODEL,
-    )
-    script: Path | None = option("Play this script as the model.", panel=MODEL)
-
-
-class AgentOptions(AgentFieldOptions, ModelOptions):
-    """The options that describe an agent; None leaves the agent's default."""

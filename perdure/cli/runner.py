@@ -114,20 +114,23 @@ def run_command(work: str, options: Options, gateway: str | None = None) -> None
         avoid_plugin_search()
     with quick_imports():
         import asyncio
+        import os
 
         from perdure.cli.environment import close_gateways
         from perdure.cli.gateway_use import check_gateway_use
         from perdure.cli.ids import resolve_ids
         from perdure.cli.output import report_failure
         from perdure.operations.error_reports import EXPECTED_ERRORS, report_error
+        from perdure.temporal.sender import sent_from
 
         function = getattr(import_module(f"perdure.cli.{module}"), name)
 
     async def execute() -> int | None:
         check_gateway_use(options.through_gateway, gateway)
         try:
-            await resolve_ids(options)
-            result: int | None = await function(options)
+            with sent_from(os.environ.get("TRACEPARENT")):  # of the program that runs us
+                await resolve_ids(options)
+                result: int | None = await function(options)
         finally:
             await close_gateways()
         return result

@@ -15,6 +15,7 @@ from perdure.client.access import require_access
 from perdure.client.conversation import Conversation
 from perdure.errors import Conflict, Invalid, NotFound, TimedOut
 from perdure.temporal.connect import translate_rpc_errors
+from perdure.temporal.fairness import user_priority
 from perdure.temporal.names import ask_workflow_prefix
 
 
@@ -58,6 +59,7 @@ async def ask(
             task,
             id=f"{ask_workflow_prefix(log.user_id, conversation_id)}{uuid4()}",
             task_queue=client.task_queue,
+            priority=user_priority(log.user_id),
             result_type=AskResponse,
         )
         return await _await_answer(handle, max_wait)

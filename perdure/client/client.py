@@ -6,26 +6,31 @@ connects, not when it imports this class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from perdure.client.connecting import Connecting
 from perdure.client.http.client import HttpClient
-from perdure.errors import Invalid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import temporalio.client
+    from pydantic import SecretStr
 
     from perdure.agent.loop.ask import AskResponse
+    from perdure.agent.loop.status import Status
     from perdure.agent.spec import Agent
+    from perdure.api.conversations import Page
+    from perdure.api.secrets import Secret
     from perdure.client.conversation import Conversation
     from perdure.client.fork_handle import Fork
     from perdure.client.images import Image
+    from perdure.client.recording import RecordedEvents
+    from perdure.secrets.vault import Vault
+    from perdure.settings.experiments import Experiment
     from perdure.settings.settings import Settings
-    from perdure.storage.log.entry_cache import EntryCache
     from perdure.storage.shared import Shared
     from perdure.storage.store import Store
 
@@ -39,7 +44,9 @@ class Client:
     their steps go straight to the models' own task queues. `code_folder` has the modules of the
     program's own tools: a worker of `perdure dev` imports them from there. Of the conversations
     whose workflows this and other clients with a `session_limit` start, so many work at once: one
-    more suspends the least recently active, which goes on with its next message.
+    more suspends the least recently active, which goes on with its next message. `secret_keys`
+    encrypt the secrets that are handed in, as the setting of that name does. What it starts takes
+    part in the `experiments`. The `settings` have the installation's named agents.
     """
 
     def __init__(
@@ -53,6 +60,9 @@ class Client:
         limited_models: Iterable[str] = (),
         code_folder: Path | None = None,
         session_limit: int | None = None,
+        secret_keys: SecretStr | None = None,
+        experiments: Mapping[str, Experiment] | None = None,
+        settings: Settings | None = None,
     ) -> None:
         from perdure.client import connection  # slow
 
@@ -66,7 +76,11 @@ class Client:
         self.model_queues = {model: queue_name(task_queue, model) for model in limited_models}
         self.code_folder = str(code_folder.absolute()) if code_folder else None
         self.session_limit = session_limit
+        self.secret_keys = secret_keys
+        self.experiments = dict(experiments or {})
+        self.settings = settings
         self._cache = connection.EntryCache(16 * 1024 * 1024)
+        self._lists = connection.ConversationLists(store)
         known = None if search_attributes == "auto" else False
         self._attributes = connection.AttributeCheck(temporal, known)
 
@@ -107,22 +121,32 @@ class Client:
     async def start(
         self,
         text: str | None,
-        spec: Agent,
+        spec: Agent | Mapping[str, Any] | str,
         conversation_id: str | None = None,
         message_id: str | None = None,
         images: Sequence[Image] = (),
         title: str | None = None,
+        replay: RecordedEvents | None = None,
     ) -> Conversation:
         """Start a conversation with its first message; without one the agent waits for it.
 
-        `images` are http addresses, files, bytes, or `data:image/…` with the image itself. Raises
-        Invalid, also for a budget where a model's price is neither its own nor listed by litellm.
+        The agent is an `Agent`, the name of one, or `{"extends": NAME, …}` with fields that are
+        stronger than that one's: then the user's settings and the installation's count, too.
+        `images` are http addresses, files, bytes, or `data:image/…` with the image itself. The
+        answers in the events of `replay` come before those of the model: tools are called anew.
+        Raises Invalid, also for a budget where a model's price is neither its own nor litellm's.
         """
         if conversation_id is None:
             conversation = self._handle(self._connection.new_conversation_id(), is_new=True)
         else:
             conversation = self.conversation(conversation_id)
-        await conversation.start(text, spec, message_id, images, title)
+        own = self._connection.UserAgents(self.store, self.user_id)
+        agent = await self._connection.find_agent(spec, self.settings, own)
+        if self.experiments:
+            from perdure.client.experiments import apply_experiments  # slow
+
+            agent = apply_experiments(agent, self.experiments, self.user_id, conversation.id)
+        await conversation.start(text, agent, message_id, images, title, replay)
         return conversation
 
     def conversation(self, conversation_id: str, owner: str | None = None) -> Conversation:
@@ -137,18 +161,9 @@ class Client:
         self, conversation_id: str, owner: str | None = None, is_new: bool = False
     ) -> Conversation:
         connection = self._connection
-        store: Store = self.store
-        cache: EntryCache | None = self._cache
-        try:
-            connection.check_user_id(self.user_id)
-            user_id = self.user_id if owner is None else owner
-            if user_id != self.user_id:
-                of = connection.Shareable("conversation", user_id, conversation_id)
-                store = connection.open_granted(store, of, self.user_id)
-                cache = None  # which would answer after the grant was revoked
-            log = connection.EventLog(store, user_id, conversation_id, cache)
-        except ValueError as error:
-            raise Invalid(str(error)) from error
+        log = connection.open_conversation_log(
+            self.store, self.user_id, conversation_id, owner, self._cache
+        )
         address = connection.WorkflowAddress.of_conversation(log.user_id, conversation_id)
         if is_new:
             address.former_id = None
@@ -169,6 +184,31 @@ class Client:
     async def list_conversations(self, limit: int = 20) -> list[str]:
         """List the ids of conversations, the newest first."""
         return await self._connection.list_conversations(self.store, self.user_id, limit)
+
+    async def find_conversations(
+        self,
+        limit: int = 50,
+        cursor: str | None = None,
+        *,
+        app: str | None = None,
+        status: Status | None = None,
+        agent: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        active: bool = False,
+        hidden: bool = False,
+    ) -> Page:
+        """Find conversations, those that were last at work first, a page of at most 100 at a time.
+
+        `text` has words of the title, `app` is the name of an application. `active` leaves out
+        those that are closed; `hidden` lists also those whose start says that lists leave them out.
+        The page's `next_cursor` asks for the following one. Raises Invalid for a bad cursor.
+        """
+        lists = self._connection
+        wanted = lists.ListFilter(status, tag, text, "", app, agent, active, hidden)
+        limit = lists.check_page_size(limit)
+        page: Page = await self._lists.read_page(self, limit, cursor, wanted)
+        return page
 
     async def list_shared(self, limit: int = 20) -> list[Shared]:
         """List conversations that others share with the user, the newest first."""
@@ -207,6 +247,27 @@ class Client:
         """
         return await self._connection.ask(self, conversation_id, question, max_wait, owner)
 
+    async def put_secret(self, name: str, value: str, description: str = "") -> None:
+        """Hand a secret in for agents that name it; they are told the description.
+
+        The store has the value encrypted, and nothing returns it. Raises Invalid, also where no
+        `secret_keys` are set.
+        """
+        await self._vault().put(name, value, description)
+
+    async def list_secrets(self) -> list[Secret]:
+        """List the secrets that the user has handed in, by name, without their values."""
+        secrets: list[Secret] = await self._vault().list_secrets()
+        return secrets
+
+    async def remove_secret(self, name: str) -> None:
+        """Remove a secret of the user: no later command has it. Raises NotFound."""
+        await self._vault().remove(name)
+
+    def _vault(self) -> Vault:
+        vault: Vault = self._connection.open_vault(self.store, self.user_id, self.secret_keys)
+        return vault
+
     async def has_search_attributes(self) -> bool:
         """Tell whether Temporal knows our search attributes; the answer is cached."""
         known: bool = await self._attributes.ask()
@@ -228,4 +289,7 @@ async def _connect(settings: Settings | None) -> Client:
         store_address=settings.store,
         limited_models=settings.model_rates,
         code_folder=settings.code,
+        secret_keys=settings.secret_keys,
+        experiments=settings.experiments,
+        settings=settings,
     )

@@ -1,35 +1,47 @@
 """The handle of one conversation, for programs."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from temporalio.client import WorkflowHandle
 
 from perdure.agent.loop.inbox import StateNote, UserMessage
-from perdure.agent.loop.start import ConversationStatus, RecordedMessage, build_status
+from perdure.agent.loop.start import ConversationStatus, RecordedMessage, RecordedSignal
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.api.conversations import Conversation as Description
 from perdure.client import sharing
 from perdure.client.access import require_owner
-from perdure.client.diagnosis.diagnose import MAX_SILENCE, DiagnosisOptions, diagnose_workflow
+from perdure.client.diagnosis.diagnose import MAX_SILENCE
 from perdure.client.file_changes import WorkspaceChanges, read_workspace_changes
-from perdure.client.images import Image, make_message, store_images
+from perdure.client.images import Image
+from perdure.client.lists.describe import describe_conversation
 from perdure.client.live import list_running_steps, watch_running_steps
 from perdure.client.logged_conversation import LoggedConversation
-from perdure.client.logged_status import read_logged_status
 from perdure.client.open_state import require_open
 from perdure.client.outage import check_workflow
 from perdure.client.patience import Outage
+from perdure.client.preparation import prepare_message, prepare_start
+from perdure.client.recording import RecordedEvents
+from perdure.client.repetition import (
+    is_answer_awaited,
+    is_response_awaited,
+    repeat_while_behind,
+)
 from perdure.client.running_step import RunningStep
-from perdure.client.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
+from perdure.client.signals import build_signal
+from perdure.client.status import find_trouble, read_status
+from perdure.client.statuses import watch_logged_statuses
+from perdure.client.trouble import Trouble
 from perdure.client.workflow import ConversationWorkflow
-from perdure.errors import Forbidden, NotFound, Unreachable
+from perdure.errors import Conflict, Forbidden, NotFound
+from perdure.storage.conversations import hide_conversation
 from perdure.storage.granted_store import GrantedStore
 from perdure.storage.grants import Access, Grant, Shareable, list_grants
 from perdure.storage.log.event_log import EventLog
-from perdure.storage.noted_values import load_session_state
+from perdure.storage.noted_values import SessionValues, load_session_state, load_session_values
 
 T = TypeVar("T")
 
@@ -71,34 +83,41 @@ class Conversation(LoggedConversation):
         message_id: str | None = None,
         images: Sequence[Image] = (),
         title: str | None = None,
+        replay: RecordedEvents | None = None,
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
-        Without a text and images the agent waits for its first message. Raises Unreachable, and
-        Invalid, also for a budget in dollars where a model has no price: neither its own nor one
-        that litellm lists here, where the program runs.
+        Without a text and images the agent waits for its first message. The answers in the events
+        of `replay` come before those of the model, and its first message is sent where there is no
+        text: tools are called anew. Raises Unreachable, and Invalid, also for a budget in dollars
+        where a model has no price: neither its own nor one that litellm lists here, where the
+        program runs.
         """
-        if spec.limits.max_budget is not None:
-            from perdure.models.budget import PROGRAM_HINT, check_budget  # slow
-
-            await asyncio.to_thread(check_budget, spec, PROGRAM_HINT)
+        spec, message = await prepare_start(self.log, spec, text, message_id, images, replay)
         notes = (StateNote(key="title", value=title),) if title else ()
-        if text is None and not images:
+        if message is None:
             await self.workflow.begin(spec, notes)
             return
-        message, blobs = make_message(text or "", message_id, images)
-        await store_images(self.log, blobs)
         self._sent_id, self._sent_after = message.message_id, -1
-        await self.workflow.signal_with_start("send_message", [message], spec, title or text, notes)
+        title = title or message.text
+        await self.workflow.signal_with_start("send_message", [message], spec, title, notes)
 
     async def send(
-        self, text: str, message_id: str | None = None, images: Sequence[Image] = ()
+        self,
+        text: str,
+        message_id: str | None = None,
+        images: Sequence[Image] = (),
+        reopen: bool = False,
+        run: bool = True,
     ) -> None:
-        """Send a message. Raises Invalid too.
+        """Send a message; with `reopen` it opens a closed conversation again.
 
-        `images` are http addresses, files, bytes, or `data:image/…` with the image itself.
+        Without `run` it is only recorded: an agent at rest sees it once `resume`, or another
+        message, makes it run.
+        `images` are http addresses, files, bytes, or `data:image/…` with the image itself. Raises
+        Invalid too, also for images that the model would not be sent.
         """
-        message, title = await self._prepare_message(text, message_id, images)
+        message, title = await self._prepare_message(text, message_id, images, reopen, run)
         await self.workflow.signal_with_start("send_message", [message], title=title)
 
     async def submit(
@@ -107,24 +126,33 @@ class Conversation(LoggedConversation):
         message_id: str | None = None,
         max_wait: float = UPDATE_TIMEOUT,
         images: Sequence[Image] = (),
+        reopen: bool = False,
+        run: bool = True,
     ) -> RecordedMessage:
-        """Send a message, and wait until it is in the log.
+        """Send a message, and wait until it is in the log; `reopen` and `run` are as for
+        `send`.
 
         Raises what `send` raises, and TimedOut after `max_wait` seconds: the message may still
         arrive then.
         """
-        message, title = await self._prepare_message(text, message_id, images)
+        message, title = await self._prepare_message(text, message_id, images, reopen, run)
         return await self.workflow.update_with_start(
             "submit_message", message, RecordedMessage, max_wait, title
         )
 
     async def _prepare_message(
-        self, text: str, message_id: str | None, images: Sequence[Image]
+        self,
+        text: str,
+        message_id: str | None,
+        images: Sequence[Image],
+        reopen: bool,
+        run: bool,
     ) -> tuple[UserMessage, str | None]:
         """Return a message to send now, and the title of the conversation."""
-        message, blobs = make_message(text, message_id, images)
-        state = await self.require_open()
-        await store_images(self.log, blobs)
+        message, state = await prepare_message(
+            self.log, self.workflow.is_running, text, message_id, images, reopen
+        )
+        message = message.model_copy(update={"run": run})
         self._sent_id, self._sent_after = message.message_id, state.next_seq - 1
         return message, state.title
 
@@ -133,29 +161,12 @@ class Conversation(LoggedConversation):
 
         Raises NotFound, StoreError, and Unreachable if neither Temporal nor the log knows of it.
         """
-        status, trouble = await asyncio.gather(self.workflow.query_status(), self._diagnose())
-        if status is None or (trouble is not None and trouble.is_over):
-            status = await self._read_logged_status()  # which a failed workflow may not have read
-        if trouble is None or (trouble.cause == ENDED_CAUSE and status.status != "running"):
-            return status
-        return status.model_copy(update={"trouble": trouble.sentence})
+        return await read_status(self.workflow)
 
     async def diagnose(self, max_silence: float = MAX_SILENCE) -> Trouble | None:
         """Find what blocks the conversation, such as a step silent for `max_silence` seconds."""
-        trouble = await self._diagnose(max_silence)
+        trouble = await find_trouble(self.workflow, max_silence)
         return None if trouble and trouble.is_over else trouble
-
-    async def _diagnose(self, max_silence: float = MAX_SILENCE) -> Trouble | None:
-        try:
-            return await diagnose_workflow(self.workflow, DiagnosisOptions(max_silence))
-        except Unreachable as error:
-            return temporal_unreachable(error)
-
-    async def _read_logged_status(self) -> ConversationStatus:
-        status = await read_logged_status(self.log)
-        if status is None and not await self.workflow.is_running():
-            raise NotFound.for_conversation(self.id)
-        return status or build_status(self.id, State())
 
     async def exists(self) -> bool:
         """Tell whether it has been started, even if no worker has taken it up yet."""
@@ -165,6 +176,10 @@ class Conversation(LoggedConversation):
         """Read its noted state; keys of `user:` and `app:` are shared with other conversations."""
         return await load_session_state(self.log)
 
+    async def read_values(self) -> SessionValues:
+        """Read its noted state with the versions of shared values, for `note` to replace them."""
+        return await load_session_values(self.log)
+
     async def changes(self, after: int = -1) -> WorkspaceChanges:
         """Compare the files of the workspace after slot `after` with the newest ones."""
         return await read_workspace_changes(self.log, after)
@@ -173,10 +188,15 @@ class Conversation(LoggedConversation):
         """Yield the running steps and their text whenever they change, forever."""
         return watch_running_steps(self.workflow)
 
+    def _watch_statuses(self) -> AsyncGenerator[ConversationStatus, None]:
+        return watch_logged_statuses(self.log, self.watch_running_steps())
+
     async def text(self) -> AsyncIterator[str]:
         """Yield the model's text of that turn piece by piece while it grows, and end with it."""
-        async for piece in (await self._turn()).text(partial(list_running_steps, self.workflow)):
-            yield piece
+        turn = await self._turn()
+        async with aclosing(turn.text(partial(list_running_steps, self.workflow))) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def _has_news(self, next_seq: int) -> bool | None:
         return await self.workflow.has_news(next_seq)
@@ -202,19 +222,76 @@ class Conversation(LoggedConversation):
         await self._signal("condense")
 
     async def close(self) -> None:
-        """End the conversation for good; its log stays."""
+        """Close the conversation; its log stays, and `send` may open it again."""
         await self._signal("close")
 
+    async def delete(self) -> None:
+        """Close the conversation and hide it from lists; its log stays.
+
+        Raises NotFound, and Forbidden for another user's. `perdure rm` deletes what is stored.
+        """
+        of = await self._require_own()
+        # Before it ends: what is hidden by then is not ingested.
+        await hide_conversation(self.log.store, of.owner, of.id)
+        with suppress(Conflict):  # closed already, or so damaged that it cannot go on
+            await self.close()
+
+    async def describe(self, with_state: bool = True) -> Description:
+        """Describe it as lists do: its status, application, agent, times and session state.
+
+        Raises NotFound, Unreachable, StoreError.
+        """
+        status = await self.status()
+        return await describe_conversation(
+            self.log, status, await self.values() if with_state else None
+        )
+
     async def respond(
-        self, accept: bool, calls: Sequence[str] = (), through: int | None = None, reason: str = ""
+        self,
+        accept: bool,
+        calls: Sequence[str] = (),
+        through: int | None = None,
+        reason: str = "",
+        run: bool = True,
     ) -> list[str]:
         """Accept or reject waiting actions, and return the ids of their calls.
 
         `calls` are call ids; alternatively `through` selects all actions up to that slot, so that
-        nothing is accepted unseen. The model is shown the `reason` of a rejection.
+        nothing is accepted unseen. The model is shown the `reason` of a rejection;
+        without `run` the agent rests after it, until `resume` or a message.
         """
         response = {"accept": accept, "calls": list(calls), "through": through, "reason": reason}
-        return await self._update("respond", response, list[str])
+        response |= {} if run else {"run": False}  # workers of before know no `run`
+        respond = partial(self._update, "respond", response, list[str])
+        return await repeat_while_behind(
+            respond, self.log, lambda state: is_response_awaited(state, calls, through)
+        )
+
+    async def signal(
+        self, name: str, data: Any = None, signal_id: str | None = None
+    ) -> RecordedSignal:
+        """Send a signal by its name to the agent, and wait until it is in the log.
+
+        The agent's wait for it ends with `data`, JSON of 32 KiB at most; without such a wait it is
+        kept for the next one, and 50 at most are: a further one raises Conflict. The same
+        `signal_id` again is recorded once.
+        """
+        sent = build_signal(name, data, signal_id)
+        return await self._update("submit_signal", sent, RecordedSignal)
+
+    async def answer(
+        self, text: str | None = None, choice: str | None = None, call: str | None = None
+    ) -> str:
+        """Answer the question that the agent waits with, and return the answer as recorded.
+
+        It is one of the question's choices, or a text in other words; `call` is the id of the tool
+        call that asks. Raises Invalid where no question waits.
+        """
+        answer = {"text": text, "choice": choice, "call": call}
+        send = partial(self._update, "answer", answer, str)
+        return await repeat_while_behind(
+            send, self.log, lambda state: is_answer_awaited(state, choice, call)
+        )
 
     async def configure(self, changes: Mapping[str, Any]) -> RecordedMessage:
         """Change fields of the spec (model, limits, tags …); return where that is recorded."""
@@ -225,9 +302,16 @@ class Conversation(LoggedConversation):
         title: str | None = None,
         tags: Sequence[str] | None = None,
         state: Mapping[str, Any] | None = None,
+        versions: Mapping[str, str] | None = None,
     ) -> None:
-        """Record metadata; `tags` replace the earlier ones, `state` is merged by key."""
-        fields = {"title": title, "tags": tags, "state": state}
+        """Record metadata; `tags` replace the earlier ones, `state` is merged by key.
+
+        Keys of `user:` and `app:` are shared with other conversations; None deletes a value. A
+        shared value that is no longer of the version in `versions`, as `read_values` has it, is not
+        replaced: that raises Conflict. Raises Forbidden for `app:` values where the user may not
+        change them.
+        """
+        fields = {"title": title, "tags": tags, "state": state, "versions": versions}
         changes = {name: value for name, value in fields.items() if value is not None}
         await self._update("note", changes, type(None))
 

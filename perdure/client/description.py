@@ -42,3 +42,12 @@ async def describe_workflow(temporal: Client, workflow_id: str) -> Description |
 def is_running(description: Description | None) -> bool:
     """Tell whether a described workflow runs or waits for a worker."""
     return description is not None and description.workflow_execution_info.status in RUNNING
+
+
+def is_working(description: Description | None) -> bool:
+    """Tell whether a described workflow has anything to do now, with or without a worker."""
+    return (
+        description is not None
+        and is_running(description)
+        and (bool(description.pending_activities) or description.HasField("pending_workflow_task"))
+    )

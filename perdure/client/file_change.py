@@ -31,3 +31,18 @@ class Changes(Protocol):
 
     def diff(self) -> str:
         """Return the unified diff of all files."""
+
+
+@dataclass(frozen=True)
+class GatewayChanges:
+    """The changes that some events made in a workspace, as the gateway lists them."""
+
+    files: Sequence[FileChange]
+    faults: Sequence[str]
+    unified: str
+
+    def summarize(self) -> list[FileChange]:
+        return list(self.files)
+
+    def diff(self) -> str:
+        return self.unified

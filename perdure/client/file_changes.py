@@ -1,4 +1,4 @@
-"""What the turns of a conversation changed in its workspace."""
+"""The changes of the turns of a conversation in its workspace."""
 
 import asyncio
 import difflib

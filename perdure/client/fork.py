@@ -32,13 +32,16 @@ async def fork(
     model: str | None = None,
     owner: str | None = None,
     check_agent: Callable[[Agent], None] | None = None,
+    fork_id: str | None = None,
+    resets_usage: bool = False,
 ) -> Fork[Conversation]:
     """Fork a conversation after slot `at`, by default the last one.
 
     The conversation may be running, and is not disturbed. The fork uses `model` if it is given. A
     closed conversation is forked just before it was closed. One of another `owner` needs the grant
     `read`; the fork is the client's own. `check_agent` raises an error for an agent that may not go
-    on in it. Raises Invalid and NotFound.
+    on in it. The fork has the id `fork_id`, if there is one. With `resets_usage` OpenHands'
+    client is told what the fork has used by itself. Raises Invalid and NotFound.
     """
     log = client.conversation(conversation_id, owner).log
     await require_access(log.store, "read")
@@ -46,10 +49,11 @@ async def fork(
     if check_agent is not None:
         check_agent(await _read_agent(log, state))
     at = state.next_seq - 1
-    events = [_state_update("forked", {"conversation_id": conversation_id, "at": at})]
+    value = {"conversation_id": conversation_id, "at": at}
+    events = [_state_update("forked", value | ({"resets_usage": True} if resets_usage else {}))]
     if model is not None:
         events.insert(0, _state_update("spec", await _replace_model(log, state, model), "user"))
-    child = client.conversation(new_conversation_id())
+    child = client.conversation(fork_id or new_conversation_id())
     forked = await start_fork(log, child.log, state, events)
     return Fork(child, at, forked)
 

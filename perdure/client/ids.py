@@ -1,24 +1,22 @@
 """Ids of conversations and messages."""
 
-import os
-import time
+import hashlib
 import uuid
+
+from perdure.storage.ids import new_sortable_id
 
 NIL_CONVERSATION_ID = str(uuid.UUID(int=0))
 """The nil UUID (RFC 9562, 5.9), for a log that does not exist."""
 
 
 def new_conversation_id() -> str:
-    """Create a UUIDv7 (RFC 9562, 5.7): milliseconds, then randomness, so that ids sort by age."""
-    stamp = time.time_ns() // 1_000_000
-    value = (stamp << 80) | int.from_bytes(os.urandom(10))
-    value = value & ~(0xF << 76) | 0x7 << 76
-    value = value & ~(0x3 << 62) | 0x2 << 62
-    return str(uuid.UUID(int=value))
+    """Create an id that sorts by age."""
+    return new_sortable_id()
 
 
 def new_message_id() -> str:
-    return str(uuid.uuid4())
+    """Create an id that sorts by age: one that is new is never looked for in a long log."""
+    return new_sortable_id()
 
 
 def split_owner(name: str) -> tuple[str, str | None]:
@@ -28,3 +26,17 @@ def split_owner(name: str) -> tuple[str, str | None]:
     """
     owner, _, conversation_id = name.rpartition("/")
     return conversation_id, owner or None
+
+
+def derive_conversation_id(user_id: str, key: str) -> str:
+    """Derive the id of a conversation: a UUIDv8 (RFC 9562, 5.8), as v5 names those of programs."""
+    digest = hashlib.sha256(f"conversation\0{user_id}\0{key}".encode()).digest()
+    value = int.from_bytes(digest[:16])
+    value = value & ~(0xF << 76) | 0x8 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return str(uuid.UUID(int=value))
+
+
+def derive_message_id(user_id: str, key: str) -> str:
+    digest = hashlib.sha256(f"message\0{user_id}\0{key}".encode()).hexdigest()
+    return f"key-{digest[:40]}"

@@ -27,11 +27,12 @@ Image: TypeAlias = str | Path | bytes
 
 
 def make_message(
-    text: str, message_id: str | None, images: Sequence[Image]
+    text: str, message_id: str | None, images: Sequence[Image], reopen: bool = False
 ) -> tuple[UserMessage, list[bytes]]:
     """Return a message, and the images that it refers to. Raises Invalid."""
     urls, blobs = refer_to_images(images)
-    message = UserMessage(text=text, message_id=message_id or new_message_id(), images=urls)
+    message_id = message_id or new_message_id()
+    message = UserMessage(text=text, message_id=message_id, images=urls, reopen=reopen)
     if problem := find_message_error(message):
         raise Invalid(problem)
     return message, blobs

@@ -1,17 +1,24 @@
 """The running steps of a conversation, with their output as it is streamed."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
-from perdure.client.diagnosis.failures import decode_reason, load_heartbeat
+from perdure.client.diagnosis.failures import DecodedError, decode_error, load_heartbeat
 from perdure.client.diagnosis.trouble import STEP_SCHEDULED
 from perdure.client.running_step import STEP_POLL_INTERVAL, RunningStep
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import Unreachable
+from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.events.status import Loading, ModelRetry
+
+_LOADING: TypeAdapter[tuple[Loading, ...]] = TypeAdapter(tuple[Loading, ...])
 
 MAX_STEP_POLL_INTERVAL = 1.0
 """The longest pause, in seconds, between two polls while no step is running."""
@@ -50,13 +57,36 @@ async def list_running_steps(workflow: ConversationWorkflow) -> tuple[RunningSte
 
 async def _load_step(temporal: Client, run_id: str, step: PendingActivityInfo) -> RunningStep:
     heartbeat = {} if step.state == STEP_SCHEDULED else await load_heartbeat(temporal, step)
-    failure = await decode_reason(temporal, step.last_failure) if step.last_failure.message else ()
+    failed = await decode_error(temporal, step.last_failure) if step.last_failure.message else None
     return RunningStep(
         kind=step.activity_type.name,
         activity_id=step.activity_id.rstrip(REROUTED_SUFFIX),
         attempt=step.attempt,
         text=str(heartbeat.get("text", "")),
         run_id=run_id,
-        failure=failure[0] if failure else None,
+        failure=failed.message if failed else None,
         offset=offset if isinstance(offset := heartbeat.get("offset"), int) else None,
+        loading=_parse_loading(heartbeat.get("loading")),
+        retry=_describe_retry(step, failed) if failed else None,
+    )
+
+
+def _parse_loading(reported: Any) -> tuple[Loading, ...]:
+    """Parse what a step says that it loads; nothing of what a newer worker may say otherwise."""
+    with contextlib.suppress(ValidationError):
+        return _LOADING.validate_python(reported or ())
+    return ()
+
+
+def _describe_retry(step: PendingActivityInfo, failed: DecodedError) -> ModelRetry | None:
+    if not step.activity_type.name.startswith("llm.") or step.attempt < 2:
+        return None
+    code, model = (*map(str, failed.details[:2]), "", "")[:2]
+    waits = step.state == STEP_SCHEDULED and step.HasField("next_attempt_schedule_time")
+    moment = step.next_attempt_schedule_time.ToDatetime() if waits else None
+    return ModelRetry(
+        model=model or None,
+        kind=code or failed.type or "unknown",
+        attempt=step.attempt,
+        next_at=moment.strftime(TIMESTAMP_FORMAT) if moment else None,
     )

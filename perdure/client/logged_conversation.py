@@ -1,14 +1,17 @@
 """A conversation as its log has it, whoever reads that log: its events, its state, its turns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import cached_property
 
+from perdure.agent.loop.start import ConversationStatus
 from perdure.agent.loop.state import State
 from perdure.client.events.event_list import EventList
+from perdure.client.statuses import distinct_events
 from perdure.client.turn import Turn, TurnResult, read_newest_state
 from perdure.errors import NotFound
+from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.storage.log.readable import ReadableLog
@@ -71,6 +74,31 @@ class LoggedConversation(ABC):
             newest = await read_newest_state(self.log, self._has_news)
             after = max(-1, newest.last_user_seq - 1)
         return Turn(self.log, self._sent_id, after, self._check_workflow, self._has_news)
+
+    async def statuses(self) -> AsyncIterator[ConversationStateUpdateEvent]:
+        """Yield the status as an event, now and whenever it changes; end once it is closed.
+
+        `value` is the status as a person is told of it, `status_detail` what belongs to it: what is
+        loaded, which limit was reached, which model is asked again and when. The events have no
+        slot: what lasts follows from the log, and what lasts for a moment only is not in it. Raises
+        NotFound.
+        """
+        if not await self.exists():
+            raise NotFound.for_conversation(self.log.conversation_id)
+        async with (
+            aclosing(self._watch_statuses()) as statuses,
+            aclosing(distinct_events(statuses)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    @abstractmethod
+    async def exists(self) -> bool:
+        """Tell whether it has been started, even if no worker has taken it up yet."""
+
+    @abstractmethod
+    def _watch_statuses(self) -> AsyncGenerator[ConversationStatus, None]:
+        """Yield the status, now and whenever it may have changed, forever."""
 
     @abstractmethod
     async def _has_news(self, next_seq: int) -> bool | None:

@@ -9,11 +9,14 @@ from perdure.storage.log.readable import ReadableLog
 from perdure.storage.log.state import read_state
 
 
-async def require_open(log: ReadableLog, is_begun: Callable[[], Awaitable[bool]]) -> State:
+async def require_open(
+    log: ReadableLog, is_begun: Callable[[], Awaitable[bool]], reopen: bool = False
+) -> State:
     """Return the state of the log; `is_begun` tells whether one without events was started.
 
-    Raises NotFound, and Conflict if the conversation is closed or an event that the state needs
-    is damaged. The worker that opens the conversation again checks the rest of the log.
+    Raises NotFound, and Conflict if the conversation is closed, unless what is sent is to `reopen`
+    it, or an event that the state needs is damaged. The worker that opens the conversation again
+    checks the rest of the log.
     """
     name = log.conversation_id
     try:
@@ -22,7 +25,7 @@ async def require_open(log: ReadableLog, is_begun: Callable[[], Awaitable[bool]]
         raise Conflict(explain_read_only(name, error)) from error
     if state.next_seq == 0 and not await is_begun():
         raise NotFound.for_conversation(name)
-    if state.status == "closed":
-        hint = "Start another one with `perdure run`."
+    if state.status == "closed" and not reopen:
+        hint = "A message with `--reopen` opens it again (`reopen=True`), or start another one."
         raise Conflict(f"The conversation {name} is closed.", hint)
     return state

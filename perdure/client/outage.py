@@ -3,6 +3,7 @@
 from temporalio.client import WorkflowFailureError
 from temporalio.service import RPCError
 
+from perdure.client.absence import explain_absence
 from perdure.client.description import is_running
 from perdure.client.patience import Outage
 from perdure.client.workflow import ConversationWorkflow
@@ -10,7 +11,10 @@ from perdure.errors import Conflict, Unreachable
 
 
 async def check_workflow(workflow: ConversationWorkflow, outage: Outage) -> None:
-    """Raise Conflict if the workflow failed or vanished, Unreachable after a long outage."""
+    """Raise Conflict if the workflow failed or vanished, Unreachable after a long outage.
+
+    Raises NotFound where there is no such conversation either.
+    """
     try:
         description = await workflow.describe()
     except Unreachable as error:
@@ -19,6 +23,8 @@ async def check_workflow(workflow: ConversationWorkflow, outage: Outage) -> None
     outage.end()
     if is_running(description):
         return
+    if description is None:
+        raise await explain_absence(workflow.log)
     try:
         await workflow.handle.result()
     except RPCError as error:

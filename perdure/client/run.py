@@ -2,11 +2,12 @@
 
 import atexit
 import logging
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Unpack
+from typing import Any, Unpack
 
 from anyio.from_thread import start_blocking_portal
 
@@ -26,7 +27,7 @@ _STARTING = Lock()
 
 def run(
     text: str,
-    agent: Agent | None = None,
+    agent: Agent | Mapping[str, Any] | str | None = None,
     /,
     *,
     model: ModelSpec | str | None = None,
@@ -35,10 +36,11 @@ def run(
 ) -> TurnResult:
     """Start a conversation with a message, and wait for the end of its first turn.
 
-    The agent is given as such or by its fields: `run("What is 2 + 3?", model="openai/gpt-5")`. It
-    works within a running event loop as well. Where no server is set and none runs on this machine,
-    a stack of its own is started, which ends with the process. Raises what `Client.connect`,
-    `Client.start` and `Conversation.result` raise, and MissingExtra.
+    The agent is given as such, by its name as in `Client.start`, or by its fields: `run("What is
+    2 + 3?", model="openai/gpt-5")`. It works within a running event loop as well. Where no server
+    is set and none runs on this machine, a stack of its own is started, which ends with the
+    process. Raises what `Client.connect`, `Client.start` and `Conversation.result` raise, and
+    MissingExtra.
     """
     if agent is None:
         model = model or (settings or load_settings()).model

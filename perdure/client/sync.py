@@ -147,13 +147,18 @@ class SyncConversation:
     status = BlockingMethod(Conversation.status)
     state = BlockingMethod(Conversation.state)
     values = BlockingMethod(Conversation.values)
+    read_values = BlockingMethod(Conversation.read_values)
     changes = BlockingMethod(Conversation.changes)
     pause = BlockingMethod(Conversation.pause)
     resume = BlockingMethod(Conversation.resume)
     interrupt = BlockingMethod(Conversation.interrupt)
     condense = BlockingMethod(Conversation.condense)
     close = BlockingMethod(Conversation.close)
+    delete = BlockingMethod(Conversation.delete)
+    describe = BlockingMethod(Conversation.describe)
     respond = BlockingMethod(Conversation.respond)
+    signal = BlockingMethod(Conversation.signal)
+    answer = BlockingMethod(Conversation.answer)
     configure = BlockingMethod(Conversation.configure)
     note = BlockingMethod(Conversation.note)
     grant = BlockingMethod(Conversation.grant)
@@ -162,6 +167,7 @@ class SyncConversation:
     turn = BlockingIteration(Conversation.turn)
     text = BlockingIteration(Conversation.text)
     events = BlockingIteration(Conversation.events)
+    statuses = BlockingIteration(Conversation.statuses)
 
     @cached_property
     def event_log(self) -> SyncEventList:
@@ -219,8 +225,12 @@ class SyncClient:
 
     start = _Starting(Client.start)
     list_conversations = BlockingMethod(Client.list_conversations)
+    find_conversations = BlockingMethod(Client.find_conversations)
     list_shared = BlockingMethod(Client.list_shared)
     ask = BlockingMethod(Client.ask)
+    put_secret = BlockingMethod(Client.put_secret)
+    list_secrets = BlockingMethod(Client.list_secrets)
+    remove_secret = BlockingMethod(Client.remove_secret)
 
     def conversation(self, conversation_id: str, owner: str | None = None) -> SyncConversation:
         """Return the handle of a conversation, existing or not. Raises Invalid for a bad id.

@@ -1,14 +1,15 @@
 """A turn of a conversation: its entries, its text while it grows, and its result."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.state import State
+from perdure.agent.loop.phase import find_phase
+from perdure.agent.loop.state import ASKING_STATUSES, State
 from perdure.agent.loop.status import TRUNCATED_REASON, Status
 from perdure.client.running_step import STEP_POLL_INTERVAL, RunningStep
 from perdure.errors import ClientError
@@ -16,10 +17,11 @@ from perdure.events.content import join_text
 from perdure.events.entry import Entry
 from perdure.events.event import agent_text
 from perdure.events.projection import summarize
+from perdure.events.status import Phase
 from perdure.events.tools import ActionEvent
 from perdure.events.usage import Usage
 from perdure.storage.log.readable import ReadableLog
-from perdure.storage.log.state import read_answer, read_state
+from perdure.storage.log.state import read_answer, read_outputs, read_state
 
 CHECK_INTERVAL = 2.0
 """Seconds between two looks at whether the workflow still runs."""
@@ -44,7 +46,9 @@ class TurnResult:
 
     `text` is the agent's last message of the turn, or its report by `finish`; "" without any.
     `usage` sums tokens and US dollars of the whole conversation. `reason` says why a turn ended
-    without a whole answer.
+    without a whole answer. `phase` says whether the agent `finished`, refused the task
+    (`rejected`) or has only spoken (`awaiting_user`); `outputs` are what it finished with, where it
+    has a `response_schema`.
     """
 
     conversation_id: str
@@ -52,6 +56,8 @@ class TurnResult:
     reason: str | None
     text: str
     usage: Usage
+    phase: Phase | None = None
+    outputs: dict[str, Any] | None = None
 
     @property
     def truncated(self) -> bool:
@@ -97,7 +103,9 @@ class Turn:
         if state.status == "error":
             raise TurnFailed(state.reason or "The turn failed.", f"`perdure show {name}`")
         text = await read_answer(self.log, state)
-        return TurnResult(name, state.status, state.reason, text, state.usage)
+        outputs = await read_outputs(self.log, state)
+        phase = find_phase(state)
+        return TurnResult(name, state.status, state.reason, text, state.usage, phase, outputs)
 
     async def _follow(self, state: State) -> AsyncGenerator[tuple[Entry, State], None]:
         """Yield each entry after `state`, with the state after it, until the turn is over."""
@@ -120,11 +128,11 @@ class Turn:
         """Tell whether this turn is over, and no other message waits."""
         if self.has_news is None or not self.is_over(state):
             return self.is_over(state)
-        return not await self.has_news(state.next_seq)
+        return not await ask_for_news(self.has_news, state.next_seq)
 
     async def text(
         self, live: Callable[[], Awaitable[tuple[RunningStep, ...]]]
-    ) -> AsyncIterator[str]:
+    ) -> AsyncGenerator[str, None]:
         """Yield the model's text piece by piece as it grows; `live` gives the steps at work.
 
         The pieces together are what the log holds. Where a model was asked again after a failure
@@ -171,14 +179,21 @@ class Turn:
 
 async def read_newest_state(log: ReadableLog, has_news: HasNews) -> State:
     """Read the state of the log, once it has the messages that Temporal has taken."""
-    state, began = await read_state(log), monotonic()
-    while is_turn_over(state):
-        news = await has_news(state.next_seq)
-        if news is False or (news is None and monotonic() - began > MAX_NEWS_TIMEOUT):
-            break
+    state = await read_state(log)
+    while is_turn_over(state) and await ask_for_news(has_news, state.next_seq):
         await asyncio.sleep(NEWS_POLL_INTERVAL)
         state = await read_state(log)
     return state
+
+
+async def ask_for_news(has_news: HasNews, next_seq: int) -> bool:
+    """Ask whether more is to be recorded, until somebody can tell or the time-out has passed."""
+    began = monotonic()
+    while (news := await has_news(next_seq)) is None:
+        if monotonic() - began > MAX_NEWS_TIMEOUT:
+            return False
+        await asyncio.sleep(NEWS_POLL_INTERVAL)
+    return news
 
 
 def find_growth(sent: str, newest: str) -> str:
@@ -191,7 +206,7 @@ def find_growth(sent: str, newest: str) -> str:
 
 def is_turn_over(state: State) -> bool:
     """Tell whether the agent's turn has ended or waits for a person; a turn must have begun."""
-    asks = state.status == "waiting_for_confirmation"
+    asks = state.status in ASKING_STATUSES
     return state.turn > 0 and state.at_rest and (asks or not state.pending)
 
 

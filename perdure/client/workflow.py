@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from temporalio.client import (
     WithStartWorkflowOperation,
     WorkflowFailureError,
     WorkflowHandle,
+    WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
@@ -20,16 +21,19 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from perdure.agent.code import with_code
-from perdure.agent.loop.inbox import StateNote
+from perdure.agent.loop.inbox import InboxItem, StateNote
 from perdure.agent.loop.start import MAX_RUN_EVENTS, ConversationStatus, Start
 from perdure.agent.spec import Agent
 from perdure.client.access import require_access
 from perdure.client.address import WorkflowAddress
-from perdure.client.description import Description, describe_workflow, is_running
-from perdure.errors import ClientError, Conflict, Invalid, TimedOut, Unreachable
-from perdure.storage.keys import conversation_prefix
+from perdure.client.description import Description, describe_workflow, is_running, is_working
+from perdure.errors import ClientError, Conflict, Forbidden, Invalid, TimedOut, Unreachable
+from perdure.storage.granted_store import GrantedStore
+from perdure.storage.keys import LAST_SEQ, conversation_prefix
 from perdure.storage.log.event_log import EventLog
+from perdure.temporal.actor import act_as
 from perdure.temporal.connect import DOCTOR_HINT, translate_rpc_errors
+from perdure.temporal.fairness import user_priority
 from perdure.temporal.names import conversation_id_of
 from perdure.temporal.register_attributes import initial_attributes
 from perdure.temporal.timeouts import TASK_TIMEOUT
@@ -71,6 +75,13 @@ class ConversationWorkflow:
         return self.address.workflow_id
 
     @property
+    def acting(self) -> Client:
+        """The client whose requests say who makes them: the user who has the conversation here."""
+        store = self.log.store
+        actor = store.user_id if isinstance(store, GrantedStore) else self.log.user_id
+        return act_as(self.temporal, actor)
+
+    @property
     def handle(self) -> WorkflowHandle[object, ConversationStatus]:
         return self.temporal.get_workflow_handle(self.workflow_id, result_type=ConversationStatus)
 
@@ -101,7 +112,8 @@ class ConversationWorkflow:
         """Query the status of the conversation; None if the workflow does not answer."""
         await require_access(self.log.store, "read")
         # The SDK raises ValueError if an operator has paused the workflow in Temporal.
-        with contextlib.suppress(RPCError, WorkflowFailureError, ValueError, Unreachable):
+        unanswered = (RPCError, WorkflowFailureError, WorkflowQueryFailedError, ValueError)
+        with contextlib.suppress(*unanswered, Unreachable):
             if await self.address.find(self.temporal) is None:
                 return None
             status: ConversationStatus = await self.handle.query(
@@ -111,7 +123,7 @@ class ConversationWorkflow:
         return None
 
     async def has_news(self, next_seq: int) -> bool | None:
-        """Tell whether more is to be recorded than the log's slots before `next_seq`.
+        """Tell whether more is or will be recorded than the log's slots before `next_seq`.
 
         A message that Temporal has taken is news until it is in the log. None if nobody can tell.
         """
@@ -119,10 +131,8 @@ class ConversationWorkflow:
             description = await self.describe()
         except Unreachable:
             return None
-        if description is None or not is_running(description):
-            return False
-        if not (description.pending_activities or description.HasField("pending_workflow_task")):
-            return False
+        if not is_working(description):  # the events may have come since the caller read
+            return next_seq <= LAST_SEQ and await self.log.find(next_seq) is not None
         status = await self.query_status()
         return None if status is None else (status.waiting > 0 or status.next_seq > next_seq)
 
@@ -134,7 +144,7 @@ class ConversationWorkflow:
             raise Conflict(message)
         with translate_rpc_errors(f"did not take the {name}"):
             try:
-                await self.handle.signal(name)
+                await self.acting.get_workflow_handle(self.workflow_id).signal(name)
             except RPCError as error:
                 if error.status is not RPCStatusCode.NOT_FOUND:
                     raise
@@ -172,17 +182,27 @@ class ConversationWorkflow:
             return False
         return True
 
+    async def replace(
+        self, items: Sequence[InboxItem], title: str | None = None, spec: Agent | None = None
+    ) -> None:
+        """Start the workflow from its log in place of one that runs; hand it the items.
+
+        A conversation without a log begins with the `spec`. Raises Unreachable.
+        """
+        policy = WorkflowIDConflictPolicy.TERMINATE_EXISTING
+        await self._start("conversation", spec, title, tuple(items), id_conflict_policy=policy)
+
     async def _start(
         self,
         name: str,
         spec: Agent | None,
         title: str | None,
-        notes: tuple[StateNote, ...],
+        notes: tuple[InboxItem, ...],
         **more: Any,
     ) -> None:
         more |= await self._start_options(spec, title, notes, "start_signal" in more)
         with translate_rpc_errors(f"did not take the {name.removeprefix('send_')}"):
-            await self.temporal.start_workflow("Conversation", **more)
+            await self.acting.start_workflow("Conversation", **more)
 
     async def update_with_start(
         self, name: str, argument: Any, result: type[T], max_wait: float, title: str | None = None
@@ -201,7 +221,7 @@ class ConversationWorkflow:
         start_task.add_done_callback(_retrieve_exception)
         try:
             async with limit_update(name, max_wait, START_WORKER_HINT):
-                answer: T = await self.temporal.execute_update_with_start_workflow(
+                answer: T = await self.acting.execute_update_with_start_workflow(
                     name, argument, start_workflow_operation=operation, result_type=result
                 )
                 return answer
@@ -217,7 +237,7 @@ class ConversationWorkflow:
         self,
         spec: Agent | None,
         title: str | None,
-        notes: tuple[StateNote, ...] = (),
+        notes: tuple[InboxItem, ...] = (),
         has_message: bool = True,
     ) -> dict[str, Any]:
         """Build the arguments of every start. Raises Conflict, Unreachable."""
@@ -243,6 +263,7 @@ class ConversationWorkflow:
             "id": workflow_id,
             "task_queue": self.task_queue,
             "task_timeout": TASK_TIMEOUT,
+            "priority": user_priority(start.user_id),
             "search_attributes": initial_attributes(start, datetime.now(UTC)),
             "static_summary": _shorten_title(title),
             "static_details": self._static_details(),
@@ -285,5 +306,7 @@ def _to_client_error(error: WorkflowUpdateFailedError) -> ClientError:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return Invalid(str(cause))
+    if cause.type == "Forbidden":
+        return Forbidden(cause.message)
     is_invalid = cause.type in ("BadMessage", "BadRequest")
     return Invalid(cause.message) if is_invalid else Conflict(cause.message)

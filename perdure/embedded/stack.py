@@ -134,6 +134,7 @@ class Stack:
         if gateway is None:
             return
         env = {**self._worker_environment(), "PERDURE_GATEWAY_TRUSTED": "true"}  # as of its owner
+        env.pop("PERDURE_METRICS_ADDRESS", None)  # the worker has it
         if self._temporal.ui_url is not None:
             env["PERDURE_GATEWAY_TEMPORAL_UI"] = self._temporal.ui_url
 
@@ -164,6 +165,7 @@ class Stack:
         env = merge_environment(os.environ, self._environment)
         # Temporal's sandbox loads our code for every workflow: it must not be compiled each time.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
+        env["PERDURE_LOG_FORMAT"] = "text"  # `WorkerLog` reads it, and so do people
         env["PERDURE_CLIENT_CODE"] = "true"  # all clients of a stack are of its owner
         return env
 

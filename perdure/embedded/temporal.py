@@ -1,7 +1,7 @@
 """Temporal's dev server, tuned for the latency of a single conversation."""
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -64,11 +64,13 @@ class TemporalServer:
         ports: Mapping[str, int] | None = None,
         report: Callable[[str], None] | None = None,
         others: Collection[int] = (),
+        options: Sequence[str] = (),
     ) -> Self:
         """Choose the ports of a server whose database stays in `folder`, without starting it.
 
         `ports` may name those of `temporal` and `ui`; else they are remembered from the last start.
-        `others` are the ports that another server is about to take.
+        `others` are the ports that another server is about to take, `options` further ones of the
+        command.
         The UI shows payloads as they are, or decrypted by `codec`. Raises PortTaken.
         """
         make_folder(folder)
@@ -80,6 +82,7 @@ class TemporalServer:
         ui_url = f"http://127.0.0.1:{ui_port}" if ui else None
         codec_url = await codec(ui_url) if ui_url and codec else None
         command = _build_command(folder, port, ui_port if ui else None, codec_url)
+        command += options
         return cls(f"127.0.0.1:{port}", ui_url, codec_url, command, log)
 
     @classmethod

@@ -23,6 +23,15 @@ class TerminalAction(Frozen):
     reset: bool = False
 
 
+class IPythonRunCellAction(Frozen):
+    """`timeout` is in seconds."""
+
+    kind: Literal["IPythonRunCellAction"] = "IPythonRunCellAction"
+    code: str
+    timeout: float = 120.0
+    reset: bool = False
+
+
 class FileEditorAction(Frozen):
     """Lines count from 1; `view_range` is `[first, last]`, with -1 for the last line there is."""
 
@@ -42,8 +51,11 @@ class ThinkAction(Frozen):
 
 
 class FinishAction(Frozen):
+    """A report; `outputs` are those that the agent's response schema asks for."""
+
     kind: Literal["FinishAction"] = "FinishAction"
     message: str
+    outputs: dict[str, Any] | None = Field(default=None, exclude_if=lambda outputs: outputs is None)
 
 
 class TaskItem(Frozen):
@@ -67,6 +79,7 @@ class MCPToolAction(Frozen):
 
 Action: TypeAlias = Annotated[
     TerminalAction
+    | IPythonRunCellAction
     | FileEditorAction
     | ThinkAction
     | FinishAction

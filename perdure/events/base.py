@@ -1,6 +1,7 @@
 """The base of every event."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -51,9 +52,19 @@ class EventBase(Frozen):
         """Return a sentence for exports in which the event is no message and no call."""
         return ""
 
+    def state_changes(self) -> Mapping[str, Any]:
+        """Return the new values of the session state, by key; None stands for a deleted one."""
+        return {}
+
     def summary_fields(self) -> dict[str, Any]:
         """Return the fields of its EventSummary that workflows decide by."""
         return {}
+
+
+class ActorEvent(EventBase):
+    """A fact that somebody may have brought about: `actor` is the user, where that is known."""
+
+    actor: str | None = None
 
 
 def shorten_name(text: str) -> str:

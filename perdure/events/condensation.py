@@ -2,11 +2,11 @@
 
 from typing import Any, Literal
 
-from perdure.events.base import EventBase
+from perdure.events.base import ActorEvent, EventBase
 from perdure.wording import count
 
 
-class CondensationRequest(EventBase):
+class CondensationRequest(ActorEvent):
     """The view must shrink before the model is asked again."""
 
     kind: Literal["CondensationRequest"] = "CondensationRequest"

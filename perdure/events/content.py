@@ -90,6 +90,8 @@ class ToolDefinition(Frozen):
     """Whether an agent repeats the call, with the same result, in order to wait."""
     brief: bool | None = None
     """Whether a call takes a few milliseconds, so that it may run inside the workflow task."""
+    suspends: bool | None = None
+    """Whether the call is a wait, which the workflow keeps itself: no activity runs meanwhile."""
 
 
 CUT_NOTE = "\n[... Observation truncated due to length ...]\n"

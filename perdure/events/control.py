@@ -1,11 +1,13 @@
 """Events that steer a conversation: requests, limits, ratings, failures."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from perdure.events.base import EventBase, Source, shorten_name
+from perdure.events.base import ActorEvent, EventBase, Source, shorten_name
 from perdure.events.risk import Risk
+from perdure.events.status import StatusDetail
 from perdure.wording import count
 
 MAX_KEPT_TITLE_CHARS = 120
@@ -14,10 +16,13 @@ MAX_DETAIL_CHARS = 500  # of an error in its summary
 PROMPT_FIELDS = {"system_prompt", "instructions"}
 """Fields of an agent that are texts of any length, and decide nothing."""
 
+LOG_FIELDS = PROMPT_FIELDS | {"delegates", "sources"}
+"""Fields of an agent that decide nothing, so that the log alone has them, and no state."""
+
 TOO_MANY_CONVERSATIONS = "too many conversations of the user were at work"
 
 
-class PauseEvent(EventBase):
+class PauseEvent(ActorEvent):
     """A person paused the conversation."""
 
     source: Source = "user"
@@ -30,7 +35,7 @@ class PauseEvent(EventBase):
         return "The user asked for a pause."
 
 
-class InterruptEvent(EventBase):
+class InterruptEvent(ActorEvent):
     """A person stopped what was running, or a limit did, which `reason` names."""
 
     source: Source = "user"
@@ -94,12 +99,14 @@ class StuckEvent(EventBase):
         return f"events {self.first_seq} to {self.last_seq}"
 
 
-class ConversationStateUpdateEvent(EventBase):
+class ConversationStateUpdateEvent(ActorEvent):
     """A property of the conversation changed: `key` now has `value`."""
 
     kind: Literal["ConversationStateUpdateEvent"] = "ConversationStateUpdateEvent"
     key: str
     value: Any = None
+    status_detail: StatusDetail | None = None
+    """Of a status: what a client is told beside it."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -107,25 +114,32 @@ class ConversationStateUpdateEvent(EventBase):
         match self.key, self.value:
             case ("opened", {"run_id": str()}) | ("spec", dict()) | ("status", str()):
                 return self
+            case "repeated", {"message_id": str(), "seq": int()}:
+                return self
             case "confirmed", list(seqs) | tuple(seqs) if all(isinstance(n, int) for n in seqs):
                 return self
-            case "opened" | "spec" | "status" | "confirmed", _:
+            case "opened" | "spec" | "status" | "confirmed" | "repeated", _:
                 raise ValueError(f"this is no value of {self.key!r}")
         return self
+
+    def state_changes(self) -> Mapping[str, Any]:
+        return self.value if self.key == "state" and isinstance(self.value, dict) else {}
 
     def summary_fields(self) -> dict[str, Any]:
         return {"key": shorten_name(self.key), "value": self._decisive_value()}
 
     def _decisive_value(self) -> Any:
-        """Return the values that decisions depend on: of a spec all but its prompts."""
+        """Return the values that decisions depend on: of a spec not what only the log has."""
         match self.key:
             case "title":
                 return str(self.value)[:MAX_KEPT_TITLE_CHARS]
             case "opened":  # the sandbox decides nothing
                 return {key: self.value[key] for key in ("run_id", "resumed") if key in self.value}
             case "spec":
-                return {key: self.value[key] for key in self.value if key not in PROMPT_FIELDS}
-            case "status" | "confirmed":
+                return {key: self.value[key] for key in self.value if key not in LOG_FIELDS}
+            case "repository":  # what is not of a clone decides nothing
+                return self.value.get("url") if isinstance(self.value, dict) else None
+            case "status" | "confirmed" | "repeated" | "state_refused":
                 return self.value
         return None
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from perdure.events import condensation, control, messages, tools
+from perdure.events import condensation, control, messages, tools, waiting
 from perdure.events.base import shorten_name
 from perdure.events.content import join_text
 from perdure.events.custom import CustomEvent, parse_custom
@@ -27,7 +27,10 @@ Event: TypeAlias = Annotated[
     | control.SecurityAnalysisEvent
     | control.StuckEvent
     | control.ConversationStateUpdateEvent
-    | control.ConversationErrorEvent,
+    | control.ConversationErrorEvent
+    | waiting.WaitEvent
+    | waiting.QuestionEvent
+    | waiting.SignalEvent,
     Field(discriminator="kind"),
 ]
 
@@ -45,6 +48,10 @@ class UnknownEvent(BaseModel):
     source: str = "environment"
     kind: str
     raw: dict[str, Any]
+
+    def state_changes(self) -> dict[str, Any]:
+        """Return nothing: what it says of the session state cannot be told."""
+        return {}
 
     def summary_fields(self) -> dict[str, Any]:
         """Return the ids that a newer writer's event has: of its action, its response.

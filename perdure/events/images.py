@@ -15,6 +15,10 @@ STORED_IMAGE = re.compile(r"blobs/[0-9a-f]{64}")
 """The reference to an image that is a blob of its conversation, in place of a URL."""
 
 
+OMITTED_IMAGE = "[An image was here; this model is not shown images.]"
+"""The text in the place of an image, for a model without vision."""
+
+
 def detect_media_type(data: bytes) -> str | None:
     """Return the media type of an image by its content; None where it is of no known kind."""
     return next((kind for kind, head in MEDIA_TYPES.items() if head.match(data)), None)

@@ -1,9 +1,13 @@
 """Events of words: system prompts, messages of users and agents, recalled context."""
 
+import operator
 from typing import Any, Literal
 
-from perdure.events.base import EventBase, Source, shorten_name
-from perdure.events.content import Message, TextContent, ToolDefinition
+from pydantic import Field
+
+from perdure.events.base import ActorEvent, EventBase, Source, shorten_name
+from perdure.events.content import Message, TextContent, ToolDefinition, join_text
+from perdure.events.summary import EXIT_COMMAND, NO_RUN
 
 
 class SystemPromptEvent(EventBase):
@@ -23,10 +27,11 @@ class SystemPromptEvent(EventBase):
             "read_only": read_only or None,
             "polling": tuple(tool.name for tool in tools if tool.waits) or None,
             "brief": tuple(tool.name for tool in tools if tool.brief) or None,
+            "suspending": tuple(tool.name for tool in tools if tool.suspends) or None,
         }
 
 
-class MessageEvent(EventBase):
+class MessageEvent(ActorEvent):
     """A message of a user, the agent or the system.
 
     `message_id` is the sender's id for the message: the same id is never recorded twice. A warning
@@ -43,14 +48,25 @@ class MessageEvent(EventBase):
     message_id: str | None = None
     truncated: bool | None = None
     """True for an answer of the model that ended at its length limit."""
+    reopen: bool | None = None
+    """True for a message that opens the conversation again if it is closed."""
+    traceparent: str | None = None
+    """The sender's span (W3C Trace Context), to which the trace of the turn is linked."""
+    run: bool | None = None
+    """False for a message that leaves an agent at rest."""
 
     def summary_fields(self) -> dict[str, Any]:
         ids = {"message_id": self.message_id, "llm_response_id": self.llm_response_id}
         # The topic of a warning.
         if self.source != "user":
             ids["key"] = self.sender
+        elif self.run is False:
+            ids["key"] = NO_RUN
         fields = {key: shorten_name(value) for key, value in ids.items() if value is not None}
-        return fields | ({"value": "truncated"} if self.truncated else {})
+        if self.source == "user" and join_text(self.llm_message.content).strip() == EXIT_COMMAND:
+            return fields | {"value": EXIT_COMMAND}
+        value = "truncated" if self.truncated else "reopen" if self.reopen else None
+        return fields | ({"value": value} if value else {})
 
 
 class RecallEvent(EventBase):
@@ -60,6 +76,8 @@ class RecallEvent(EventBase):
     recall_type: Literal["WORKSPACE_CONTEXT", "KNOWLEDGE"]
     query: str
     skills: tuple[str, ...] = ()
+    memories: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """The ids of the memories in `content`."""
     content: str = ""
 
     def model_text(self) -> str:

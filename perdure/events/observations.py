@@ -35,6 +35,20 @@ class TerminalObservation(ObservationBase):
     full_output_save_dir: str | None = None
 
 
+class IPythonRunCellObservation(ObservationBase):
+    """A cell's result; `execution_count` is its number in the kernel, 1 being the first.
+
+    `timeout` says that the cell was stopped at its time limit, `kernel_ended` that the kernel ended
+    with it.
+    """
+
+    kind: Literal["IPythonRunCellObservation"] = "IPythonRunCellObservation"
+    execution_count: int | None = None
+    timeout: bool = False
+    kernel_ended: bool = False
+    full_output_save_dir: str | None = None
+
+
 class FileEditorObservation(ObservationBase):
     """An edit; the contents are the file's text, or the key of its blob (`blobs/{sha256}`) if it is
     long or not UTF-8.
@@ -71,6 +85,7 @@ class MCPToolObservation(ObservationBase):
 
 Observation: TypeAlias = Annotated[
     TerminalObservation
+    | IPythonRunCellObservation
     | FileEditorObservation
     | ThinkObservation
     | FinishObservation

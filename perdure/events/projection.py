@@ -12,9 +12,18 @@ from perdure.events.event import AnyEvent, UnknownEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
+from perdure.events.waiting import QuestionEvent, WaitEvent
 
 # `json.dumps` would make one for each event.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+SHARED_PREFIXES = ("user:", "app:")
+"""The beginnings of keys whose values are shared: no log has those."""
+
+UNCOMPARED = {"id", "timestamp", "actor", "status_detail", "traceparent"}
+"""Fields that say nothing of what happened: an id, a time, a person, a span, a status as told."""
+
+CALL_IDS = {"action_id", "tool_call_id"}
 
 TOKENS_PER_IMAGE = 1000  # an estimate for every size
 
@@ -30,8 +39,15 @@ def summarize(entry: Entry) -> EventSummary:
         sha=entry.sha,
         usage=_shrink_usage(entry.usage),
         home=entry.files.home if entry.files else None,
+        state_keys=_own_state_keys(event),
         **event.summary_fields(),
     )
+
+
+def _own_state_keys(event: AnyEvent) -> dict[str, bool] | None:
+    changes = event.state_changes()
+    own = {key: changes[key] is not None for key in changes if not key.startswith(SHARED_PREFIXES)}
+    return own or None
 
 
 def _shrink_usage(usage: Usage | None) -> Usage | None:
@@ -67,13 +83,15 @@ def _fingerprint_fields(event: AnyEvent) -> list[Any]:
             content = [part.model_dump() for part in event.llm_message.content]
             return [event.kind, event.source, content]
         case InterruptEvent():  # without a reason it has the hash of before there were any
-            named = event.model_dump(exclude={"id", "timestamp"}, exclude_none=True)
+            named = event.model_dump(exclude=UNCOMPARED, exclude_none=True)
             return [event.kind, named]
+        case WaitEvent() | QuestionEvent():
+            return [event.kind, event.model_dump(exclude=UNCOMPARED | CALL_IDS)]
         case UnknownEvent():
             raw = {key: event.raw[key] for key in event.raw.keys() - {"id", "timestamp"}}
             return [event.kind, raw]
         case _:
-            return [event.kind, event.model_dump(exclude={"id", "timestamp"})]
+            return [event.kind, event.model_dump(exclude=UNCOMPARED)]
 
 
 def estimate_tokens(entry: Entry) -> int:

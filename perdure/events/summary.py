@@ -10,6 +10,12 @@ from pydantic import BaseModel, ConfigDict
 
 from perdure.events.usage import Usage
 
+EXIT_COMMAND = "/exit"
+"""The message of a user that ends the turn without asking the model."""
+
+NO_RUN = "no_run"
+"""The key of a message, or of a rejection, that leaves an agent at rest."""
+
 
 class EventSummary(BaseModel):
     """A pure projection of an entry: a few hundred bytes of JSON whatever the event holds.
@@ -47,9 +53,13 @@ class EventSummary(BaseModel):
     polling: tuple[str, ...] | None = None
     """For a system prompt: the tools that an agent calls repeatedly in order to wait."""
     brief: tuple[str, ...] | None = None
+    suspending: tuple[str, ...] | None = None
+    """For a system prompt: the tools whose calls are waits."""
     key: str | None = None
     value: Any = None
     """The new value of a state update, or the detail of an error."""
     usage: Usage | None = None
+    state_keys: dict[str, bool] | None = None
+    """The keys of the conversation's own values that are new, and whether each has one now."""
     home: str | None = None
     """For an entry with `files`: the queue of the workers that have them."""

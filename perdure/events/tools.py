@@ -1,12 +1,18 @@
 """Tool calls and their results."""
 
-from typing import Any, Literal, TypeAlias
+import operator
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 
-from perdure.events.actions import FileEditorAction, TerminalAction
-from perdure.events.base import EventBase, Source, hash_text, shorten_name
+from pydantic import Field, JsonValue
+
+from perdure.events.actions import FileEditorAction, IPythonRunCellAction, TerminalAction
+from perdure.events.base import ActorEvent, EventBase, Source, hash_text, shorten_name
 from perdure.events.content import AnyThinkingBlock, MessageToolCall, TextContent, join_text
 from perdure.events.custom import AnyAction, AnyObservation
+from perdure.events.observations import FinishObservation
 from perdure.events.risk import Risk
+from perdure.events.summary import NO_RUN
 
 ToolErrorKind: TypeAlias = Literal[
     "unknown_tool",
@@ -17,6 +23,17 @@ ToolErrorKind: TypeAlias = Literal[
     "interrupted",
 ]
 
+StateChanges: TypeAlias = Annotated[
+    dict[str, JsonValue] | None, Field(exclude_if=lambda changes: changes is None)
+]
+
+WaitEnding: TypeAlias = Literal["time", "signal", "answer", "message"]
+"""What ends a wait: its time, the signal or the answer it was for, or a message of the user."""
+
+REJECT_TOOL = "reject_task"
+"""The tool by which an agent refuses its task."""
+
+MAX_REASON_CHARS = 500  # of a refusal in its summary
 MAX_PREVIEW_CHARS = 40  # as wide as the column in Temporal's UI
 MAX_RESOURCES = 8
 """Resources of an action; those of an action with more count as unknown."""
@@ -69,6 +86,8 @@ class ActionEvent(EventBase):
         match self.action:
             case TerminalAction(command=command):
                 text = command
+            case IPythonRunCellAction(code=code):
+                text = code
             case FileEditorAction(command=command, path=path):
                 text = f"{command} {path}"
             case _:
@@ -85,16 +104,31 @@ class ObservationEvent(EventBase):
     tool_name: str
     tool_call_id: str
     observation: AnyObservation
+    state: StateChanges = None
+    """What the call has changed of the session state, by key; None deletes a value."""
+    ended_by: WaitEnding | None = Field(default=None, exclude_if=operator.not_)
+    """What ended the wait that the call was."""
+    actor: str | None = Field(default=None, exclude_if=operator.not_)
+    """Who answered the question that the call was, as far as that is known."""
+
+    def state_changes(self) -> Mapping[str, Any]:
+        return self.state or {}
 
     def export_note(self) -> str:
         """Describe a result that came too late, or to no call."""
         return f"A late result of {self.tool_name}: {join_text(self.observation.content)}"
 
     def summary_fields(self) -> dict[str, Any]:
-        return _result_fields(self, is_error=self.observation.is_error)
+        fields = _result_fields(self, is_error=self.observation.is_error)
+        if self.ended_by is not None:
+            return fields | {"key": self.ended_by}
+        if self.tool_name != REJECT_TOOL or not isinstance(self.observation, FinishObservation):
+            return fields
+        reason = join_text(self.observation.content)[:MAX_REASON_CHARS]
+        return fields | {"key": "rejected", "value": reason}
 
 
-class UserRejectObservation(EventBase):
+class UserRejectObservation(ActorEvent):
     """A person rejected an action."""
 
     source: Source = "user"
@@ -103,6 +137,8 @@ class UserRejectObservation(EventBase):
     tool_name: str
     tool_call_id: str
     rejection_reason: str
+    run: bool | None = None
+    """False where the agent rests after it."""
 
     def describe(self) -> tuple[str, str]:
         return "user", f"rejected {self.tool_name}: {self.rejection_reason}"
@@ -112,7 +148,8 @@ class UserRejectObservation(EventBase):
         return f"A late rejection of {self.tool_name}: {self.rejection_reason}"
 
     def summary_fields(self) -> dict[str, Any]:
-        return _result_fields(self)
+        fields = _result_fields(self)
+        return fields | {"key": NO_RUN} if self.run is False else fields
 
 
 class AgentErrorEvent(EventBase):
@@ -125,6 +162,11 @@ class AgentErrorEvent(EventBase):
     tool_call_id: str
     action_id: str | None = None
     classification: ToolErrorKind
+    state: StateChanges = None
+    """The shared values that the call has changed before it failed."""
+
+    def state_changes(self) -> Mapping[str, Any]:
+        return self.state or {}
 
     def export_note(self) -> str:
         """Describe an error that came too late, or to no call."""

@@ -39,6 +39,11 @@ class Usage(Tolerant):
         sums = {name: getattr(self, name) + getattr(other, name) for name in AMOUNTS}
         return self.model_copy(update=sums)
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """Subtract all amounts of an earlier part; the rest has the model and the purpose."""
+        rests = {name: max(0, getattr(self, name) - getattr(other, name)) for name in AMOUNTS}
+        return self.model_copy(update=rests)
+
     @model_serializer(mode="wrap")
     def _omit_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {name: value for name, value in write(self).items() if value}

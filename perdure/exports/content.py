@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from perdure.events.content import Content, ImageContent, TextContent, join_text
+from perdure.events.images import OMITTED_IMAGE
 from perdure.exports.json_text import Json
 
 _DATA = re.compile(r"data:(image/[a-z0-9.+-]+);base64,", re.IGNORECASE)
@@ -44,9 +45,10 @@ def content_items(parts: Iterable[Content], image: Callable[[str], Json]) -> lis
     return items
 
 
-def plain_text(parts: Iterable[Content]) -> str:
-    """Return the parts as text, with images named where they stood."""
-    items = content_items(parts, lambda url: {"text": describe_image(url)})
+def plain_text(parts: Iterable[Content], *, shows_images: bool = True) -> str:
+    """Return the parts as text, with images named, or left out with a note, where they stood."""
+    describe = describe_image if shows_images else lambda _: OMITTED_IMAGE
+    items = content_items(parts, lambda url: {"text": describe(url)})
     return "\n".join(item["text"] for item in items)
 
 

@@ -12,7 +12,7 @@ class ExportMetadata:
     """Metadata of a conversation beside its events.
 
     Slots before `first_own_seq` are those of the conversation that it forks. `version` is that of
-    perdure. `max_message_chars` is that of the model.
+    perdure. `max_message_chars` and `vision` are those of the model.
     """
 
     conversation_id: str
@@ -23,6 +23,7 @@ class ExportMetadata:
     workspace: str | None = None
     first_own_seq: int = 0
     max_message_chars: int | None = None
+    vision: bool | None = None
     version: str = "0"
 
 

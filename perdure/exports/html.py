@@ -12,6 +12,7 @@ from typing import NamedTuple
 from perdure.events.actions import (
     FileEditorAction,
     FinishAction,
+    IPythonRunCellAction,
     TaskTrackerAction,
     TerminalAction,
     ThinkAction,
@@ -108,6 +109,8 @@ def _view_call(call: Call) -> CallView:
     match call.action.action:
         case TerminalAction(command=command):
             headline, lines = command, _plain_lines(command)
+        case IPythonRunCellAction(code=code):
+            headline, lines = code, _plain_lines(code)
         case FileEditorAction(command=command, path=path) as edit:
             headline, lines = f"{command} {path}", _diff_lines(edit)
         case ThinkAction(thought=thought):

@@ -1,7 +1,8 @@
 """The results format, written beside a log when a turn or the conversation ends.
 
 An assistant message with tool calls has no text, even if the model wrote some: the format has it
-so. Images are named in the text, for content is always a string.
+so. Images are named in the text, for content is always a string; for a model whose `vision` is
+False the text says that there was one, as the model has it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,19 +17,23 @@ from perdure.exports.turns import turns
 
 
 def write(about: ExportMetadata, entries: Iterable[Entry]) -> Iterator[bytes]:
-    return json_document({}, "messages", messages(entries, about.max_message_chars))
+    return json_document({}, "messages", messages(entries, about.max_message_chars, about.vision))
 
 
-def messages(entries: Iterable[Entry], max_message_chars: int | None = None) -> Iterator[Json]:
+def messages(
+    entries: Iterable[Entry], max_message_chars: int | None = None, vision: bool | None = None
+) -> Iterator[Json]:
     for message in dialogue_messages(turns(entries)):
-        yield _format_message(message, max_message_chars)
+        yield _format_message(message, max_message_chars, vision)
 
 
-def _format_message(message: ChatMessage, max_message_chars: int | None) -> Json:
+def _format_message(
+    message: ChatMessage, max_message_chars: int | None, vision: bool | None
+) -> Json:
     parts = tuple(message["content"])
     if message["role"] == "tool":
         parts = cut_middle(parts, max_message_chars)
-    content = plain_text(parts)
+    content = plain_text(parts, shows_images=vision is not False)
     if message["role"] != "assistant":
         names = ("role", "tool_call_id", "name")
         return {name: message[name] for name in names if name in message} | {"content": content}

@@ -17,6 +17,9 @@ from perdure.gateway.identity.principal import Principal
 from perdure.gateway.identity.sites import SAFE_METHODS
 
 CONVERSATION_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+SESSION_KEY_HEADER = "x-session-api-key"
+"""The header in which clients of OpenHands send a key."""
+
 USER_PATTERN = "^[A-Za-z0-9._@-]{1,128}$"
 
 ConversationId: TypeAlias = Annotated[str, Path(pattern=CONVERSATION_PATTERN)]
@@ -62,7 +65,7 @@ def find_gateway(connection: HTTPConnection) -> Gateway:
 
 
 async def authenticate(connection: HTTPConnection) -> Principal:
-    """Find out who asks: by `Authorization`, the ticket of a socket, or the cookie of a session.
+    """Find out who asks: by `Authorization`, OpenHands' header, a ticket, or a session's cookie.
 
     Raises Refused.
     """
@@ -84,6 +87,8 @@ async def find_principal(gateway: Gateway, connection: HTTPConnection) -> Princi
         if scheme.lower() != "bearer":
             return None
         return await check_secret(gateway, connection, text.strip())
+    if (key := connection.headers.get(SESSION_KEY_HEADER)) is not None:
+        return await check_secret(gateway, connection, key)
     if connection.scope["type"] == "websocket" and "ticket" in connection.query_params:
         return await check_secret(gateway, connection, connection.query_params["ticket"], "ticket")
     secret = connection.cookies.get(gateway.site.cookie_name(connection))

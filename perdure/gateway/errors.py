@@ -1,13 +1,14 @@
 """Errors as answers: each is a problem of RFC 9457, whatever raised it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import Match
 
@@ -102,6 +103,14 @@ def problem_response(
     return Response(problem.model_dump_json(), status, headers, PROBLEM_MEDIA_TYPE)
 
 
+Answer: TypeAlias = Callable[[HTTPConnection, int, str, str], Response]
+"""Builds the answer of an error outside of all routes: for a request, with status, code, detail."""
+
+
+def answer_problem(_: HTTPConnection, status: int, code: str, detail: str) -> Response:
+    return problem_response(status, code, detail)
+
+
 async def _answer_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return problem_response(error.status, error.code, error.detail, error.hint, error.headers)
@@ -109,13 +118,20 @@ async def _answer_refusal(_: Request, error: Exception) -> Response:
 
 async def _answer_expected(request: Request, error: Exception) -> Response:
     """Answer an error of the client or of the store."""
-    status, code = next(found for kind, found in STATUS_OF.items() if isinstance(error, kind))
-    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
-    detail = str(error)
+    status, code, detail, hint, headers = describe_failure(error)
     if code == "store_unavailable":
         logger.warning("%s %s: %s", request.method, request.url.path, error)
-        detail = STORE_DETAIL
-    return problem_response(status, code, detail, getattr(error, "hint", ""), headers)
+    return problem_response(status, code, detail, hint, headers)
+
+
+def describe_failure(error: Exception) -> tuple[int, str, str, str, dict[str, str]]:
+    """Return status, code, detail, hint and headers of an expected error."""
+    if isinstance(error, Refused):
+        return error.status, error.code, error.detail, error.hint, error.headers
+    status, code = next(found for kind, found in STATUS_OF.items() if isinstance(error, kind))
+    headers = {"Retry-After": str(RETRY_AFTER)} if status == 503 else {}
+    detail = STORE_DETAIL if code == "store_unavailable" else str(error)
+    return status, code, detail, getattr(error, "hint", ""), headers
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:

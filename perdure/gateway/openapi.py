@@ -19,7 +19,7 @@ PROBLEMS: dict[int, str] = {
     403: "The key, or a grant, does not allow it.",
     404: "There is no such thing of this user.",
     408: "The body did not come in time.",
-    409: "The state of the conversation or batch forbids it.",
+    409: "The state of the conversation, batch or discussion forbids it.",
     413: "The body is too large.",
     421: "The gateway is not called so.",
     422: "The request makes no sense.",
@@ -62,7 +62,7 @@ SENT_EVENT: dict[str, Any] = {
 }
 """One event of a stream, as OpenAPI 3.2 describes the items of a response."""
 
-OPEN_PATHS = ("/health", "/ready", "/v1/login")
+OPEN_PATHS = ("/health", "/ready", "/v1/login", "/v1/posts/{address_id}/{secret}")
 """The paths that need no key."""
 
 

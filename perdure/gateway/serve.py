@@ -7,10 +7,13 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from math import ceil
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.types import ASGIApp
+from temporalio.runtime import Runtime
 
 from perdure.client.client import Client
 from perdure.client.store import open_configured_store
@@ -22,13 +25,17 @@ from perdure.gateway.edge.socket_protocol import LimitedSocketProtocol
 from perdure.gateway.edge.unread import UnreadConnections
 from perdure.gateway.gateway import Gateway
 from perdure.operations.process import stop_signal
+from perdure.operations.worker.options import DEFAULT_GRACE
+from perdure.references import BadReference, import_reference
+from perdure.settings.errors import SettingsError
 from perdure.settings.settings import Settings
+from perdure.telemetry.start import start_configured_telemetry
 from perdure.temporal.connect import connect
 
-logger = logging.getLogger("perdure.gateway")
+if TYPE_CHECKING:
+    from perdure.telemetry.telemetry import Telemetry
 
-GRACE = 10
-"""Seconds for requests to end after SIGTERM; streams and sockets are ended at once."""
+logger = logging.getLogger("perdure.gateway")
 
 BACKLOG = 2048
 
@@ -56,20 +63,46 @@ def hush_libraries() -> None:
         logging.getLogger(name).setLevel(level)
 
 
-async def serve(settings: Settings, host: str, port: int) -> None:
+async def serve(settings: Settings, host: str, port: int, grace: float = DEFAULT_GRACE) -> None:
     """Serve until SIGINT or SIGTERM; port 0 is a free one.
 
-    Temporal need not answer yet. Raises Invalid, SettingsError and PortTaken.
+    Requests then have `grace` seconds to end; streams and sockets are ended at once. Temporal need
+    not answer yet. Raises Invalid, SettingsError and PortTaken.
     """
     hush_libraries()
-    async with connect_client(settings) as client:
-        gateway = Gateway(client, settings, is_local=is_loopback(host))
+    telemetry = start_configured_telemetry(settings.metrics_address, quiet=True)
+    try:
+        await _serve(settings, host, port, grace, telemetry)
+    finally:
+        if telemetry is not None:
+            await asyncio.to_thread(telemetry.close)
+
+
+async def _serve(
+    settings: Settings, host: str, port: int, grace: float, telemetry: "Telemetry | None"
+) -> None:
+    runtime = telemetry.runtime if telemetry else None
+    on_entry = telemetry.metrics.record_lag if telemetry else None
+    async with connect_client(settings, runtime) as client:
+        if telemetry is not None:
+            telemetry.metrics.count_retries(client.store)
+        gateway = Gateway(client, settings, is_local=is_loopback(host), on_entry=on_entry)
         with listen(host, port) as listener:
-            server = GatewayServer(server_config(create_app(gateway), settings.gateway_max_body))
+            app = trace_requests(create_app(gateway), telemetry)
+            server = GatewayServer(server_config(app, settings.gateway_max_body, grace))
             stopping = asyncio.create_task(_stop_when_asked(server, gateway))
             logger.info("gateway %d serves %s", os.getpid(), describe_address(host, listener))
             await server.serve(sockets=[listener])
             stopping.cancel()
+
+
+def trace_requests(app: ASGIApp, telemetry: "Telemetry | None") -> ASGIApp:
+    """Return the application with spans of its requests, if the process exports traces."""
+    if telemetry is None or telemetry.sender is None:
+        return app
+    from perdure.gateway.edge.request_spans import RequestSpans  # only for those who export
+
+    return RequestSpans(app, telemetry.sender)
 
 
 async def _stop_when_asked(server: uvicorn.Server, gateway: Gateway) -> None:
@@ -101,10 +134,18 @@ class GatewayServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def connect_client(settings: Settings) -> AsyncIterator[Client]:
-    """Connect to the configured store and to Temporal, which need not answer yet."""
-    temporal = await connect(payload_keys=settings.payload_keys, quiet=True, lazy=True)
-    client = Client(
+async def connect_client(
+    settings: Settings, runtime: Runtime | None = None
+) -> AsyncIterator[Client]:
+    """Connect to the configured store and to Temporal, which need not answer yet.
+
+    Raises SettingsError.
+    """
+    make_client = load_client_class(settings.gateway_client)
+    temporal = await connect(
+        payload_keys=settings.payload_keys, quiet=True, lazy=True, runtime=runtime
+    )
+    client = make_client(
         temporal,
         open_configured_store(settings),
         settings.user,
@@ -112,13 +153,32 @@ async def connect_client(settings: Settings) -> AsyncIterator[Client]:
         settings.search_attributes,
         settings.store,
         settings.model_rates,
+        secret_keys=settings.secret_keys,
+        experiments=settings.experiments,
+        settings=settings,
     )
     async with client:
         yield client
 
 
-def server_config(app: ASGIApp, max_body: int) -> uvicorn.Config:
-    """Build the configuration of the server of an application; `max_body` is in bytes."""
+def load_client_class(reference: str | None) -> type[Client]:
+    """Load the class of a gateway's client, by default perdure's own. Raises SettingsError."""
+    if reference is None:
+        return Client
+    try:
+        found = import_reference(reference)
+    except BadReference as error:
+        raise SettingsError(f"gateway_client = {reference!r} cannot be loaded: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, Client)):
+        raise SettingsError(f"gateway_client = {reference!r} is no subclass of perdure.Client.")
+    return found
+
+
+def server_config(app: ASGIApp, max_body: int, grace: float = DEFAULT_GRACE) -> uvicorn.Config:
+    """Build the configuration of the server of an application; `max_body` is in bytes.
+
+    `grace` is in seconds.
+    """
     return uvicorn.Config(
         app,
         http=LimitedProtocol,
@@ -130,7 +190,7 @@ def server_config(app: ASGIApp, max_body: int) -> uvicorn.Config:
         ws_max_size=max_body,
         ws_max_queue=MAX_SOCKET_QUEUE,
         ws_per_message_deflate=False,  # a small message must not become a large one
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=ceil(grace),
         backlog=BACKLOG,
     )
 

@@ -147,12 +147,16 @@ class SocketSession:
                 self._to.gateway.agents.policy.check_images(request.images)
                 async with self._sending:  # messages are recorded in the order of their requests
                     recorded = await conversation.submit(
-                        request.text, request.message_id, images=request.images
+                        request.text,
+                        request.message_id,
+                        images=request.images,
+                        reopen=request.reopen,
+                        run=request.run,
                     )
                 ack = AckFrame(id=request.id, seq=recorded.seq, event_id=recorded.event_id)
             case RespondRequest():
                 calls = await conversation.respond(
-                    request.accept, request.calls, request.through, request.reason
+                    request.accept, request.calls, request.through, request.reason, request.run
                 )
                 ack = AckFrame(id=request.id, calls=tuple(calls))
             case _:

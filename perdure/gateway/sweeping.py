@@ -1,4 +1,4 @@
-"""Deleting what is left of expired sessions and tickets, now and then."""
+"""Deleting what is left of expired sessions, tickets and requests, now and then."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from perdure.storage.credentials.tokens import delete_expired_tokens
 from perdure.storage.errors import StoreError
+from perdure.storage.foreign.begun_requests import delete_old_requests
 from perdure.storage.store import Store
 
 logger = logging.getLogger("perdure.gateway")
@@ -16,10 +17,11 @@ INTERVAL = 3600.0
 
 
 async def sweep_tokens(store: Store) -> None:
-    """Delete expired tokens, forever; gateways that start together sweep at different times."""
+    """Delete what has expired, forever; gateways that start together sweep at different times."""
     while True:
         await asyncio.sleep(INTERVAL * random.uniform(0.5, 1.5))
         try:
             await delete_expired_tokens(store, datetime.now(UTC))
+            await delete_old_requests(store, datetime.now(UTC))
         except StoreError as error:
-            logger.warning("Expired sessions are not deleted yet: %s", error)
+            logger.warning("What has expired is not deleted yet: %s", error)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from perdure.agent.spec import Agent, ModelSpec
+from perdure.agent.view.condense.thresholds import flatten_condenser
 from perdure.errors import Invalid
 from perdure.models.check import has_price
 
@@ -15,9 +16,10 @@ PROGRAM_HINT = (
 
 def list_models(agent: Agent) -> list[ModelSpec]:
     """List the models that an agent may ask."""
-    condenser_model = getattr(agent.condenser, "model", None)
-    others = (*agent.fallbacks, agent.title_model, condenser_model)
-    return [agent.model, *(model for model in others if model is not None)]
+    condensers = (getattr(it, "model", None) for it in flatten_condenser(agent.condenser))
+    others = (*agent.fallbacks, agent.title_model, *condensers)
+    own = [agent.model, *(model for model in others if model is not None)]
+    return [*own, *(model for each in agent.delegates for model in list_models(each.agent))]
 
 
 def check_budget(agent: Agent, hint: str | None = None) -> None:
@@ -27,6 +29,8 @@ def check_budget(agent: Agent, hint: str | None = None) -> None:
     """
     if agent.limits.max_budget is not None:
         check_prices(list_models(agent), agent.model, hint)
+    for delegate in agent.delegates:
+        check_budget(delegate.agent, hint)
 
 
 def check_prices(

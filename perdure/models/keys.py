@@ -43,7 +43,7 @@ def find_missing_key(model: ModelSpec, variables: Collection[str]) -> str | None
         provider = str(entry.get("litellm_provider"))
     alternatives = KEY_VARIABLES.get(provider, ())
     is_own = model.api_base is not None or has_own_server(provider, variables)
-    has_key = not alternatives or bool(set(alternatives) & set(variables))
+    has_key = not alternatives or any(name in variables for name in alternatives)
     return None if is_own or has_key else alternatives[0]
 
 

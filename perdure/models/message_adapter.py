@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from perdure.events.images import OMITTED_IMAGE
 from perdure.models.capabilities import Capabilities
 
 Message: TypeAlias = Mapping[str, Any]
 
-IMAGE_OMITTED = {"type": "text", "text": "[An image was here; this model is not shown images.]"}
+IMAGE_OMITTED = {"type": "text", "text": OMITTED_IMAGE}
 IMAGE_MOVED = {"type": "text", "text": "[The image is in the message after the results.]"}
 CACHE_CONTROL = {"type": "ephemeral"}
 REASONING_FIELDS = {"text": "reasoning_content", "blocks": "thinking_blocks"}

@@ -1,7 +1,7 @@
 """The interface of a language model: request, answer and errors."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from perdure.agent.calls.completion import Completion
@@ -58,6 +58,8 @@ class Request:
     its position even after messages were condensed away."""
     key: str | None = None
     """The idempotency key, the same in every attempt at this call."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    """The application's own words for the call, where the server takes any."""
 
 
 Complete: TypeAlias = Callable[[Request, OnText], Awaitable[Completion]]
@@ -82,6 +84,8 @@ class ModelError(PerdureError):
     """
 
     code: ErrorCode
+    model: str | None = None
+    """The name of the model that failed, where several may answer."""
 
 
 class ModelUnavailable(ModelError):

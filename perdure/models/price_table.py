@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from perdure.agent.model_spec import ModelSpec
+
 PRICES = Path("model_prices_and_context_window_backup.json")
 ENDPOINTS = Path("provider_endpoints_support_backup.json")
 PROVIDERS = Path("types", "utils.py")
@@ -61,6 +63,16 @@ def find_entry(provider: str, model: str) -> Mapping[str, Any]:
     entries = (load_prices()[key] for key in keys if key is not None)
     matches = (each for each in entries if each.get("litellm_provider", provider) == provider)
     return next(matches, {})
+
+
+def find_window(model: ModelSpec) -> int | None:
+    """Find the most tokens that a model takes, if that is known."""
+    if model.max_input_tokens is not None:
+        return model.max_input_tokens
+    prices, name = load_prices(), model.name
+    entry = prices.get(name) or prices.get(name.partition("/")[2]) or {}
+    window: int | None = entry.get("max_input_tokens")
+    return window
 
 
 def is_listed_in_any_case(provider: str, model: str) -> bool:

@@ -64,7 +64,7 @@ class ModelRouter:
             await self._litellm.load()
 
     async def _needs_no_litellm(self, name: str) -> bool:
-        if _find_loader(name) is not None:
+        if find_loader(name) is not None:
             return True
         request = Request(ModelSpec(name=name), [{"role": "user", "content": "any"}])
         return await self._find_provider(request) is not self._litellm
@@ -81,11 +81,12 @@ class ModelRouter:
 
 
 def _load_model(name: str) -> Model | None:
-    reference = _find_loader(name)
+    reference = find_loader(name)
     return _import_loader(reference, name)(name) if reference else None
 
 
-def _find_loader(name: str) -> str | None:
+def find_loader(name: str) -> str | None:
+    """Return the loader of a model that is no provider's, as `module:attribute`."""
     prefix, colon, _ = name.partition(":")
     return (LOADERS.get(prefix) or find_entry_points(MODEL_GROUP).get(prefix)) if colon else None
 
@@ -125,6 +126,7 @@ async def complete_with_fallbacks(
         try:
             return await complete(replace(request, model=spec, fallbacks=()), on_text)
         except ModelError as error:
+            error.model = error.model or spec.name
             errors.append(error)
             if len(errors) == 1 and error.code in ("context_overflow", "script_exhausted"):
                 raise

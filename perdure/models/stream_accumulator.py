@@ -88,10 +88,7 @@ class StreamAccumulator:
     def _add_delta(self, delta: Json) -> None:
         extra = delta.get("provider_specific_fields") or EMPTY
         self._add_content(delta.get("content"))
-        # The reasoning is in one of these fields, or in several that repeat each other.
-        names = ("reasoning_content", "reasoning")
-        thoughts = (fields.get(name) for fields in (delta, extra) for name in names)
-        self.reasoning += next((text for text in thoughts if text and isinstance(text, str)), "")
+        self.reasoning += _find_reasoning(delta) or _find_reasoning(extra)
         for block in delta.get("thinking_blocks") or extra.get("thinking_blocks") or ():
             self._add_block(block)
         for call_delta in delta.get("tool_calls") or ():
@@ -147,6 +144,14 @@ def parse_usage(tokens: Json) -> Usage:
         cache_write_tokens=written or tokens.get("cache_creation_input_tokens") or 0,
         reasoning_tokens=completion.get("reasoning_tokens") or 0,
     )
+
+
+def _find_reasoning(fields: Json) -> str:
+    """Find the reasoning, which is in one of two fields, or in both, which repeat each other."""
+    for name in ("reasoning_content", "reasoning"):
+        if (text := fields.get(name)) and isinstance(text, str):
+            return text
+    return ""
 
 
 def _join_text(content: Any) -> str:

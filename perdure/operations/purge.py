@@ -19,6 +19,7 @@ from perdure.client.recorded_user import load_recorded_user
 from perdure.errors import Conflict, NotFound
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.errors import StillForked
+from perdure.storage.list_index import remove_from_index
 from perdure.storage.log.fork import forks_of
 from perdure.storage.log.purge import purge as delete_objects
 from perdure.storage.log.state import read_state_until_damage
@@ -84,6 +85,7 @@ async def purge(client: Client, conversation_ids: Sequence[str]) -> PurgeResult:
             objects[conversation.id] = await delete_objects(conversation.log)
         except StillForked as error:
             raise _to_conflict(error) from error
+        await remove_from_index(client.store, client.user_id, conversation.id)
         try:
             histories += await _delete_histories(client.temporal, conversation)
         except RPCError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from perdure.agent.loop.decide import decide
-from perdure.agent.loop.state import State
+from perdure.agent.loop.state import UNFINISHED_STATUSES, State
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.steps import GenerateTitle
 from perdure.client.access import require_access
@@ -15,6 +15,7 @@ from perdure.client.conversation import Conversation
 from perdure.errors import Invalid, NotFound
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.event import AnyEvent
+from perdure.operations.replacement import replace_workflow
 from perdure.storage.errors import Altered, Damaged, Missing
 from perdure.storage.keys import conversations_prefix, is_conversation_id
 from perdure.storage.log.event_log import EventLog
@@ -24,9 +25,6 @@ MAX_CONCURRENT_REOPENS = 8
 """The number of concurrent reopenings: each may hold a log in memory."""
 
 LIST_PAGE_SIZE = 1000
-
-TURN_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmation")
-"""The statuses within a turn, in which a workflow is expected in Temporal."""
 
 MAX_EVENTS_BEFORE_OPENING = 3
 """The number of a fork's own first events among which its first opening is."""
@@ -39,7 +37,7 @@ ReopenOutcome: TypeAlias = Literal[
 * reopened: its workflow was started
 * running: its workflow runs already
 * at_rest: nothing is to be done until a message opens it
-* closed: it has ended for good
+* closed: it was closed; a message that says `reopen` opens it again
 * delegated: its parent conversation, or its batch, goes on with it
 * damaged: its log cannot be read, so it was left alone
 """
@@ -127,7 +125,11 @@ async def _reopen_workflow(
         return "delegated", f"its batch goes on with it: perdure batch retry {attempt['batch']}"
     if (parent := opening.get("parent")) and await _is_waiting(client, parent):
         return "delegated", f"{parent['conversation_id']} goes on with it"
-    return "reopened" if await conversation.workflow.start(state.title) else "running", None
+    if await conversation.workflow.start(state.title):
+        return "reopened", None
+    if await replace_workflow(client, conversation.log.user_id, conversation.log.conversation_id):
+        return "reopened", "in place of a workflow that nobody could replay"
+    return "running", None
 
 
 def needs_workflow(state: State) -> bool:
@@ -136,7 +138,7 @@ def needs_workflow(state: State) -> bool:
     A missing title alone is no reason for one.
     """
     kinds = {type(step) for step in decide(state, ())}
-    return state.status in TURN_STATUSES or bool(kinds - {GenerateTitle})
+    return state.status in UNFINISHED_STATUSES or bool(kinds - {GenerateTitle})
 
 
 async def _load_opening(log: EventLog) -> dict[str, Any] | None:

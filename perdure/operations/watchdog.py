@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 from temporalio import activity
@@ -19,13 +20,14 @@ from perdure.client.address import WorkflowAddress
 from perdure.client.client import Client
 from perdure.client.description import RPC_TIMEOUT, describe_workflow
 from perdure.client.diagnosis.diagnose import DiagnosisOptions, diagnose_store, diagnose_workflow
-from perdure.client.diagnosis.trouble import STORE_CAUSE
+from perdure.client.diagnosis.trouble import STORE_CAUSE, is_replay_trouble
 from perdure.client.ids import NIL_CONVERSATION_ID
 from perdure.client.recorded_user import load_recorded_user
 from perdure.client.trouble import Trouble
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import ClientError, Unreachable
 from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.operations.replacement import replace_workflow
 from perdure.storage.errors import StoreError
 from perdure.storage.keys import is_conversation_id
 from perdure.storage.log.event_log import EventLog
@@ -46,11 +48,18 @@ MAX_CONCURRENT_CHECKS = 8
 
 
 class Watchdog(Interceptor):
-    """An interceptor for a worker; failed workflow tasks are reported to `suspect`."""
+    """An interceptor for a worker; failed workflow tasks are reported to `suspect`.
 
-    def __init__(self, client: Client, interval: float = ROUND_INTERVAL) -> None:
+    A workflow that nobody can replay for `replace_after` seconds is replaced; 0 is for never.
+    """
+
+    def __init__(
+        self, client: Client, interval: float = ROUND_INTERVAL, replace_after: float = 60.0
+    ) -> None:
         self.client = client
         self.interval = interval
+        self.replace_after = replace_after
+        self._unreplayable: dict[str, float] = {}
         self._suspects: dict[str, None] = {}
         self._reported: dict[str, Trouble] = {}
         self._recorded: dict[str, str] = {}
@@ -155,6 +164,7 @@ class Watchdog(Interceptor):
             self._suspects[workflow_id] = None
         self._report(workflow_id, trouble)
         await self._record(workflow_id, trouble)
+        await self._replace(workflow_id, trouble)
 
     def _report(self, workflow_id: str, trouble: Trouble | None) -> None:
         """Log each trouble, each change of its cause, and its end."""
@@ -183,6 +193,22 @@ class Watchdog(Interceptor):
             self._recorded[workflow_id] = cause
         else:
             del self._recorded[workflow_id]
+
+    async def _replace(self, workflow_id: str, trouble: Trouble | None) -> None:
+        """Replace a workflow that nobody could replay for as long as the settings say."""
+        if trouble is None or not is_replay_trouble(trouble):
+            self._unreplayable.pop(workflow_id, None)
+            return
+        since = self._unreplayable.setdefault(workflow_id, monotonic())
+        if not self.replace_after or monotonic() - since < self.replace_after:
+            return
+        user_id = await self._load_user(workflow_id)
+        if await replace_workflow(self.client, user_id, conversation_id_of(workflow_id)):
+            del self._unreplayable[workflow_id]
+            logger.warning(
+                "conversation %s: its workflow, which nobody could replay, is replaced",
+                _name(workflow_id),
+            )
 
     def _workflow(self, workflow_id: str) -> ConversationWorkflow:
         """Return the workflow of a conversation of any user, as an operator may look at it."""

@@ -162,39 +162,46 @@ class MaskedLog(EventLog):
 
 
 class MaskingInterceptor(Interceptor):
-    """Masks heartbeats and failures of activities; results come from masked events."""
+    """Masks heartbeats and failures of activities; results come from masked events.
 
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
+    `find_secrets` returns those of the user whose activity runs.
+    """
+
+    def __init__(self, find_secrets: Callable[[], Secrets]) -> None:
+        self._find_secrets = find_secrets
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Inbound(next, self._secrets)
+        return _Inbound(next, self._find_secrets)
 
 
 class _Inbound(ActivityInboundInterceptor):
-    def __init__(self, following: ActivityInboundInterceptor, secrets: Secrets) -> None:
+    def __init__(
+        self, following: ActivityInboundInterceptor, find_secrets: Callable[[], Secrets]
+    ) -> None:
         super().__init__(following)
-        self._secrets = secrets
+        self._find_secrets = find_secrets
 
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
-        super().init(_Outbound(outbound, self._secrets))
+        super().init(_Outbound(outbound, self._find_secrets))
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         try:
             return await super().execute_activity(input)
         except Exception as error:
-            if (masked := mask_failure(error, self._secrets.mask)) is error:
+            if (masked := mask_failure(error, self._find_secrets().mask)) is error:
                 raise
             raise masked from masked.__cause__
 
 
 class _Outbound(ActivityOutboundInterceptor):
-    def __init__(self, following: ActivityOutboundInterceptor, secrets: Secrets) -> None:
+    def __init__(
+        self, following: ActivityOutboundInterceptor, find_secrets: Callable[[], Secrets]
+    ) -> None:
         super().__init__(following)
-        self._secrets = secrets
+        self._find_secrets = find_secrets
 
     def heartbeat(self, *details: Any) -> None:
-        super().heartbeat(*mask_value(details, self._secrets.mask))
+        super().heartbeat(*mask_value(details, self._find_secrets().mask))
 
 
 def mask_failure(error: BaseException, mask: Mask) -> BaseException:

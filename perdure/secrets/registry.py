@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 ENVIRONMENT_PREFIX = "PERDURE_SECRET_"
 """Prefix of a secret's name in the worker's environment."""
 
+KEY_RING = "KEYS"
+"""What stands behind that prefix in PERDURE_SECRET_KEYS, which is no secret to be lent."""
+
 MAX_SECRET_BYTES = 64 * 1024
 """Size limit of a value; an environment variable holds at most twice as much."""
 
@@ -83,6 +86,10 @@ class Secrets:
         self.patterns()
         return bool(self._names)
 
+    def known_values(self) -> dict[str, str]:
+        """Return the name of each value that is masked."""
+        return dict(self._names)
+
     def names_in(self, data: bytes) -> set[str]:
         """Return the names of the secrets whose values are in the data, in any form."""
         return {name for _, _, name in self.patterns().spans(data)}
@@ -116,6 +123,7 @@ class Secrets:
     def _list_names(self) -> set[str]:
         prefix = ENVIRONMENT_PREFIX
         names = {name.removeprefix(prefix) for name in self._environment if name.startswith(prefix)}
+        names.discard(KEY_RING)
         if self.folder is not None:
             try:
                 files = (file for file in self.folder.iterdir() if file.is_file())
@@ -125,7 +133,8 @@ class Secrets:
         return names
 
     def _read(self, name: str) -> str:
-        value = self._environment.get(f"{ENVIRONMENT_PREFIX}{name}")
+        variable = f"{ENVIRONMENT_PREFIX}{name}"
+        value = None if name == KEY_RING else self._environment.get(variable)
         raw = None if value is None else os.fsencode(value)
         try:
             if self.folder is not None:
@@ -192,7 +201,8 @@ def _check_value(name: str, raw: bytes) -> str:
 
 def _is_credential(name: str, value: str) -> bool:
     """Tell whether a variable of the worker is a key or a password, not the path of one."""
-    if name.startswith(ENVIRONMENT_PREFIX) or not _CREDENTIAL.search(name):
+    is_lent = name.startswith(ENVIRONMENT_PREFIX) and name != f"{ENVIRONMENT_PREFIX}{KEY_RING}"
+    if is_lent or not _CREDENTIAL.search(name):
         return False
     try:
         _check_value(name, os.fsencode(value))

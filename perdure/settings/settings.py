@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import platformdirs
 from pydantic import (
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     ModelWrapValidatorHandler,
     SecretStr,
@@ -25,6 +27,8 @@ from pydantic_settings import (
 from pydantic_settings import SettingsError as SourceError
 
 from perdure.settings.errors import SettingsError
+from perdure.settings.experiments import Experiment, ExperimentName
+from perdure.settings.log_format import LogFormat
 
 ENV_PREFIX = "PERDURE_"
 SECRET_PREFIX = f"{ENV_PREFIX}SECRET_"
@@ -43,6 +47,22 @@ TokenAlgorithm: TypeAlias = Literal[
 """Algorithms with a public key: one with a shared secret would let every verifier sign."""
 ModelName: TypeAlias = Annotated[str, Field(min_length=1, max_length=255)]
 CallsPerMinute: TypeAlias = Annotated[float, Field(gt=0, le=6_000_000, allow_inf_nan=False)]
+
+
+class MemorySettings(BaseModel):
+    """The memories of users, the same for all workers, clients and gateways of a store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    embedding_model: ModelName | None = None
+    """The model that makes vectors of memories: a name of litellm's, such as
+    `openai/text-embedding-3-small`, or `python:module:attribute` for a function of texts that
+    returns a vector for each. None searches by full text alone."""
+    embedding_api_base: str | None = None
+    """The URL of a server of your own for that model."""
+    index: str | None = None
+    """The place of the index that is made of the memories, `s3://bucket` or `file:///folder`, which
+    all processes must reach; None means the store itself."""
 
 
 def _read_switch(value: Any) -> bool:
@@ -70,7 +90,11 @@ class Settings(BaseSettings):
     model: str | None = None
     """The model of agents for which none is named."""
     agent: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the agents of `run` and `chat`: the table [agent] of `perdure.toml`."""
+    """Fields of all agents that are started by options or by a name: the table [agent] of
+    `perdure.toml`."""
+    agents: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Named agents, as tables [agents.NAME] of fields. Users of a gateway may name them, and they
+    are trusted, as the table [agent] is, which is `default`."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("perdure"))
     """The folder of the embedded stack, and of the workspaces on a worker's machine."""
     unsafe_store: bool = False
@@ -81,6 +105,9 @@ class Settings(BaseSettings):
     payload_keys: SecretStr | None = None
     """Keys that encrypt Temporal's payloads: `ID:KEY[,ID:KEY ...]` or the path of a file with
     such. The first key encrypts, all decrypt."""
+    secret_keys: SecretStr | None = None
+    """Keys that encrypt the secrets which users hand in (`perdure secret set`), written as those of
+    `payload_keys`. Without any, users can hand none in."""
     secrets: Path | None = None
     """A folder with a file for each secret, named like it; other secrets are read from
     PERDURE_SECRET_{NAME}."""
@@ -94,27 +121,61 @@ class Settings(BaseSettings):
     save_llm_messages: Annotated[bool, BeforeValidator(_read_switch)] = True
     """Write the model's messages (`llm_messages.json`) beside the log when a turn or a conversation
     ends. Only `0`, `false` and `no`, in any case, are off."""
+    app_writers: tuple[str, ...] = ("local",)
+    """The users whose conversations may change the values of `app:`, which the conversations of all
+    users share; `*` stands for all users."""
     sandbox: Literal["auto", "bubblewrap", "uid", "landlock", "none"] = "auto"
     """The sandbox for commands; `auto` is the strongest that works on the worker's machine."""
     sandbox_reads: tuple[Path, ...] = ()
     """Paths that commands can read besides the system's own files."""
+    repository_bytes: int = Field(default=2 << 30, ge=1)
+    """Bytes on the disk that the clone of an agent's repository may take."""
+    repository_timeout: float = Field(default=900.0, gt=0, le=6 * 3600, allow_inf_nan=False)
+    """Seconds that the clone of an agent's repository may take."""
     direct_models: bool = True
     """Call OpenAI-compatible servers and Anthropic directly; False calls all through litellm."""
+    metrics_address: str | None = Field(default=None, pattern=r"^\S+:[0-9]{1,5}$")
+    """The address, `HOST:PORT`, at which a worker or a gateway offers its metrics to Prometheus.
+    OpenTelemetry's own variables, OTEL_*, say what is sent to a collector."""
+    log_format: LogFormat = "auto"
+    """The log of a worker or a gateway: lines of `text`, or of `json`, with the ids of trace,
+    conversation, user and batch; `auto` is text at a terminal, and JSON elsewhere."""
+    heartbeat_interval: float = Field(default=0.25, ge=0.1, le=60, allow_inf_nan=False)
+    """Seconds between two heartbeats of a step, which bound how long an interrupt takes and how
+    often live text is renewed; at most four fifths of an agent's `heartbeat_timeout`."""
+    replace_after: float = Field(default=60.0, ge=0, allow_inf_nan=False)
+    """Seconds for which no worker could replay a workflow of a conversation until it is replaced by
+    one that is opened from the log; 0 is for never."""
     model_rates: dict[ModelName, CallsPerMinute] = Field(default_factory=dict)
     """The rate limit of each model, over all workers of the task queue."""
+    webhook_networks: tuple[str, ...] = ()
+    """Networks of private addresses that webhooks may go to, such as 10.1.0.0/16; without any,
+    they go to public addresses alone."""
+    webhook_retry_time: float = Field(default=86_400.0, gt=0, le=7 * 86_400, allow_inf_nan=False)
+    """Seconds for which an event is posted to a webhook again that does not take it."""
+    webhook_retry_delay: float = Field(default=5.0, gt=0, le=3600, allow_inf_nan=False)
+    """Seconds until the second attempt, about; each further one waits twice as long, and two hours
+    at most."""
+    memory: MemorySettings = MemorySettings()
+    """The memories of users: the table [memory] of `perdure.toml`, or an object of JSON."""
     gateway: str | None = None
     """The address of a gateway, such as https://perdure.example.org: clients then need no other
     server, and no key but `gateway_key`."""
     gateway_key: SecretStr | None = None
     """The key of a user of that gateway, as `perdure key create` makes it."""
-    gateway_agents: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Agents that users of a gateway may name, as tables [gateway_agents.NAME] of fields. They are
-    trusted, as the table [agent] is, which is `default`."""
     gateway_models: tuple[str, ...] = ()
     """Models that users of a gateway may name besides `model` and those of the agents, as patterns
     such as `openai/*`."""
     gateway_secrets: tuple[str, ...] = ()
     """Secrets of the worker that agents of users of a gateway may have."""
+    gateway_repositories: tuple[str, ...] = (
+        "https://github.com/*",
+        "https://gitlab.com/*",
+        "https://bitbucket.org/*",
+        "https://codeberg.org/*",
+    )
+    """Git repositories that users of a gateway may have cloned, as patterns: a worker reaches
+    servers that they do not."""
     gateway_url: str | None = None
     """The address by which people reach a gateway, such as `https://perdure.example.org`, where it
     is not the one that a request names."""
@@ -143,10 +204,22 @@ class Settings(BaseSettings):
     gateway_trusted: bool = False
     """Trust the users of a gateway with all that the workers can do: any address, folder, program
     and code. `perdure dev` does, where all users are its owner."""
+    gateway_client: str | None = None
+    """The class of a gateway's client, as `module:attribute`: a subclass of `perdure.Client` that
+    decides otherwise about users, limits and conversations."""
     gateway_temporal_ui: str | None = None
     """The address of Temporal's UI, such as `https://temporal.example.org`: the page of a gateway
     links to the workflows of conversations there."""
 
+    experiments: dict[ExperimentName, Experiment] = Field(default_factory=dict)
+    """Experiments, as tables [experiments.NAME]: a conversation that is started gets one of the
+    `variants` of an agent, and a tag `experiment:NAME=VARIANT`."""
+
+    gateway_openai_instructions: Literal["refuse", "ignore"] = "refuse"
+    """What a gateway does with instructions of OpenAI's clients that differ from those with which
+    their conversation has begun, such as a system prompt with the date."""
+    gateway_ag_ui_tools: Literal["refuse", "ignore"] = "refuse"
+    """What a gateway does with tools that an AG-UI client brings: an agent does not call them."""
     gateway_max_concurrent_conversations: Annotated[int, Field(ge=0)] = 3
     """Conversations of one user, started through gateways, that may work at once: one more suspends
     the least recently active, which goes on with its next message. 0 sets no limit."""

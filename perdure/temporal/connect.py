@@ -10,13 +10,14 @@ from pydantic import SecretStr
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-from temporalio.service import RPCError
+from temporalio.service import GrpcCompression, RPCError
 
 from perdure.errors import Invalid, Unreachable
 from perdure.storage.exit_pause import pause_at_exit
 from perdure.temporal.codec import build_encryption
 from perdure.temporal.converter import build_converter
 from perdure.temporal.lazy_service import LazyService
+from perdure.temporal.trace_context import make_trace_sender
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the first answer of a server."""
@@ -49,22 +50,31 @@ async def connect(
     *,
     quiet: bool = False,
     lazy: bool = False,
+    runtime: Runtime | None = None,
 ) -> Client:
     """Connect to the Temporal server at `address`, by default to the one of TEMPORAL_*.
 
     With an `address`, nothing else of TEMPORAL_* and `temporal.toml` is used.
     Payloads are encrypted if `payload_keys` are given, and only then. The SDK prints warnings
-    unless `quiet`. A `lazy` client connects with its first request. Raises Unreachable, and Invalid
-    if the configuration cannot be used.
+    unless `quiet`, or as a given `runtime` says. A `lazy` client connects with its first request.
+    Raises Unreachable, and Invalid if the configuration cannot be used.
     """
     converter = build_converter(build_encryption(payload_keys))
     config = _load_config() if address is None else ClientConnectConfig(target_host=address)
     target = config.setdefault("target_host", "localhost:7233")
-    runtime = _load_runtime(quiet=quiet)
+    runtime = runtime or _load_runtime(quiet=quiet)
+    interceptors = [make_trace_sender()]
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             client = await Client.connect(
-                **config, data_converter=converter, runtime=runtime, lazy=lazy
+                **config,
+                data_converter=converter,
+                interceptors=interceptors,
+                runtime=runtime,
+                lazy=lazy,
+                # The SDK compresses all requests. Ours have a kilobyte or two, as what is long is
+                # in the log: it costs worker and server more than the bytes are worth.
+                grpc_compression=GrpcCompression.NONE,
             )
     except TimeoutError as error:
         message = f"Temporal at {target} did not answer in {CONNECT_TIMEOUT:g} s."
@@ -74,7 +84,12 @@ async def connect(
     if not lazy:
         return client
     service = LazyService(client.service_client)
-    return Client(service, namespace=client.namespace, data_converter=converter)
+    return Client(
+        service,
+        namespace=client.namespace,
+        data_converter=converter,
+        interceptors=interceptors,
+    )
 
 
 @contextmanager

@@ -4,7 +4,10 @@
 `discussion-{user}:{id}`: neither a user id nor the id of a conversation or a discussion nor the
 name of a batch has a colon. Ids of the default user have no user, `conv-{id}`: they stand in many
 events of many histories. There is one `sessions-{user}` of every user, and
-`sessions-{user}:{queue}` for every other task queue.
+`sessions-{user}:{queue}` for every other task queue. A schedule is `schedule-{user}:{name}`, also
+of the default user; Temporal appends a time with colons to the id of what it starts,
+`firing-{user}:{name}-{time}`. The delivery of an event to a webhook is
+`delivery-{user}:{webhook}:{event}`.
 
 Versions before this one gave ids without a user to everybody. A workflow that still runs under
 such an id names its children in the same way, so that its history replays.
@@ -20,6 +23,9 @@ SEPARATOR = ":"
 KINDS = ("conv", "batch", "ask", "discussion")
 
 SESSIONS_PREFIX = "sessions-"
+SCHEDULE_PREFIX = "schedule-"
+FIRING_PREFIX = "firing-"
+DELIVERY_PREFIX = "delivery-"
 
 MAX_BATCH_WORKFLOW_ID = 245
 """Characters of the id of a batch: Temporal's SQL databases hold 255, and a shard has a number."""
@@ -56,6 +62,30 @@ def sessions_workflow_id(user_id: str, task_queue: str) -> str:
     return f"{SESSIONS_PREFIX}{user_id}{queue}"
 
 
+def schedule_id(user_id: str, name: str) -> str:
+    return f"{SCHEDULE_PREFIX}{user_id}{SEPARATOR}{name}"
+
+
+def schedule_name_of(user_id: str, schedule: str) -> str | None:
+    """Return the name in the id of a schedule; None if it is not one of the user."""
+    prefix = schedule_id(user_id, "")
+    return schedule.removeprefix(prefix) if schedule.startswith(prefix) else None
+
+
+def firing_workflow_id(user_id: str, name: str) -> str:
+    """Return the id to which Temporal appends the time of each firing."""
+    return f"{FIRING_PREFIX}{user_id}{SEPARATOR}{name}"
+
+
+def delivery_workflow_id(user_id: str, webhook_id: str, event_id: str) -> str:
+    return f"{delivery_workflow_prefix(user_id, webhook_id)}{event_id}"
+
+
+def delivery_workflow_prefix(user_id: str, webhook_id: str) -> str:
+    """Return the prefix of the workflow ids of all deliveries to a webhook."""
+    return f"{DELIVERY_PREFIX}{user_id}{SEPARATOR}{webhook_id}{SEPARATOR}"
+
+
 def child_workflow_id(parent_workflow_id: str, conversation_id: str) -> str:
     """Return the workflow id of a conversation of the user of another workflow."""
     return f"conv-{_qualifier(parent_workflow_id)}{conversation_id}"
@@ -70,9 +100,10 @@ def workspace_folder(user_id: str, conversation_id: str) -> str:
 
 def owner_of(workflow_id: str) -> str | None:
     """Return the user in a workflow id; None for the default user, and for ids of before."""
-    if workflow_id.startswith(SESSIONS_PREFIX):
-        user_id = workflow_id.removeprefix(SESSIONS_PREFIX).partition(SEPARATOR)[0]
-        return None if user_id == DEFAULT_USER else user_id
+    for prefix in (SESSIONS_PREFIX, FIRING_PREFIX, DELIVERY_PREFIX):
+        if workflow_id.startswith(prefix):
+            user_id = workflow_id.removeprefix(prefix).partition(SEPARATOR)[0]
+            return None if user_id == DEFAULT_USER else user_id
     return _qualifier(workflow_id).removesuffix(SEPARATOR) or None
 
 
@@ -81,8 +112,23 @@ def conversation_id_of(workflow_id: str) -> str:
     return workflow_id.removeprefix("conv-").removeprefix(_qualifier(workflow_id))
 
 
+def batch_of(workflow_id: str) -> str | None:
+    """Return the name of the batch in a workflow id; None if it is of something else."""
+    if not workflow_id.startswith("batch-"):
+        return None
+    name = workflow_id.removeprefix("batch-").removeprefix(_qualifier(workflow_id))
+    return name.partition("/")[0]
+
+
 def _qualifier(workflow_id: str) -> str:
     """Return the user in a workflow id with the colon after it; "" without any."""
     kind, _, qualified = workflow_id.partition("-")
     user_id, separator, _ = qualified.partition(SEPARATOR)
     return f"{user_id}{separator}" if separator and kind in KINDS else ""
+
+
+ACTOR_HEADER = "perdure-actor"
+"""The header of a signal or an update that has the id of the user who sends it."""
+
+TRACE_HEADER = "traceparent"
+"""The header of a signal or an update that has the sender's span (W3C Trace Context)."""

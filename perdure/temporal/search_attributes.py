@@ -5,7 +5,9 @@ from typing import Any, TypeAlias
 
 from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
-from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
+from perdure.agent.loop.wait import Wait
+from perdure.events.status import describe_time, describe_wait
 from perdure.events.usage import describe_cost
 
 Key: TypeAlias = SearchAttributeKey[Any]
@@ -63,6 +65,16 @@ def _waits_for(state: State) -> str | None:
     if waiting := actions_to_confirm(state):
         calls = ", ".join(f"{call.tool_name} (`{call.tool_call_id}`)" for call in waiting)
         return f"a person to accept or reject {calls}"
+    if state.wait is not None and state.status in WAITING_STATUSES:
+        return _describe_wait(state.wait)
     if state.pending and state.status == "running":
         return ", ".join(call.tool_name for call in state.pending)
     return None
+
+
+def _describe_wait(wait: Wait) -> str:
+    if wait.question is None:
+        return describe_wait(wait.until, wait.signal)
+    until = f", until {describe_time(wait.until)}" if wait.until else ""
+    choices = f" ({' / '.join(wait.choices)})" if wait.choices else ""
+    return f"an answer to: {' '.join(wait.question.split())}{choices}{until}"

@@ -19,6 +19,9 @@ BATCH_TASK_TIMEOUT = timedelta(seconds=5)
 SETUP_TIMEOUT = timedelta(seconds=600)
 """Time limit of a sample's setup command."""
 
+CLONE_TIMEOUT = timedelta(hours=7)
+"""Time limit of the clone of a repository, which workers stop sooner by a setting of their own."""
+
 FIRST_RETRY = timedelta(milliseconds=100)
 """Time before a step of a lost worker begins again; what waits for others sets its own delay."""
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.spec import Agent
-from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.events.base import TIMESTAMP_FORMAT, Frozen
 from perdure.events.content import (
     AnyThinkingBlock,
     Message,
@@ -49,6 +49,12 @@ class Recording:
     """The tool results by the ids of their calls."""
     spec: Agent | None
     """The agent's spec, if it was recorded."""
+
+
+class RecordedAnswers(Frozen):
+    """The answers of a recording, as the store of a conversation has them."""
+
+    answers: tuple[Message, ...]
 
 
 class ReplayModel:
@@ -103,15 +109,26 @@ def read_recording(path: Path) -> Recording:
 
     Other events are ignored. Raises ScriptError if the path holds no recording.
     """
-    current = (translate(event) if is_legacy(event) else event for event in _read_events(path))
-    events = [event for event in current if event is not None]
-    groups = _group_by_response([event for event in events if _is_answer(event)])
-    user_messages = tuple(_user_message(event) for event in events if _is_user_message(event))
-    if not groups and not user_messages:
+    recording = build_recording(read_recorded_events(path))
+    if recording is None:
         raise ScriptError(
             f"{path} is no recording of a conversation: give what `perdure show ID -o jsonl` "
             "printed, a trajectory of OpenHands, or a folder of events."
         )
+    return recording
+
+
+def build_recording(recorded: Iterable[Json]) -> Recording | None:
+    """Build a recording of events, among which others are ignored; None if it would hold nothing.
+
+    The events are as the log has them, as the SDK of OpenHands writes them, or as before that.
+    """
+    current = (translate(event) if is_legacy(event) else event for event in recorded)
+    events = [event for event in current if event is not None]
+    groups = _group_by_response([event for event in events if _is_answer(event)])
+    user_messages = tuple(_user_message(event) for event in events if _is_user_message(event))
+    if not groups and not user_messages:
+        return None
     return Recording(
         answers=tuple(_answer_message(number, group) for number, group in enumerate(groups, 1)),
         user_messages=user_messages,
@@ -124,7 +141,8 @@ def read_recording(path: Path) -> Recording:
     )
 
 
-def _read_events(path: Path) -> list[Json]:
+def read_recorded_events(path: Path) -> list[Json]:
+    """Read the events of a recording as they are. Raises ScriptError."""
     try:
         values = _read_folder(path) if path.is_dir() else _read_file(path)
     except ScriptError:

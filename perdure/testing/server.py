@@ -137,17 +137,24 @@ async def serve_scripts(
 @asynccontextmanager
 async def serve_app(app: ASGIApp, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Serve an application within the context, and yield its URL; port 0 picks a free one."""
+    with socket.create_server((host, port), backlog=2048) as listener:
+        async with serve_listener(app, listener):
+            yield f"http://{host}:{listener.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def serve_listener(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve an application at a listening socket within the context."""
     config = uvicorn.Config(
         app, log_config=None, log_level="critical", lifespan="off", timeout_graceful_shutdown=0
     )
     server = _QuietServer(config)
-    with socket.create_server((host, port), backlog=2048) as listener:
-        # asyncio sets it only on sockets with an explicit protocol; without it the next piece of
-        # a stream waits 40 ms for the acknowledgement of the one before.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            yield f"http://{host}:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await running
+    # asyncio sets it only on sockets with an explicit protocol; without it the next piece of a
+    # stream waits 40 ms for the acknowledgement of the one before.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await running

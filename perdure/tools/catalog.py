@@ -1,19 +1,25 @@
 """The built-in tools, and the loading of others by reference."""
 
+import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from perdure.references import BadReference, find_entry_points, is_reference, load_named
 from perdure.tools.apply_patch import APPLY_PATCH
 from perdure.tools.delegate import DELEGATE
+from perdure.tools.errors import DuplicateTool, ToolNotFound, UntypedTool
 from perdure.tools.file_editor import FILE_EDITOR
 from perdure.tools.function import tool_from
 from perdure.tools.glob import GLOB
 from perdure.tools.grep import GREP
-from perdure.tools.speech import FINISH, THINK
+from perdure.tools.ipython import IPYTHON
+from perdure.tools.memory import RECALL, REMEMBER
+from perdure.tools.session_state import STATE
+from perdure.tools.speech import FINISH, REJECT_TASK, REQUEST_CONDENSATION, THINK
 from perdure.tools.task_tracker import TASK_TRACKER
 from perdure.tools.terminal import TERMINAL
 from perdure.tools.tool import Tool
+from perdure.tools.waiting.tools import ASK_USER, WAIT
 
 TOOL_GROUP = "perdure.tools"
 """The entry points of tools of other packages."""
@@ -21,32 +27,25 @@ TOOL_GROUP = "perdure.tools"
 BUILT_IN_TOOLS: dict[str, Tool] = {
     "delegate": DELEGATE,
     "terminal": TERMINAL,
+    "ipython": IPYTHON,
     "file_editor": FILE_EDITOR,
     "apply_patch": APPLY_PATCH,
     "grep": GREP,
     "glob": GLOB,
     "task_tracker": TASK_TRACKER,
+    "recall": RECALL,
+    "remember": REMEMBER,
+    "state": STATE,
+    "wait": WAIT,
+    "ask_user": ASK_USER,
     "think": THINK,
     "finish": FINISH,
+    "reject_task": REJECT_TASK,
+    "request_condensation": REQUEST_CONDENSATION,
 }
 
-
-class CatalogError(ValueError):
-    """An agent cannot have these tools; the text says why, and what to use instead."""
-
-    code = "tool_not_found"
-
-
-class ToolNotFound(CatalogError):
-    """A reference leads to no tool."""
-
-
-class UntypedTool(CatalogError):
-    """A function lacks what a model needs to call it."""
-
-
-class DuplicateTool(CatalogError):
-    """Two tools of one agent have the same name."""
+MODULES_OF_EXTRAS = {"ipython": "IPython"}
+"""The module that a built-in tool needs, which comes with the extra of the tool's name."""
 
 
 def load_tools(references: Iterable[str]) -> dict[str, Tool]:
@@ -69,6 +68,7 @@ def resolve_tools(reference: str) -> tuple[Tool, ...]:
     The object is a Tool, a function, or a sequence of either. Raises ToolNotFound, UntypedTool.
     """
     if reference in BUILT_IN_TOOLS:
+        _check_extra(reference)
         return (BUILT_IN_TOOLS[reference],)
     if not is_known_tool(reference):
         names = ", ".join((*BUILT_IN_TOOLS, *find_entry_points(TOOL_GROUP)))
@@ -80,6 +80,15 @@ def resolve_tools(reference: str) -> tuple[Tool, ...]:
         return tuple(_to_tools(reference, load_named(TOOL_GROUP, reference)))
     except BadReference as error:
         raise ToolNotFound(f"Tool {reference!r}: {error}.") from error
+
+
+def _check_extra(reference: str) -> None:
+    module = MODULES_OF_EXTRAS.get(reference)
+    if module is not None and importlib.util.find_spec(module) is None:
+        raise ToolNotFound(
+            f"The tool {reference!r} needs `pip install 'perdure[{reference}]'` where the worker "
+            "runs."
+        )
 
 
 def is_known_tool(reference: str) -> bool:

@@ -1,10 +1,13 @@
 """The `delegate` tool, which hands a task to another agent in a conversation of its own."""
 
 import hashlib
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import Field
 
+from perdure.agent.spec import NamedAgent
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
 from perdure.events.observations import Observation
@@ -25,6 +28,10 @@ conversation: write down everything it needs, and what its report must say.
 * What it spends counts as yours. It cannot delegate in turn.
 """
 
+NAMED_AGENTS = """
+`agent` names the agent that is good for the task; without it, it is one like you:
+"""
+
 
 class DelegateArguments(Arguments):
     task: str = Field(min_length=1, description="What to do, complete in itself.")
@@ -36,8 +43,16 @@ class DelegateArguments(Arguments):
     )
 
 
-def parse(arguments: dict[str, Any]) -> MCPToolAction:
-    values = validate_arguments(DelegateArguments, arguments)
+class NamedDelegateArguments(DelegateArguments):
+    agent: str | None = Field(default=None, description="The name of the other agent.")
+
+
+def parse(arguments: dict[str, Any], names: Sequence[str] = ()) -> MCPToolAction:
+    model = NamedDelegateArguments if names else DelegateArguments
+    values = validate_arguments(model, arguments)
+    agent = getattr(values, "agent", None)
+    if agent is not None and agent not in names:
+        raise ValueError(f"there is no agent {agent!r}: use one of {', '.join(names)}, or none.")
     if (size := len(values.task.encode(errors="replace"))) > MAX_TASK_BYTES:
         raise ValueError(
             f"`task` is {size:,} bytes long, and at most {MAX_TASK_BYTES:,} can be handed over: "
@@ -58,3 +73,14 @@ def resources(action: MCPToolAction) -> tuple[str, ...]:
 _SCHEMA = json_schema(DelegateArguments)
 _DEFINITION = ToolDefinition(name=DELEGATE_NAME, description=DESCRIPTION, parameters=_SCHEMA)
 DELEGATE = Tool(_DEFINITION, parse, run, resources)
+
+
+def delegate_to(agents: Sequence[NamedAgent]) -> Tool:
+    """Return the tool of an agent that may delegate to these by name."""
+    lines = [f"* {it.name}: {it.description}".rstrip(": ") for it in agents]
+    definition = ToolDefinition(
+        name=DELEGATE_NAME,
+        description=DESCRIPTION + NAMED_AGENTS + "\n".join(lines) + "\n",
+        parameters=json_schema(NamedDelegateArguments),
+    )
+    return Tool(definition, partial(parse, names=[it.name for it in agents]), run, resources)

@@ -112,7 +112,7 @@ async def run(
     """
     fixed = {**dict.fromkeys(PAGERS, "cat"), "TERM": "dumb", "PWD": str(context.workspace)}
     async with sessions.slot(context.log.prefix) as slot:
-        environment = inherited_environment() | fixed
+        environment = {**inherited_environment(), **fixed, **context.variables}
         session, note = await acquire_session(action, slot, context, environment)
         if action.reset and not action.command:
             return _observation(action, session, note, 0)
@@ -124,8 +124,9 @@ async def run(
             text = f"This was not run. {error}"
             return _observation(action, session, _join_lines(note, text), -1, is_error=True)
         try:
-            finished = await wait_for_command(command, session, action, timeouts, context)
-            now, silence = asyncio.get_running_loop().time(), timeouts.select(action)
+            silence = timeouts.select(action)
+            finished = await wait_for_command(command, session, context, action.timeout, silence)
+            now = asyncio.get_running_loop().time()
             text = words.command_still_runs(command, now, action.timeout, silence)
             if finished is not None:
                 text = words.command_ended(command, finished)

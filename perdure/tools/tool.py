@@ -1,15 +1,18 @@
 """The interface of a tool: its definition, its parser and its function."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from perdure.events.content import ToolDefinition
 from perdure.events.custom import AnyAction, AnyObservation
+from perdure.memory.agent_memory import AgentMemory
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.registry import NO_LENT_SECRETS, LentSecrets
 from perdure.storage.log.reader import LogReader
+from perdure.tools.state import SessionState
 
 
 class ToolFailed(Exception):
@@ -41,6 +44,19 @@ class Context:
     sandbox: Sandbox = UNCONFINED
     """The sandbox for every process that the tool starts, with network access or without."""
     network: bool = True
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Further variables for the commands of the tool, none of them secret."""
+    replay_cells: bool = False
+    """Whether a lost kernel is made again by running its cells again."""
+    memory: AgentMemory | None = None
+    """The memories of the conversation's user, as far as the agent may use them."""
+    may_write_app: bool = False
+    """Whether the user of the conversation may change the `app:` values of the session state."""
+
+    @cached_property
+    def state(self) -> SessionState:
+        """The session state, which async tools may read and change; see `SessionState`."""
+        return SessionState(self.log, f"call {self.action_id}", self.may_write_app)
 
 
 @dataclass(frozen=True)

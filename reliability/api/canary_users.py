@@ -1,4 +1,4 @@
-"""What each of two users has before everything is tried, with a word that only his things have."""
+"""Two users with things of each kind, all of which have a word of their user's."""
 
 import asyncio
 import json
@@ -17,8 +17,9 @@ IMAGES = {
     "ben": (b"\x89PNG\r\n\x1a\nben!", "data:image/png;base64,iVBORw0KGgpiZW4h"),
 }
 
-CONVERSATIONS, BATCHES, KEYS = 24, 4, 20
-PARALLEL = 4
+CONVERSATIONS, BATCHES, KEYS, OTHERS = 24, 4, 20, 4
+PARALLEL = 2
+"""Conversations of a user that work at once: one more than three suspends another."""
 
 
 @dataclass
@@ -32,6 +33,11 @@ class CanaryUser:
     conversations: list[str] = field(default_factory=list)
     batches: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    discussions: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
+    schedules: list[str] = field(default_factory=list)
     blob: str = ""
 
 
@@ -55,7 +61,31 @@ async def make_canary_user(store: Store, url: str, user_id: str) -> CanaryUser:
         for _ in range(KEYS):
             another = await _request(client, "POST", "/v1/keys", {"name": canary})
             user.keys.append(another["key"]["id"])
+        for nth in range(OTHERS):
+            await _make_others(client, user, nth)
     return user
+
+
+async def _make_others(client: httpx.AsyncClient, user: CanaryUser, nth: int) -> None:
+    """Make a discussion, a memory, an agent, a secret and a schedule with the word of the user."""
+    word, name = user.canary, f"{user.user_id}s-{nth}"
+    agents = [{"id": speaker, "agent": "default"} for speaker in ("ada", "bob")]
+    discussion = {"topic": word, "agents": agents}
+    body = {"discussion": discussion, "id": name}
+    await _request(client, "POST", "/v1/discussions", body)
+    user.discussions.append(name)
+    memory = await _request(client, "POST", "/v1/memories", {"text": f"{word} {nth}"})
+    user.memories.append(memory["id"])
+    agent = {"description": word, "instructions": word}
+    await _request(client, "PUT", f"/v1/agents/{name}", agent)
+    user.agents.append(name)
+    secret = f"{user.user_id}_secret_{nth}".upper()
+    handed_in = {"value": f"value {word}", "description": word}
+    await _request(client, "PUT", f"/v1/secrets/{secret}", handed_in)
+    user.secrets.append(secret)
+    schedule = {"text": word, "cron": ["0 8 1 1 *"]}
+    await _request(client, "POST", f"/v1/schedules/{name}", schedule)
+    user.schedules.append(name)
 
 
 async def _make_conversation(client: httpx.AsyncClient, user: CanaryUser) -> str:
@@ -84,7 +114,7 @@ async def _make_batch(client: httpx.AsyncClient, name: str, word: str) -> str:
 async def _request(client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
     response = await client.request(method, path, json=body)
     assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
-    return response.json()
+    return response.json() if response.content else None
 
 
 def write_canary_users(path: Path, users: list[CanaryUser]) -> None:

@@ -21,6 +21,9 @@ OWN_KEY_IDS = {user["key"].split("_")[1] for user in USERS}
 TRUE = ("true", "1", "on", "t", "y", "yes")
 """What the gateway reads as true."""
 
+MAX_ASK_WAIT = 600
+"""Seconds for which a request may wait for the answer to a question."""
+
 LONGEST_WAIT = 60
 """Seconds for which the gateway lets a request wait for the end of a turn."""
 
@@ -28,11 +31,22 @@ ANYTHING = re.compile(".*", re.DOTALL)
 PATTERNS = {
     "conversation_id": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
     "key_id": re.compile("[0-9a-f]{16}"),
+    "memory_id": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
     "name": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"),
+    "session_id": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"),
     "sha256": re.compile("[0-9a-f]{64}"),
     "user_id": re.compile(r"[A-Za-z0-9._@-]{1,128}"),
 }
 """What the schema asks of each; what it refuses stays as it was made up."""
+
+NAMES = {
+    "agents": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+    "schedules": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+    "secrets": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}"),
+}
+"""The same for names of what has a rule of its own."""
+
+SHAREABLE = ("/v1/conversations", "/v1/batches", "/v1/discussions")
 
 RARELY = 40
 """One in so many requests that end something is for what a user had from the start."""
@@ -57,7 +71,9 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any]) -> dict[s
     seed = sorted(map(str, path_parameters.values()))
     known = {
         "conversation_id": all_of("conversations"),
-        "name": all_of("batches"),
+        "session_id": all_of("discussions"),
+        "memory_id": all_of("memories"),
+        "name": all_of(operation.path.split("/")[2]) if "{name}" in operation.path else [],
         "key_id": all_of("keys"),
         "path": ["plan.txt"],
         "sha256": [user["blob"] for user in USERS],
@@ -65,15 +81,19 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any]) -> dict[s
     }
     if ends and crc32(f"end {seed}".encode()) % RARELY:
         return path_parameters
+    own = {"name": NAMES.get(operation.path.split("/")[2], PATTERNS["name"])}
+    patterns = {**PATTERNS, **own}
     return {
         name: choose([name, *seed], known[name], value)
-        if name in known and PATTERNS.get(name, ANYTHING).fullmatch(str(value))
+        if name in known and patterns.get(name, ANYTHING).fullmatch(str(value))
         else value  # made to be refused
         for name, value in path_parameters.items()
     }
 
 
 def name_owner(query: dict[str, Any], name: str, users: list[str]) -> None:
+    if not PATTERNS["user_id"].fullmatch(str(query.get(name, users[0]))):
+        return  # it was made to be refused
     owner = choose(f"{name} {query}", users, None, often=3)
     if owner is not None:
         query[name] = owner
@@ -87,7 +107,7 @@ def map_query(context: Any, query: dict[str, Any]) -> dict[str, Any]:
     if path.endswith("/comparison"):
         query["other"] = choose(query, all_of("batches"), query.get("other"))
         name_owner(query, "other_owner", users)
-    if "/{" in path and path.startswith(("/v1/conversations", "/v1/batches")):
+    if "/{" in path and path.startswith(SHAREABLE):
         name_owner(query, "owner", users)
     return query
 
@@ -137,11 +157,12 @@ def shorten(wait: Any) -> Any:
 
 @schemathesis.hook  # type: ignore[untyped-decorator]
 def map_body(context: Any, body: Any) -> Any:
-    """Ask for nothing that takes minutes."""
+    """Give an answer the time that it takes, and not minutes."""
     if context.operation.path.endswith("/ask") and isinstance(body, dict):
-        wait = body.get("max_wait")
-        if isinstance(wait, int | float) and wait > 2:
-            return {**body, "max_wait": 2}
+        wait: Any = body.get("max_wait")
+        is_number = isinstance(wait, int | float) and not isinstance(wait, bool)
+        if is_number and 0 < wait <= MAX_ASK_WAIT:
+            return {**body, "max_wait": 10}
     return body
 
 

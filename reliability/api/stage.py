@@ -1,6 +1,8 @@
 """The servers, a worker and a gateway as strangers meet it, with two users."""
 
+import json
 import random
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from perdure.temporal.connect import connect
 from perdure.testing.server import serve_app
 from reliability.api.canary_users import CanaryUser, make_canary_user
 from reliability.api.echo_model import EchoModel
-from reliability.chaos.run import TASK_QUEUE, worker_environment
+from reliability.chaos.environment import TASK_QUEUE, worker_environment
 from reliability.chaos.worker_pool import WorkerPool
 from reliability.following.gateways import GatewayProcess
 
@@ -32,6 +34,9 @@ class Stage:
     workers: WorkerPool
 
 
+AGENT = {"model": {"name": "openai/echo", "vision": True}, "tools": ["file_editor"]}
+
+
 @asynccontextmanager
 async def open_stage(folder: Path, seed: int) -> AsyncIterator[Stage]:
     """Start everything, with files in `folder`. Raises ProcessFailed where a server does not."""
@@ -45,8 +50,8 @@ async def open_stage(folder: Path, seed: int) -> AsyncIterator[Stage]:
             **worker_environment(temporal.address, "", S3Access()),
             "OPENAI_BASE_URL": f"{address}/v1",
             "PERDURE_STORE": (folder / "store").as_uri(),
-            "PERDURE_MODEL": "openai/echo",
-            "PERDURE_AGENT": '{"tools": ["file_editor"]}',
+            "PERDURE_AGENT": json.dumps(AGENT),
+            "PERDURE_SECRET_KEYS": f"first:{b64encode(bytes(32)).decode()}",
             "PERDURE_GATEWAY_RATES": RATES,
         }
         pool = WorkerPool(client.temporal, TASK_QUEUE, env, folder, random.Random(seed))

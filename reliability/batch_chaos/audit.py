@@ -18,7 +18,7 @@ from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.verify import verify
 from perdure.storage.store import Store
 from reliability.batch_chaos.plan import FAILED, USER, PlannedSample, expected_result
-from reliability.chaos.audit import OUTCOME_UNKNOWN_TEXT, Acknowledgements, audit
+from reliability.chaos.audit.log import OUTCOME_UNKNOWN_TEXT, Acknowledgements, audit
 from reliability.chaos.tools import Effect
 
 CONCURRENCY = 16

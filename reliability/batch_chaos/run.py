@@ -30,7 +30,7 @@ from reliability.batch_chaos.report import Report
 from reliability.batch_chaos.silence import find_nondeterminism, was_silent
 from reliability.batch_chaos.strikes import StrikeRunner, plan_strikes
 from reliability.batch_chaos.worker_pool import Disruption, KeyedWorkerPool
-from reliability.chaos.run import FOREIGN_PREFIXES
+from reliability.chaos.environment import FOREIGN_PREFIXES
 from reliability.chaos.temporal import RestartableTemporal
 from reliability.chaos.tools import EFFECTS, read_effects
 

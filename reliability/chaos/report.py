@@ -10,14 +10,26 @@ from typing import Any
 
 from examples.bfcl.objects import Objects, StoredEvent, recorded_response_ids
 from reliability.chaos import proxy
-from reliability.chaos.audit import OUTCOME_UNKNOWN_TEXT, Violation, ViolationKind
-from reliability.chaos.load import HEARTBEAT_TIMEOUT, LoadConversation
+from reliability.chaos.audit.calls import successful_calls
+from reliability.chaos.audit.log import OUTCOME_UNKNOWN_TEXT, Violation, ViolationKind
+from reliability.chaos.load.conversations import HEARTBEAT_TIMEOUT, LoadConversation
+from reliability.chaos.load.debates import LoadDebate
 from reliability.chaos.proxy import FaultyProxy
+from reliability.chaos.state_tools import SIGNING_TOOLS
 from reliability.chaos.strikes import Strike, StrikeKind
 from reliability.chaos.tools import Effect
 from reliability.chaos.worker_pool import WorkerPool
 
 EVENT_KEY = re.compile(r"/conversations/([0-9a-f-]{36})/events/\d{6}_")
+
+EQUIPPED_CALLS = {
+    "commands_with_secrets_in_a_clone": ("terminal",),
+    "calls_of_mcp_servers": ("one__add", "two__add"),
+    "calls_of_the_session_state": ("state", *SIGNING_TOOLS),
+    "memories_acknowledged": ("remember",),
+    "searches_of_memories": ("recall",),
+}
+"""Rows of the report, and the tools whose successful calls they count."""
 
 MAX_SHOWN_VIOLATIONS = 20
 """Violations that are printed; the JSON has all."""
@@ -42,6 +54,13 @@ class Report:
     responses_generated: int = 0
     responses_recorded: int = 0
     effects: int = 0
+    equipped: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+    """Successful calls of the tools of agents that start with a clone, secrets and servers."""
+    marks: int = 0
+    memories: int = 0
+    debates: int = 0
+    debate_events: int = 0
     seconds: float = 0.0
 
     def count(
@@ -65,6 +84,16 @@ class Report:
         self.late_results += sum("/blobs/" in key for key in objects)
         self.moves += count_moves(events)
         self.responses_recorded += len(recorded_response_ids(objects))
+        self.equipped += talk.equipped
+        for name, tools in EQUIPPED_CALLS.items():
+            self.calls[name] += sum(1 for _ in successful_calls(events, *tools))
+
+    def count_debate(self, debate: LoadDebate, events: int, turns: Sequence[Objects]) -> None:
+        """Add the figures of one debate, and of the conversations in which its agents speak."""
+        self.debates += 1
+        self.retries += debate.retries
+        self.debate_events += events
+        self.responses_recorded += sum(len(recorded_response_ids(objects)) for objects in turns)
 
     def count_violations(self, wrong: ViolationKind) -> int:
         return sum(violation.kind is wrong for _, violation in self.violations)
@@ -116,6 +145,12 @@ class Report:
                 "moves_to_another_machine": self.moves,
                 "answers_given_by_the_model": self.responses_generated,
                 "answers_on_record": self.responses_recorded,
+                "with_a_clone_secrets_and_servers": self.equipped,
+                **{name: self.calls[name] for name in EQUIPPED_CALLS},
+                "marks_in_shared_values": self.marks,
+                "memories_stored": self.memories,
+                "discussions": self.debates,
+                "events_of_discussions": self.debate_events,
             },
             "violations": {wrong.value: self.count_violations(wrong) for wrong in ViolationKind},
             "what": [

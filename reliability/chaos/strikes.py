@@ -12,11 +12,14 @@ from temporalio.service import RPCError
 
 from examples.bfcl.pollers import pid_of
 from perdure.client.conversation import Conversation
-from reliability.chaos.load import HEARTBEAT_TIMEOUT
+from perdure.client.discussion.handle import DiscussionHandle
+from reliability.chaos.load.conversations import HEARTBEAT_TIMEOUT
 from reliability.chaos.temporal import RestartableTemporal
 from reliability.chaos.worker_pool import WorkerPool, WorkerProcess
 
 StrikeKind: TypeAlias = Literal["worker", "temporal", "frozen"]
+LiveItem: TypeAlias = Conversation | DiscussionHandle
+"""What goes on, and is a workflow with an id."""
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
@@ -51,7 +54,7 @@ class StrikeRunner:
 
     workers: WorkerPool
     temporal: RestartableTemporal
-    live: Callable[[], Sequence[Conversation]]
+    live: Callable[[], Sequence[LiveItem]]
     random: random.Random
     every: float
     strikes: list[Strike] = field(default_factory=list)
@@ -110,9 +113,9 @@ class StrikeRunner:
         return [held for steps in running for held in steps]
 
 
-async def running_steps(conversation: Conversation, pid: int | None) -> list[tuple[str, str]]:
+async def running_steps(item: LiveItem, pid: int | None) -> list[tuple[str, str]]:
     try:
-        described = await conversation.handle.describe()
+        described = await item.handle.describe()
     except RPCError:  # it has not begun yet
         return []
     pending = [
@@ -121,9 +124,9 @@ async def running_steps(conversation: Conversation, pid: int | None) -> list[tup
         if activity.state == STARTED
     ]
     return [
-        (conversation.id, item.activity_type.name)
-        for item in pending
-        if pid is None or pid_of(item.last_worker_identity) == pid
+        (item.id, activity.activity_type.name)
+        for activity in pending
+        if pid is None or pid_of(activity.last_worker_identity) == pid
     ]
 
 

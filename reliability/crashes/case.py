@@ -4,10 +4,9 @@ import asyncio
 import multiprocessing
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -20,14 +19,21 @@ from perdure.client.ids import new_conversation_id
 from perdure.storage.keys import conversation_prefix
 from perdure.storage.open import open_store
 from perdure.storage.store import S3Access, Store
-from reliability.crashes.points import Harm, Point, Trap, read_point
-from reliability.crashes.scenario import CONVERSATION_TIMEOUT, make_agent, run_conversation
+from perdure.temporal.names import conversation_workflow_id
+from reliability.crashes.bills import Bill, Timeouts, count_timeouts, read_bills
+from reliability.crashes.cases import Case
+from reliability.crashes.points import Point, Trap, read_point
+from reliability.crashes.scenario import CONVERSATION_TIMEOUT, Shape, make_agent, run_conversation
+from reliability.crashes.user import KEY, UserTraces, prepare_user, read_user
 from reliability.crashes.worker import WorkerJob, run_worker
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["reliability.crashes.warm"])
 
 POLL_INTERVAL = 0.1
+
+THAWED_TIME = 0.5
+"""Seconds for which a worker that was frozen goes on before it is asked to end."""
 
 IMMUTABLE_OBJECTS = ("/events/", "/responses/", "/blobs/", "/workspace/")
 
@@ -47,17 +53,10 @@ class Environment:
     def address(self) -> str:
         return str(self.temporal.service_client.config.target_host)
 
-
-@dataclass(frozen=True)
-class Case:
-    """The worker is lost at `point`; who takes over has its disk, or one `elsewhere`."""
-
-    point: Point
-    harm: Harm
-    elsewhere: bool
-
-    def __str__(self) -> str:
-        return f"{self.harm} {self.point}" + (" (another disk)" if self.elsewhere else "")
+    @property
+    def has_user(self) -> bool:
+        """Tell whether the agent has secrets, memories and values of its user."""
+        return bool(self.spec.secrets)
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,8 @@ class CaseResult:
     """The traces of a conversation: in the store, outside, and the answers that were paid for.
 
     `points` are those that the first worker passed, and `resumed` those of the one after it. `hit`
-    says whether the point was come to. `altered` are the objects that a worker which had been
+    says whether the point was come to. `timeouts` counts the attempts of each activity whose worker
+    was silent for too long. `altered` are the objects that a worker which had been
     frozen still changed once it was thawed.
     """
 
@@ -75,10 +75,18 @@ class CaseResult:
     reached: bool
     objects: Objects
     effects: dict[str, list[str]]
-    bills: list[str]
+    bills: list[Bill]
+    timeouts: Timeouts
     points: list[Point]
     resumed: list[Point]
     altered: list[str]
+    user: UserTraces | None
+    """What it leaves its user, where its agent has memories."""
+
+    @property
+    def user_id(self) -> str:
+        """The id of the user, who has this conversation alone."""
+        return self.conversation_id
 
 
 def make_environment(
@@ -87,43 +95,18 @@ def make_environment(
     heartbeat: float,
     bucket: tuple[str, S3Access] | None = None,
     *,
-    local: bool = False,
+    shape: Shape = "ordinary",
+    repository: str | None = None,
 ) -> Environment:
     """Make an environment in `folder`, with a store there or in a `bucket`.
 
-    Brief steps are `local` activities, or activities like all others.
+    `repository` is the one of a conversation that starts with it, where that is its shape.
     """
     url, access = bucket or (f"file://{folder}/store", None)
     place = folder / "conversations"
     place.mkdir(parents=True)
-    spec = make_agent(place, heartbeat, local)
+    spec = make_agent(place, heartbeat, shape, repository)
     return Environment(temporal, url, access, open_store(url, access), place, spec)
-
-
-def list_cases(points: Sequence[Point]) -> Iterator[Case]:
-    """Every harm at every point at which it can be done.
-
-    A worker that was killed is followed by turns by one with its disk and by one with another. One
-    that stands still is a machine that does: nobody else has its disk.
-    """
-    for nth, point in enumerate(distinct_points(points)):
-        yield Case(point, "kill", elsewhere=nth % 2 == 1)
-        yield Case(point, "freeze", elsewhere=True)
-    for point in points:
-        if point.is_store:
-            yield Case(point, "lose", elsewhere=False)
-
-
-def distinct_points(points: Sequence[Point]) -> Iterator[Point]:
-    """Without a call's beginning straight behind the end of another: it is the same moment.
-
-    Not so in a tool's step, which leaves something on the disk in between.
-    """
-    yield from points[:1]
-    for last, point in pairwise(points):
-        straight = (last.phase, point.phase) == ("after", "before") and last.step == point.step
-        if not straight or point.step == "tool.call":
-            yield point
 
 
 async def run_case(stage: Environment, case: Case | None = None) -> CaseResult:
@@ -133,6 +116,8 @@ async def run_case(stage: Environment, case: Case | None = None) -> CaseResult:
     folder.mkdir()
     sprung = folder / "sprung"
     trap = Trap(case.point, case.harm, sprung) if case else None
+    if stage.has_user:
+        await prepare_user(stage.store, conversation_id)
     async with start_worker(stage, conversation_id, "first", trap) as first:
         talking = asyncio.create_task(hold_conversation(stage, conversation_id))
         try:
@@ -154,7 +139,11 @@ async def run_case(stage: Environment, case: Case | None = None) -> CaseResult:
 async def hold_conversation(stage: Environment, conversation_id: str) -> None:
     folder = stage.folder / conversation_id
     client = Client(
-        stage.temporal, stage.store, task_queue=conversation_id, search_attributes="off"
+        stage.temporal,
+        stage.store,
+        user_id=conversation_id,
+        task_queue=conversation_id,
+        search_attributes="off",
     )
     outside = folder / "outside" / conversation_id
     await run_conversation(client, conversation_id, stage.spec, outside)
@@ -168,10 +157,14 @@ async def wait_until_reached(sprung: Path, talking: "asyncio.Task[None]") -> Non
 async def thaw_worker(
     stage: Environment, conversation_id: str, worker: ForkServerProcess
 ) -> list[str]:
-    """Let the worker go on and end in good order; what it changed of what was there."""
+    """Let the worker go on for a moment, then end in good order; what it changed of what was there.
+
+    Until it hears that nobody waits for its steps any more, it does what it had begun.
+    """
     before = await read_objects(stage, conversation_id)
     assert worker.pid is not None
     os.kill(worker.pid, signal.SIGCONT)
+    await asyncio.sleep(THAWED_TIME)
     await wait_until_stopped(worker)
     ended = stage.folder / conversation_id / "first" / "ended"
     assert ended.exists(), f"what was thawed did not end in good order, but with {worker.exitcode}"
@@ -202,6 +195,7 @@ async def start_worker(
         disk=folder / "disks" / disk,
         outside=folder / "outside",
         trap=trap,
+        secret_key=KEY if stage.has_user else None,
     )
     process = FORKS.Process(target=run_worker, args=(job,), daemon=True)
     await asyncio.to_thread(process.start)
@@ -226,6 +220,7 @@ async def collect_result(
 ) -> CaseResult:
     folder = stage.folder / conversation_id
     outside = folder / "outside" / conversation_id
+    workflow_id = conversation_workflow_id(conversation_id, conversation_id)
     return CaseResult(
         conversation_id=conversation_id,
         case=case,
@@ -233,15 +228,19 @@ async def collect_result(
         reached=(folder / "sprung").exists(),
         objects=await read_objects(stage, conversation_id),
         effects={name: read_lines(outside / name) for name in ("paid", "jotted")},
-        bills=[line for bills in folder.glob("*/bills") for line in read_lines(bills)],
+        bills=[bill for bills in folder.glob("*/bills") for bill in read_bills(bills)],
+        timeouts=await count_timeouts(stage.temporal.get_workflow_handle(workflow_id)),
         points=[read_point(line) for line in read_lines(folder / "first" / "passed")],
         resumed=[read_point(line) for line in read_lines(folder / "second" / "passed")],
         altered=altered,
+        user=await read_user(stage.store, conversation_id, conversation_id)
+        if stage.has_user
+        else None,
     )
 
 
 async def read_objects(stage: Environment, conversation_id: str) -> Objects:
-    return await fetch_objects(stage.store, conversation_prefix("local", conversation_id))
+    return await fetch_objects(stage.store, conversation_prefix(conversation_id, conversation_id))
 
 
 def read_lines(path: Path) -> list[str]:

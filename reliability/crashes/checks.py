@@ -16,11 +16,22 @@ from perdure.storage.log.state import load_cached_state, read_state
 from perdure.storage.log.verify import verify
 from perdure.storage.snapshots.restore import restore
 from perdure.storage.store import Store
-from reliability.crashes.case import Case, CaseResult
-from reliability.crashes.normalized_log import find_differences, normalize
+from perdure.tools.memory import RECALL_NAME
+from reliability.crashes.bills import Timeouts, count_repaid, find_unexplained
+from reliability.crashes.case import CaseResult
+from reliability.crashes.cases import Case
+from reliability.crashes.instrumented import LOST
+from reliability.crashes.normalized_log import MEMORIES, find_differences, normalize
 from reliability.crashes.scenario import EXPECTED_EFFECTS
+from reliability.crashes.user import find_user_differences
 
-REPEATABLE = ("look", "peek", "ponder", "think")
+REPEATABLE = (
+    *("look", "peek", "ponder", "think", "one__add", "two__add"),
+    *("state", "remember", "recall"),
+)
+CALL = "tool.call"
+"""The type of the activities that call tools."""
+
 EFFECT_FILES = {"pay": ("paid", "amount"), "jot": ("jotted", "line")}
 """The file in which a tool leaves a line, and the argument that is the line."""
 
@@ -54,7 +65,7 @@ class FinishedConversation:
 
 
 async def read_conversation(store: Store, played: CaseResult) -> FinishedConversation:
-    log = LogReader(store, "local", played.conversation_id)
+    log = LogReader(store, played.user_id, played.conversation_id)
     return FinishedConversation(played, await log.read(0, await log.end()))
 
 
@@ -63,30 +74,53 @@ async def find_violations(
 ) -> list[str]:
     """List the differences from the undisturbed conversation; none are allowed."""
     names = [f"answer {call.tool_call_id}" for call in seen.lost_calls]
+    names += find_lost_searches(seen)
     return [
         *audit(seen.played.conversation_id, seen.played.objects),
         *find_differences(undisturbed.told, seen.told, names),
         *check_lost_calls(seen),
         *check_effects(seen),
         *check_bills(undisturbed, seen),
+        *find_user_differences(undisturbed.played.user, seen.played.user),
         *(f"what was thawed altered {key}" for key in seen.played.altered),
         *[each async for each in check_derived_objects(store, seen)],
         *[each async for each in check_snapshot(store, seen)],
     ]
 
 
+def find_lost_searches(seen: FinishedConversation) -> list[str]:
+    """Find the searches of memories that met a lost request to the store, and say so.
+
+    They do not wait for the store: a turn goes on without memories.
+    """
+    if seen.played.case is None or seen.played.case.harm != "lose":
+        return []
+    searches = {
+        f"answer {call.tool_call_id}"
+        for call in seen.actions.values()
+        if call.tool_name == RECALL_NAME
+    }
+    return [
+        name
+        for name, event in seen.told.items()
+        if (name in searches or name.startswith(MEMORIES)) and str(LOST) in str(event)
+    ]
+
+
 def check_lost_calls(seen: FinishedConversation) -> Iterator[str]:
     """Only what must not be done twice may be lost, and only by a worker that was.
 
-    That need not have been at work on it: for a moment Temporal may go on giving it calls.
+    That need not have been at work on it: for a moment Temporal may go on giving it calls. A worker
+    that is silent for too long counts as lost: Temporal's history says that its call timed out.
     """
-    case = seen.played.case
-    for action in seen.lost_calls:
+    case, timeouts, lost = seen.played.case, seen.played.timeouts, seen.lost_calls
+    late = sum(times for activity, times in timeouts.items() if activity.type == CALL)
+    if (case is None or case.harm == "lose") and len(lost) > late:
+        yield f"{len(lost)} outcomes are unknown, {late} calls timed out, and no worker was lost"
+    for action in lost:
         begun = f"tool {action.tool_name} {seen.slots[action.id]} #"
         if action.tool_name in REPEATABLE:
             yield f"{action.tool_name} could have been called again, and its outcome is unknown"
-        if case is None or case.harm == "lose":
-            yield f"the outcome of {action.tool_name} is unknown, and no worker was lost"
         if any(begun in point.name for point in seen.played.resumed):
             yield f"the outcome of {action.tool_name} is unknown to the worker that did it"
 
@@ -115,26 +149,34 @@ def effect_of(action: ActionEvent) -> tuple[str, str] | None:
 def check_bills(undisturbed: FinishedConversation, seen: FinishedConversation) -> Iterator[str]:
     """An answer is paid for once more where a worker was lost between it and its record.
 
-    One that stands still may ask once more when it is thawed.
+    A worker that is silent for too long counts as lost: it may only have had too little of a busy
+    machine. Then Temporal's history says that its attempt timed out, which is why this one answer
+    may be paid for again. One that stands still may ask once more when it is thawed.
     """
-    due, paid = Counter(undisturbed.played.bills), Counter(seen.played.bills)
-    more = paid - due
-    if due - paid:
-        yield f"the log has answers that nobody paid for: {dict(due - paid)}"
-    if seen.played.case is None or seen.played.case.harm != "freeze":
-        if more.total() > 1 or (more and not is_model_call(seen.played.case)):
-            yield f"paid for again: {dict(more)}"
+    due, paid, case = undisturbed.played.bills, seen.played.bills, seen.played.case
+    if unpaid := count_repaid(paid, due):
+        yield f"the log has answers that nobody paid for: {dict(unpaid)}"
+    more = find_unexplained(due, paid, seen.played.timeouts)
+    if case is None or case.harm != "freeze":
+        if more.total() > int(may_pay_again(case, seen.played.timeouts)):
+            yield f"paid for again: {dict(more)}, and {dict(seen.played.timeouts)} timed out"
     elif any(times > 1 for times in more.values()):
         yield f"paid for more than twice: {dict(more)}"
 
 
-def is_model_call(case: Case | None) -> bool:
-    return case is not None and case.point.name.startswith("llm.")
+def may_pay_again(case: Case | None, timeouts: Timeouts) -> bool:
+    """Tell whether a loss asks the model once more without an attempt that timed out.
+
+    So it is where a request to the store was, and where the step was a local activity.
+    """
+    if case is None or not case.is_model_call:
+        return False
+    return case.harm == "lose" or not timeouts
 
 
 async def check_derived_objects(store: Store, seen: FinishedConversation) -> AsyncIterator[str]:
     """Check that the objects beside the log agree with it."""
-    log = LogReader(store, "local", seen.played.conversation_id)
+    log = LogReader(store, seen.played.user_id, seen.played.conversation_id)
     cached = await load_cached_state(log)
     if cached != fold_entries(seen.entries[: cached.next_seq]):
         yield f"the state that was kept is not the fold of the first {cached.next_seq} events"

@@ -8,10 +8,14 @@ from typing import Any
 
 from perdure.events.entry import Entry
 from perdure.events.event import answered_action_id
+from perdure.events.messages import RecallEvent
 from perdure.events.tools import ActionEvent
 
 VARYING_FIELDS = ("id", "timestamp", "origin", "files", "forgotten_seqs", "forgotten_size")
 """Fields that no two conversations have in common. Which slots are forgotten, the ids tell too."""
+
+MEMORIES = "memories of "
+"""The beginning of the name of what a message recalls."""
 
 NormalizedLog = Mapping[str, Mapping[str, Any]]
 """Each event by a name that is the same in every conversation, in the order of the log."""
@@ -29,17 +33,24 @@ def normalize(conversation_id: str, entries: Sequence[Entry]) -> NormalizedLog:
 
 
 def name_events(entries: Sequence[Entry]) -> dict[int, str]:
-    """A name for each slot: an answer's is that of its call, for they come in any order."""
+    """A name for each slot: an answer's is that of its call, for they come in any order.
+
+    What a message recalls has its text, as there is none where nothing is found.
+    """
     actions = (entry.event for entry in entries if isinstance(entry.event, ActionEvent))
     calls = {action.id: action.tool_call_id for action in actions}
     times: Counter[str] = Counter()
     names = {}
     for entry in entries:
-        kind = "answer" if answered_action_id(entry.event) else entry.event.kind
-        if kind != "answer":
-            times[kind] += 1
-        of = calls[answered_action_id(entry.event) or ""] if kind == "answer" else times[kind]
-        names[entry.seq] = f"{kind} {of}"
+        if call := answered_action_id(entry.event):
+            names[entry.seq] = f"answer {calls[call]}"
+        elif isinstance(entry.event, RecallEvent) and entry.event.content.startswith(
+            "<memories>\n"
+        ):
+            names[entry.seq] = f"{MEMORIES}{entry.event.query}"
+        else:
+            times[entry.event.kind] += 1
+            names[entry.seq] = f"{entry.event.kind} {times[entry.event.kind]}"
     return names
 
 
@@ -54,6 +65,8 @@ def normalize_value(event: dict[str, Any], aliases: Mapping[str, str]) -> Mappin
         fields["usage"] = {n: value for n, value in fields["usage"].items() if n != "latency"}
     if fields.get("key") == "opened":
         fields["value"] = "a run"
+    if "observation" in fields:  # the process and the disk of a terminal are another one's
+        fields["observation"] = {n: v for n, v in fields["observation"].items() if n != "metadata"}
     text = json.dumps(fields, sort_keys=True)
     for each, alias in aliases.items():
         text = text.replace(each, alias)
@@ -66,14 +79,18 @@ def normalize_value(event: dict[str, Any], aliases: Mapping[str, str]) -> Mappin
 def find_differences(
     undisturbed: NormalizedLog, disturbed: NormalizedLog, lost: Sequence[str]
 ) -> list[str]:
-    """Find how two logs differ, apart from the answers to calls whose outcome is `lost`."""
+    """Find how two logs differ, apart from the answers to calls whose outcome is `lost`.
+
+    So it is with memories that a message recalls: they may only be in one of the logs.
+    """
+    undisturbed, disturbed = _without(undisturbed, lost), _without(disturbed, lost)
     differences = []
-    due, order = sort_parallel_results(undisturbed, lost), sort_parallel_results(disturbed, lost)
+    due, order = sort_parallel_results(undisturbed), sort_parallel_results(disturbed)
     if due != order:
         differences.append(f"the log is {order}, not {due}")
     if missing := sorted(undisturbed.keys() ^ disturbed.keys()):
         differences.append(f"only one of the logs has {', '.join(missing)}")
-    for name in undisturbed.keys() & disturbed.keys() - set(lost):
+    for name in undisturbed.keys() & disturbed.keys():
         expected, actual = undisturbed[name], disturbed[name]
         differences += [
             f"{name}: {field} is {actual.get(field)!r}, not {expected.get(field)!r}"
@@ -83,8 +100,11 @@ def find_differences(
     return differences
 
 
-def sort_parallel_results(log: NormalizedLog, lost: Sequence[str]) -> list[str]:
+def _without(log: NormalizedLog, lost: Sequence[str]) -> NormalizedLog:
+    return {name: event for name, event in log.items() if name not in lost}
+
+
+def sort_parallel_results(log: NormalizedLog) -> list[str]:
     """The names; answers to calls that were side by side come in any order."""
-    names = [name for name in log if name not in lost]
-    groups = groupby(names, lambda name: name.startswith("answer "))
+    groups = groupby(log, lambda name: name.startswith("answer "))
     return [name for any_order, group in groups for name in (sorted(group) if any_order else group)]

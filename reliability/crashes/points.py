@@ -21,8 +21,15 @@ Phase: TypeAlias = Literal["before", "after"]
 Harm: TypeAlias = Literal["kill", "freeze", "lose"]
 """What happens at a point: the worker is killed, or it stands still until somebody thaws it, or
 what it asks of the store fails: before it was done, or once it was done and nobody learns of it."""
+HARMS: tuple[Harm, ...] = ("kill", "freeze", "lose")
 
-_VARYING = re.compile(r"users/[^/]+/conversations/|_?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/?")
+READS = ("read", "read_version", "list", "folders")
+"""The requests to a store that change nothing."""
+
+_VARYING = re.compile(
+    r"users/[^/]+/(conversations/)?|_?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/?"
+)
+_NUMBER = re.compile(r"\d+")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -41,8 +48,18 @@ class Point:
         return self.name.partition(":")[0]
 
     @property
+    def kind(self) -> str:
+        """The step and what it does, whatever the number of the event or of the time."""
+        return _NUMBER.sub("", self.name.partition(" #")[0])
+
+    @property
     def is_store(self) -> bool:
         return ": store." in self.name
+
+    @property
+    def is_read(self) -> bool:
+        """Tell whether nothing of the store or the disk is another once it is done."""
+        return any(f": store.{kind} " in self.name for kind in READS)
 
 
 def read_point(line: str) -> Point:
@@ -83,6 +100,10 @@ class Points:
             raise
         self._pass_point(Point(name, "after"), lost)
         return done
+
+    def pass_by(self, what: str) -> None:
+        """Pass a point of what takes no time by itself."""
+        self._pass_point(Point(self._name_of(what), "before"), None)
 
     def _name_of(self, what: str) -> str:
         step = activity.info().activity_type if activity.in_activity() else "worker"

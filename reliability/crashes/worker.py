@@ -15,19 +15,22 @@ from pathlib import Path
 import temporalio.client
 
 from perdure.models.router import ModelRouter
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.storage.open import open_store
 from perdure.storage.store import S3Access
 from perdure.temporal.connect import connect
 from perdure.worker import build_worker, build_workspace_worker
 from reliability.crashes.instrumented import (
+    InstrumentedMemories,
     InstrumentedModel,
     InstrumentedResources,
+    InstrumentedSandbox,
     InstrumentedStore,
     StepInterceptor,
 )
 from reliability.crashes.points import Points, Trap
 from reliability.crashes.tools import EFFECTS_FOLDER
+from tests.secrets.keys import key_ring
 
 PR_SET_PDEATHSIG = 1
 
@@ -44,6 +47,8 @@ class WorkerJob:
     disk: Path
     outside: Path
     trap: Trap | None = None
+    secret_key: str | None = None
+    """The name of the key for what users hand in."""
 
 
 def run_worker(job: WorkerJob) -> None:
@@ -62,11 +67,15 @@ async def serve_worker(job: WorkerJob) -> None:
     config = (await connect(job.temporal)).config()
     config["interceptors"] = [StepInterceptor(points)]
     client = temporalio.client.Client(**config)
+    store = InstrumentedStore(open_store(job.store, job.access), points)
     world = InstrumentedResources(
-        InstrumentedStore(open_store(job.store, job.access), points),
+        store,
         InstrumentedModel(ModelRouter(), points, job.folder / "bills"),
         job.disk,
         home=workspace_queue(job.disk, job.queue),
+        secret_keys=None if job.secret_key is None else key_ring(job.secret_key),
+        sandbox=InstrumentedSandbox(points=points),
+        memories=InstrumentedMemories(store),
         points=points,
     )
     stop = asyncio.Event()

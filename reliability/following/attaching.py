@@ -4,11 +4,8 @@ Each is one of three kinds: server-sent events, a socket, or `HttpClient`. It ha
 after its cursor once and in order, and the text that grew has to be that of the event.
 """
 
-import argparse
 import asyncio
-import json
 import random
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,8 +19,8 @@ from perdure.client.ids import new_conversation_id
 from perdure.client.turn import spoken_text
 from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.events.entry import Entry
-from reliability.chaos.evidence import evidence_folder
-from reliability.chaos.load import make_agent
+from reliability.chaos.command_line import new_parser, parse_options, run_harness
+from reliability.chaos.load.conversations import make_agent
 from reliability.following.attached_client import KINDS, AttachedClient, attach
 from reliability.following.scripts import VARIANTS
 from reliability.following.stage import Stage, open_stage
@@ -149,22 +146,11 @@ async def run(clients: int, seed: int, folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Exit code 0 means that each client got each event once, and the text of each."""
-    parser = argparse.ArgumentParser(
-        prog="python -m reliability.following.attaching", description=__doc__
-    )
-    parser.add_argument("--short", action="store_true", help=f"{SHORT} clients, for every change")
+    parser = new_parser("reliability.following.attaching", __doc__)
     parser.add_argument("--clients", type=int, help=f"by default {FULL}")
-    parser.add_argument("--seed", type=int, help="decides all that chance decides here")
-    parser.add_argument("--keep", action="store_true", help="keep logs and stored objects")
-    options = parser.parse_args()
+    options = parse_options(parser)
     clients = options.clients or (SHORT if options.short else FULL)
-    seed = random.randrange(1_000_000) if options.seed is None else options.seed
-    print(f"seed {seed}", file=sys.stderr)
-    with evidence_folder(options.keep) as evidence:
-        report = asyncio.run(run(clients, seed, evidence.path))
-        evidence.keep |= bool(report["findings"])
-    print(json.dumps(report, indent=2))
-    sys.exit(1 if report["findings"] else 0)
+    run_harness(lambda folder: run(clients, options.seed, folder), options.keep)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from temporalio.runtime import (
     TelemetryFilter,
 )
 
-from perdure.storage.store import Store
+from perdure.storage.store import Store, Version
 from perdure.temporal.converter import build_converter
 
 REQUEST_METRICS = ("temporal_request", "temporal_long_request")
@@ -62,6 +62,14 @@ class CountingStore:
     async def replace(self, key: str, body: bytes) -> None:
         self.counts["replace"] += 1
         await self.store.replace(key, body)
+
+    async def read_version(self, key: str) -> Version | None:
+        self.counts["read"] += 1
+        return await self.store.read_version(key)
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        self.counts["replace"] += 1
+        return await self.store.replace_version(key, body, tag)
 
     async def delete(self, key: str) -> None:
         self.counts["delete"] += 1

@@ -16,7 +16,7 @@ from perdure.client.conversation import Conversation
 from perdure.client.ids import new_conversation_id
 from perdure.errors import TimedOut, Unreachable
 from perdure.storage.errors import StoreError
-from reliability.chaos.load import make_agent
+from reliability.chaos.load.conversations import make_agent
 from reliability.following.http_clients import open_socket, receive_frames, stream_frames
 from reliability.following.stage import Stage
 from reliability.following.watcher import Watcher

@@ -4,7 +4,7 @@ import random
 from itertools import count
 
 from perdure.testing.script import Script, ScriptedAnswer, ScriptedFailure
-from reliability.chaos.scripts import charge_once, look_in_parallel
+from reliability.chaos.load.scripts import charge_once, look_in_parallel
 
 VARIANTS = 8
 TURNS = 12

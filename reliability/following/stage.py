@@ -1,10 +1,11 @@
 """The servers, workers and gateways of a run."""
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 
@@ -17,7 +18,7 @@ from perdure.storage.open import open_store
 from perdure.storage.store import S3Access
 from perdure.temporal.connect import connect
 from perdure.testing.server import serve_scripts
-from reliability.chaos.run import BUCKET, TASK_QUEUE, USER, worker_environment
+from reliability.chaos.environment import BUCKET, TASK_QUEUE, USER, worker_environment
 from reliability.chaos.temporal import RestartableTemporal
 from reliability.chaos.tools import EFFECTS
 from reliability.chaos.worker_pool import WorkerPool
@@ -50,8 +51,19 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, seed: int, workers: int) -> AsyncIterator[Stage]:
-    """Start everything, with files in `folder`. Raises ProcessFailed where a server does not."""
+async def open_stage(
+    folder: Path,
+    seed: int,
+    workers: int,
+    gateways: Sequence[str] = GATEWAYS,
+    settings: Mapping[str, str] = UNLIMITED,
+    worker_settings: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Stage]:
+    """Start everything, with files in `folder`; `settings` are variables of the gateways,
+    and `worker_settings` of the workers.
+
+    Raises ProcessFailed where a server does not start.
+    """
     async with AsyncExitStack() as ending:
         temporal = await ending.enter_async_context(
             RestartableTemporal.running(folder / "temporal")
@@ -68,25 +80,25 @@ async def open_stage(folder: Path, seed: int, workers: int) -> AsyncIterator[Sta
         pool = WorkerPool(
             client.temporal,
             TASK_QUEUE,
-            {**env, EFFECTS: str(folder / "effects")},
+            {**env, EFFECTS: str(folder / "effects"), "OPENAI_BASE_URL": model, **worker_settings},
             folder,
             random.Random(seed),
         )
         await pool.start(workers)
         ending.push_async_callback(pool.stop)
-        gateways = await start_gateways(folder, env | UNLIMITED)
-        ending.push_async_callback(stop_gateways, gateways)
+        serving = await start_gateways(folder, {**env, **settings}, gateways)
+        ending.push_async_callback(stop_gateways, serving)
         followers = Followers(client)
         ending.push_async_callback(followers.close)
         key = (await create_api_key(store, USER, "load", ("read", "write"))).secret
-        yield Stage(client, temporal, pool, gateways, followers, model, key)
+        yield Stage(client, temporal, pool, serving, followers, model, key)
 
 
-async def start_gateways(folder: Path, env: dict[str, str]) -> list[GatewayProcess]:
-    ports = choose_ports(folder / "gateway-ports.json", GATEWAYS)
-    gateways = [
-        GatewayProcess(ports[name], env, folder / f"gateway-{name}.log") for name in GATEWAYS
-    ]
+async def start_gateways(
+    folder: Path, env: dict[str, str], names: Sequence[str]
+) -> list[GatewayProcess]:
+    ports = choose_ports(folder / "gateway-ports.json", names)
+    gateways = [GatewayProcess(ports[name], env, folder / f"gateway-{name}.log") for name in names]
     for gateway in gateways:
         await gateway.start()
     return gateways

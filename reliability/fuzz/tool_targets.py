@@ -18,12 +18,7 @@ from perdure.tools.editing.patched import apply_hunks
 from perdure.tools.mcp.definitions import fit_arguments, make_definition
 from perdure.tools.mcp.results import to_observation
 from perdure.tools.risk.rules import assess_by_rules
-from perdure.tools.shell.prompt_markers import (
-    MAX_MARKER_BYTES,
-    CommandEnded,
-    CommandStarted,
-    MarkerParser,
-)
+from perdure.tools.shell.prompt_markers import MAX_MARKER_BYTES, Marker, MarkerParser
 from perdure.tools.tool import Context
 from reliability.fuzz.watch import Target
 from tests import builders
@@ -61,7 +56,7 @@ def read_marks(data: bytes) -> None:
         len(data) >= MAX_MARKER_BYTES
     ):  # what is longer than a mark can be is none, once it has come in parts
         return
-    marks, parts = MarkerParser(SECRET), list[bytes | CommandStarted | CommandEnded]()
+    marks, parts = MarkerParser(SECRET), list[bytes | Marker]()
     for at in range(0, len(data), size := 1 + len(data) % 7):
         parts += marks.split(data[at : at + size])
     markers = [part for part in whole if not isinstance(part, bytes)]

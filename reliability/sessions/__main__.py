@@ -4,9 +4,6 @@ Three gateways serve them. In every second round a gateway is killed meanwhile, 
 eighth a worker.
 """
 
-import argparse
-import asyncio
-import json
 import random
 import sys
 from collections import Counter
@@ -16,7 +13,7 @@ from typing import Any
 
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
-from reliability.chaos.evidence import evidence_folder
+from reliability.chaos.command_line import new_parser, parse_options, run_harness
 from reliability.sessions.round import run_round
 from reliability.sessions.stage import Stage, open_stage
 
@@ -62,23 +59,14 @@ def choose_strike(
 
 def main() -> None:
     """Exit code 0 means that no more than the limit were at work, and each of the others told."""
-    parser = argparse.ArgumentParser(prog="python -m reliability.sessions", description=__doc__)
-    parser.add_argument("--short", action="store_true", help=f"{SHORT} rounds, for every change")
+    parser = new_parser("reliability.sessions", __doc__)
     parser.add_argument("--rounds", type=int, help=f"by default {FULL}")
-    parser.add_argument("--seed", type=int, help="decides all that chance decides here")
-    parser.add_argument("--keep", action="store_true", help="keep logs and stored objects")
-    options = parser.parse_args()
-    seed = random.randrange(1_000_000) if options.seed is None else options.seed
-    print(f"seed {seed}", file=sys.stderr)
+    options = parse_options(parser)
     # The SDK writes its warnings to standard output, where the report is to be.
     quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=quiet)))
     rounds = options.rounds or (SHORT if options.short else FULL)
-    with evidence_folder(options.keep) as evidence:
-        report = asyncio.run(run(rounds, seed, evidence.path))
-        evidence.keep |= bool(report["findings"])
-    print(json.dumps(report, indent=2))
-    sys.exit(1 if report["findings"] else 0)
+    run_harness(lambda folder: run(rounds, options.seed, folder), options.keep)
 
 
 if __name__ == "__main__":

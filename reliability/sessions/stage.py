@@ -15,7 +15,7 @@ from perdure.storage.credentials.api_keys import create_api_key
 from perdure.storage.open import open_store
 from perdure.storage.store import S3Access
 from perdure.temporal.connect import connect
-from reliability.chaos.run import BUCKET, TASK_QUEUE, USER, worker_environment
+from reliability.chaos.environment import BUCKET, TASK_QUEUE, USER, worker_environment
 from reliability.chaos.temporal import RestartableTemporal
 from reliability.chaos.worker_pool import WorkerPool
 from reliability.following.gateways import FORKS, GatewayProcess

@@ -9,18 +9,29 @@ from typing import Any
 from perdure.agent.loop.decide import decide
 from perdure.agent.loop.evolve import fold
 from perdure.agent.loop.inbox import (
+    Answer,
     InboxItem,
     InterruptRequest,
     PauseRequest,
     ResumeRequest,
+    Signal,
     StateNote,
     TurnFailure,
     UserMessage,
 )
-from perdure.agent.loop.state import RunNotes, State, is_recorded, note_lost_call, update_notes
+from perdure.agent.loop.state import (
+    WAITING_STATUSES,
+    RunNotes,
+    State,
+    is_recorded,
+    note_lost_call,
+    update_notes,
+)
 from perdure.agent.loop.steps import Act, Close, Open, Record, SaveState, Step, Task
+from perdure.agent.loop.wait_steps import find_waiting_action
 from perdure.events.summary import EventSummary
 from perdure.workflows.step_failures import FATAL_ERROR_TYPES, REQUIRED_STEPS
+from perdure.workflows.wait_requests import is_repeated
 from reliability.simulation.scheduler import SimulatedLoop
 from reliability.simulation.temporal import StepFailed, TaskLost, Temporal
 from reliability.simulation.world import SPEC
@@ -38,6 +49,8 @@ class WorkflowKnowledge:
     states: list[State] = field(default_factory=list)
     message_ids: list[str] = field(default_factory=list)
     """The ids of the messages that a step was acknowledged to have recorded."""
+    signal_ids: list[str] = field(default_factory=list)
+    """The ids of the signals that a step was acknowledged to have recorded."""
     chains: list[list[str]] = field(default_factory=list)
     """Runs that hand over to each other, in order: only the first of them opens the log."""
 
@@ -101,19 +114,41 @@ class WorkflowRun:
                 await self._save(SaveState(state=self.state))
             if self.turns <= 0:
                 return False
+            if self.state.status in WAITING_STATUSES and self.loop.chance(0.8):
+                self.inbox.append(self._wake())
+                continue
             self.turns -= 1
             if self.state.status == "paused":
                 self.inbox.append(ResumeRequest())
             self.inbox.append(self._message())
         return True
 
+    def _wake(self) -> InboxItem:
+        """Return the item that ends the wait of an agent: the answer, or a signal."""
+        waiting = find_waiting_action(self.state)
+        assert waiting is not None, "a conversation that waits has an action that does"
+        if self.state.status == "waiting_for_answer":
+            return Answer(action=waiting.seq, text="Go.")
+        return Signal(name="go", signal_id=self._new_signal_id())
+
+    def _new_signal_id(self) -> str:
+        return f"{self.name}-{self.loop.random.randrange(10**9)}"
+
+    def _signal(self) -> Signal:
+        """A signal with a new id, or with one that came before, as a sender repeats it."""
+        if self.known.signal_ids and self.loop.chance(0.2):
+            return Signal(name="go", signal_id=self.loop.random.choice(self.known.signal_ids))
+        return Signal(name="go", signal_id=self._new_signal_id())
+
     def _message(self) -> UserMessage:
         name = f"{self.name}-{len(self.known.message_ids)}-{self.loop.random.randrange(10**6)}"
         return UserMessage(text=name, message_id=name)
 
     def _interruption(self) -> InboxItem:
-        kind = self.loop.random.randrange(4)
-        if kind == 0:
+        kind = self.loop.random.randrange(5)
+        if kind == 4 and not is_repeated(signal := self._signal(), self.state, self.inbox):
+            return signal
+        if kind in (0, 4):
             return StateNote(key="title", value=f"title by {self.name}")
         return (PauseRequest(), InterruptRequest(), ResumeRequest())[kind - 1]
 
@@ -186,6 +221,7 @@ class WorkflowRun:
         self.known.message_ids += [
             item.message_id for item in items if isinstance(item, UserMessage) and item.message_id
         ]
+        self.known.signal_ids += [item.signal_id for item in items if isinstance(item, Signal)]
 
     def _note(self, digests: Sequence[EventSummary]) -> None:
         for digest in digests:

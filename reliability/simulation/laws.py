@@ -11,20 +11,22 @@ from typing import Any, TypeAlias
 
 from perdure.agent.calls.answer import holds_response
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.state import State
+from perdure.agent.loop.state import WAITING_STATUSES, State
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry, parse_entry
 from perdure.events.event import answered_action_id, response_of
 from perdure.events.messages import MessageEvent
 from perdure.events.projection import summarize
+from perdure.events.waiting import SignalEvent
 from perdure.storage.keys import conversation_prefix, event_id
 from perdure.storage.log.reader import LogReader, ResponseRecord
 from perdure.storage.log.state import read_state
+from reliability.simulation.bucket import Bucket
 from reliability.simulation.conversation import USER, WorkflowKnowledge
 from reliability.simulation.play import Broken, Schedule
 from reliability.simulation.scheduler import SimulatedLoop
 from reliability.simulation.steps import events_of
-from reliability.simulation.store import Access, Bucket
+from reliability.simulation.store import Access
 
 OPENED_BY_A_FORK = "fork"
 
@@ -129,6 +131,20 @@ def check_messages(log: Log) -> None:
     require(set(stored.values()) <= {1}, f"a message is stored twice: {stored.most_common(1)}")
     lost = [message_id for message_id in log.known.message_ids if message_id not in stored]
     require(not lost, f"messages were lost: {lost}")
+
+
+def check_signals(log: Log) -> None:
+    """Every signal that was recorded is there, none twice, and who waits has a wait."""
+    events = [entry.event for entry in log.own]
+    stored = Counter(event.signal_id for event in events if isinstance(event, SignalEvent))
+    require(set(stored.values()) <= {1}, f"a signal is stored twice: {stored.most_common(1)}")
+    lost = [signal_id for signal_id in log.known.signal_ids if signal_id not in stored]
+    require(not lost, f"signals were lost: {lost}")
+    for state in log.states:  # one that is paused may have a wait, too
+        what = f"a conversation of {state.next_seq} events is {state.status}, with {state.wait}"
+        require(state.wait is not None or state.status not in WAITING_STATUSES, what)
+        pending = {action.action_id for action in state.pending}
+        require(state.wait is None or state.wait.action_id in pending, what)
 
 
 def check_observations(log: Log) -> None:
@@ -263,6 +279,7 @@ LAWS: tuple[Law, ...] = (
     check_event_order,
     check_acknowledged_slots,
     check_messages,
+    check_signals,
     check_observations,
     check_fencing,
     check_saved_state,

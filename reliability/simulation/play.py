@@ -11,10 +11,11 @@ from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.fork import fork
 from perdure.storage.log.state import read_state_at
+from reliability.simulation.bucket import Bucket
 from reliability.simulation.conversation import USER, WorkflowKnowledge, WorkflowRun
 from reliability.simulation.readers import Reader
 from reliability.simulation.scheduler import Endless, SimulatedLoop
-from reliability.simulation.store import Access, Bucket
+from reliability.simulation.store import Access
 from reliability.simulation.temporal import FaultRates, Temporal
 from reliability.simulation.world import NOW
 

@@ -8,9 +8,10 @@ from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.reader import LogReader
 from perdure.storage.log.state import read_state
+from reliability.simulation.bucket import Bucket
 from reliability.simulation.conversation import USER
 from reliability.simulation.scheduler import SimulatedLoop
-from reliability.simulation.store import Access, Bucket
+from reliability.simulation.store import Access
 
 
 class Reader:

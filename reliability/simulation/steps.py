@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from temporalio.exceptions import ApplicationError
 
+from perdure.activities.inbox.wait_events import start_event
 from perdure.activities.log import MAX_OPEN_TRIES
 from perdure.activities.support.inbox_events import rejection, state_update, to_event
-from perdure.activities.support.resources import load_event
+from perdure.activities.support.load import load_event
 from perdure.activities.support.responses import (
     append_failure,
     find_record,
@@ -30,7 +31,7 @@ from perdure.activities.support.writer import Writer, append_exclusive
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.decide import refuse_pending
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.inbox import InboxItem, Rejection
+from perdure.agent.loop.inbox import Answer, InboxItem, Rejection, WaitEnd, WaitStart
 from perdure.agent.loop.state import State, is_recorded
 from perdure.agent.loop.steps import (
     Act,
@@ -44,7 +45,8 @@ from perdure.agent.loop.steps import (
     Task,
     Think,
 )
-from perdure.events.actions import ThinkAction
+from perdure.agent.loop.wait_steps import with_wait_ends
+from perdure.events.actions import MCPToolAction, ThinkAction
 from perdure.events.content import MessageToolCall, TextContent, ToolAnnotations, ToolDefinition
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
 from perdure.events.event import Event
@@ -66,7 +68,7 @@ from perdure.storage.errors import (
 from perdure.storage.log.cached_state import encode_cached_state
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
-from reliability.simulation.world import NOW, SPEC, WorkerResources
+from reliability.simulation.world import NOW, SPEC, WAITS, WorkerResources
 
 T = TypeVar("T")
 
@@ -80,8 +82,9 @@ PROMPT = SystemPromptEvent(
             description=name,
             parameters={"type": "object"},
             annotations=ToolAnnotations(readOnlyHint=False, idempotentHint=name == "look"),
+            suspends=name in WAITS,
         )
-        for name in ("look", "charge")
+        for name in ("look", "charge", *WAITS)
     ),
 )
 SAVED_STATES = SPEC.model_dump(mode="json", exclude_none=True)
@@ -140,7 +143,8 @@ class Steps:
             await writer.write("spec", state_update(NOW, "spec", SAVED_STATES))
             await writer.write("prompt", PROMPT)
         items = [item for item in step.items if not is_recorded(state, item)]
-        await _write(writer, items, refuse_pending(state, items))
+        refused = refuse_pending(state, items)
+        await _write(writer, [*with_wait_ends(state, items)], refused)
         return fold(state, await writer.summaries())
 
     async def append(self, task: Task[Record]) -> list[EventSummary]:
@@ -223,9 +227,10 @@ def events_of(answer: Completion) -> list[Event]:
 
 
 def _action(answer: Completion, call: MessageToolCall) -> ActionEvent:
+    waits = WAITS.get(call.name)
     return ActionEvent(
         timestamp=NOW,
-        action=ThinkAction(thought=call.id),
+        action=MCPToolAction(data=waits) if waits else ThinkAction(thought=call.id),
         tool_name=call.name,
         tool_call_id=call.id,
         tool_call=call,
@@ -240,8 +245,24 @@ async def _write(writer: Writer, items: Sequence[InboxItem], refused: Refusal | 
     for nth, item in enumerate(items):
         if isinstance(item, Rejection):
             await _reject(writer, Refusal(action_seqs=item.actions, reason=item.reason))
+        elif isinstance(item, WaitStart | WaitEnd | Answer):
+            action = await load_event(writer.log, item.action, ActionEvent)
+            await writer.write(f"item {nth}", _wait_event(action, item))
         else:
             await writer.write(f"item {nth}", to_event(item, NOW, SPEC))
+
+
+def _wait_event(action: ActionEvent, item: WaitStart | WaitEnd | Answer) -> Event:
+    if isinstance(item, WaitStart):
+        return start_event(action, NOW)
+    return ObservationEvent(
+        timestamp=NOW,
+        action_id=action.id,
+        tool_name=action.tool_name,
+        tool_call_id=action.tool_call_id,
+        observation=ThinkObservation(),
+        ended_by="answer" if isinstance(item, Answer) else item.ended_by,
+    )
 
 
 async def _reject(writer: Writer, refused: Refusal) -> None:

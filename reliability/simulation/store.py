@@ -5,12 +5,12 @@ The faults are below S3Store: its own code tells them apart, asks again and give
 
 import asyncio
 import base64
+import re
 import zlib
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -22,12 +22,12 @@ from botocore.exceptions import (
 )
 from botocore.httpchecksum import Crc32Checksum, StreamingChecksumBody
 from botocore.parsers import ResponseParserError
-from obstore.exceptions import AlreadyExistsError, GenericError
+from obstore.exceptions import AlreadyExistsError, GenericError, PreconditionError
 
 from perdure.storage.botocore_client import BotocoreClient
 from perdure.storage.s3 import S3Store
 from perdure.storage.store import S3Access
-from reliability.simulation.scheduler import PROCESS, SimulatedLoop
+from reliability.simulation.bucket import Bucket, make_tag
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -60,49 +60,14 @@ RESPONSE_FAULTS: dict[str, Callable[[], Exception]] = {
 }
 """Ways for an answer not to arrive, though it was done."""
 
+RANDOM_NAME = re.compile(r"(?<=/memory-changes/rebuild-)[0-9a-f-]{36}|(?<=/index/)[0-9a-f]{32}")
+"""A name that is another each time that a schedule is played: such names sort by age here."""
+
 WRITES = (*REFUSALS, *REQUEST_FAULTS, *RESPONSE_FAULTS, "late commit")
 READS = ("slow down", "internal error", "too many", *REQUEST_FAULTS, "torn body")
 CHECKED_READS = (*READS, "wrong checksum")
+DELETES = ("slow down", "internal error", *REQUEST_FAULTS, *RESPONSE_FAULTS, "late commit")
 LISTS = ("slow down", "internal error", *REQUEST_FAULTS, "garbled answer")
-
-
-class Bucket:
-    """The objects, strongly consistent as S3 is; `faults` counts what went wrong, by its name.
-
-    `trouble` is the part of the requests that fail; after `calm` seconds none does. `spoils` says
-    that the bucket does not honour `If-None-Match`.
-    """
-
-    def __init__(
-        self, loop: SimulatedLoop, trouble: float, calm: float, *, spoils: bool = False
-    ) -> None:
-        self.loop = loop
-        self.trouble = trouble
-        self.calm = calm
-        self.spoils = spoils
-        self.objects: dict[str, bytes] = {}
-        self.overwritten: list[str] = []
-        self.faults: Counter[str] = Counter()
-        self.requests = 0
-
-    def put(self, key: str, body: bytes, once: bool) -> bool:
-        if once and key in self.objects and not self.spoils:
-            return False
-        if key in self.objects and self.objects[key] != body:
-            self.overwritten.append(key)
-        self.objects[key] = body
-        return True
-
-    def fault(self, kinds: tuple[str, ...]) -> str | None:
-        """Choose the fault that this request meets."""
-        self.requests += 1
-        if PROCESS.get() is None or self.loop.now > self.calm:
-            return None
-        if not self.loop.chance(self.trouble):
-            return None
-        fault = self.loop.random.choice(kinds)
-        self.faults[fault] += 1
-        return fault
 
 
 class Client:
@@ -115,18 +80,32 @@ class Client:
         self.loop = bucket.loop
 
     def put_object(self, **params: Any) -> dict[str, Any]:
-        key, body, once = params["Key"], params["Body"], params.get("IfNoneMatch") == "*"
+        key, once, tag = params["Key"], params.get("IfNoneMatch") == "*", params.get("IfMatch")
+        put = partial(self.bucket.put, key, params["Body"], once, tag)
         fault = self._before("PUT", key, WRITES)
         if fault == "late commit":
-            delay = self.loop.random.random() * LATE_SECONDS
-            self.loop.elsewhere(delay, self._late, key, body, once)
-            raise ReadTimeoutError(endpoint_url=ENDPOINT)
-        stored = self.bucket.put(key, body, once)
+            self._commit_late(key, put)
+        absent = tag is not None and key not in self.bucket.objects
+        stored = not absent and put()
         self._record("PUT", key, fault or ("stored" if stored else "taken"))
         if fault is not None:
             raise RESPONSE_FAULTS[fault]()
+        if absent:
+            raise make_error(404, "NoSuchKey")
         if not stored:
             raise make_error(412, "PreconditionFailed")
+        return {}
+
+    def delete_object(self, **params: Any) -> dict[str, Any]:
+        key: str = params["Key"]
+        delete = partial(self.bucket.delete, key)
+        fault = self._before("DEL", key, DELETES)
+        if fault == "late commit":
+            self._commit_late(key, delete)
+        delete()
+        self._record("DEL", key, fault or "gone")
+        if fault is not None:
+            raise RESPONSE_FAULTS[fault]()
         return {}
 
     def get_object(self, **params: Any) -> dict[str, Any]:
@@ -142,7 +121,7 @@ class Client:
         elif fault == "wrong checksum":
             sent = body[:-1] + b"\0"
         checksum = zlib.crc32(body).to_bytes(4, "big")
-        return {"Body": make_body(sent, len(body), checksum)}
+        return {"Body": make_body(sent, len(body), checksum), "ETag": make_tag(body)}
 
     def list_objects_v2(self, **query: Any) -> dict[str, Any]:
         fault = self._before("LIST", query["Prefix"], LISTS)
@@ -150,10 +129,15 @@ class Client:
             raise RESPONSE_FAULTS[fault]()
         start = query.get("ContinuationToken") or query.get("StartAfter", "")
         prefix: str = query["Prefix"]
-        keys = sorted(k for k in self.bucket.objects if k.startswith(prefix) and k > start)
+        keys = [k for k in self.bucket.objects if k.startswith(prefix) and k > start]
+        part, name = "Contents", "Key"
+        if "Delimiter" in query:
+            part, name = "CommonPrefixes", "Prefix"
+            keys = list({prefix + k[len(prefix) :].partition("/")[0] + "/" for k in keys})
+        keys.sort()
         page = keys[: query["MaxKeys"]]
         self._record("LIST", prefix, f"{len(page)} after {start[-46:]!r}")
-        listed: dict[str, Any] = {"Contents": [{"Key": key} for key in page]}
+        listed: dict[str, Any] = {part: [{name: key} for key in page]}
         more = len(keys) > len(page)
         return (
             listed | {"IsTruncated": more} | ({"NextContinuationToken": page[-1]} if more else {})
@@ -170,12 +154,19 @@ class Client:
             raise REQUEST_FAULTS[fault]()
         return fault
 
-    def _late(self, key: str, body: bytes, once: bool) -> None:
-        stored = self.bucket.put(key, body, once)
-        self._record("PUT", key, "late: stored" if stored else "late: taken")
+    def _commit_late(self, key: str, commit: Callable[[], object]) -> NoReturn:
+        """Carry out the request when nobody waits for it any more."""
+
+        def carry_out() -> None:
+            self.bucket.late.add(key)
+            self._record("LATE", key, "refused" if commit() is False else "carried out")
+
+        self.loop.elsewhere(self.loop.random.random() * LATE_SECONDS, carry_out)
+        raise ReadTimeoutError(endpoint_url=ENDPOINT)
 
     def _record(self, verb: str, key: str, what: str) -> None:
         if self.loop.trace is not None:
+            key = RANDOM_NAME.sub("…", key)
             self.loop.record(f"{verb:4} {key.partition('/conversations/')[2][24:] or key} {what}")
 
 
@@ -196,19 +187,22 @@ class Obstore:
         path: str,
         file: bytes,
         *,
-        mode: str | None = None,
+        mode: str | dict[str, str] | None = None,
         use_multipart: bool | None = None,
     ) -> None:
         assert use_multipart is False, "an object is written by one request"
         condition = {"IfNoneMatch": "*"} if mode == "create" else {}
-        await self._send(lambda: self.client.put_object(Key=path, Body=file, **condition))
+        if isinstance(mode, dict):
+            condition = {"IfMatch": mode["e_tag"]}
+        put = partial(self.client.put_object, Key=path, Body=file, **condition)
+        await self._send(put, is_update="IfMatch" in condition)
 
     async def get_async(self, path: str) -> "Answer":
         answer = await self._send(lambda: self.client.get_object(Key=path))
-        return Answer(answer["Body"])
+        return Answer(answer["Body"], {"e_tag": answer["ETag"]})
 
     async def delete_async(self, paths: str) -> None:
-        raise NotImplementedError
+        await self._send(lambda: self.client.delete_object(Key=paths))
 
     async def list(
         self, prefix: str, *, offset: str | None = None, chunk_size: int = 50
@@ -221,12 +215,12 @@ class Obstore:
                 return
             query["ContinuationToken"] = answer["NextContinuationToken"]
 
-    async def _send(self, request: Callable[[], Any]) -> Any:
+    async def _send(self, request: Callable[[], Any], *, is_update: bool = False) -> Any:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(None, request)
         except ClientError as error:
-            raise make_obstore_error(error) from error
+            raise make_obstore_error(error, is_update) from error
         except (BotoCoreError, ResponseParserError) as error:
             raise GenericError("HTTP error: error sending request") from error
 
@@ -234,8 +228,9 @@ class Obstore:
 class Answer:
     """An answer whose body is still to come."""
 
-    def __init__(self, body: StreamingChecksumBody) -> None:
+    def __init__(self, body: StreamingChecksumBody, meta: dict[str, str]) -> None:
         self.body = body
+        self.meta = meta
 
     async def bytes_async(self) -> bytes:
         try:
@@ -264,6 +259,9 @@ class Access(S3Store):
         self._client = Obstore(bucket)
         self._botocore = Botocore(bucket)
 
+    def _place(self, key: str) -> str:
+        return RANDOM_NAME.sub(lambda found: self.bucket_of.rename(found[0]), super()._place(key))
+
 
 def make_body(sent: bytes, length: int, checksum: bytes) -> StreamingChecksumBody:
     """A body as botocore gives it out: it checks the length and the checksum itself."""
@@ -276,7 +274,7 @@ def make_error(status: int, code: str) -> ClientError:
     return ClientError({"Error": details, "ResponseMetadata": {"HTTPStatusCode": status}}, "asked")  # type: ignore[typeddict-item]
 
 
-def make_obstore_error(error: ClientError) -> Exception:
+def make_obstore_error(error: ClientError, is_update: bool) -> Exception:
     """The error that obstore raises for an answer, with the words of its version 0.12."""
     status: int = error.response["ResponseMetadata"]["HTTPStatusCode"]
     sentence = f"Server returned non-2xx status code: {status} Simulated: <Error><Code>"
@@ -284,6 +282,6 @@ def make_obstore_error(error: ClientError) -> Exception:
     kinds: dict[int, type[Exception]] = {
         404: FileNotFoundError,
         409: AlreadyExistsError,
-        412: AlreadyExistsError,
+        412: PreconditionError if is_update else AlreadyExistsError,
     }
     return kinds.get(status, GenericError)(sentence)

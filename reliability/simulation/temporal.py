@@ -17,9 +17,9 @@ from perdure.agent.loop.local_steps import local_activity_id
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.agent.loop.steps import Act, Task
 from perdure.storage.log.event_log import EventLog
+from reliability.simulation.bucket import Bucket
 from reliability.simulation.scheduler import PROCESS, Process, SimulatedLoop
 from reliability.simulation.steps import make_activities
-from reliability.simulation.store import Bucket
 from reliability.simulation.world import Effects, make_resources
 
 LOCAL_TIMEOUT = 1.0

@@ -1,6 +1,7 @@
 """The resources of simulated workers: a model and tools that count their effects."""
 
 import asyncio
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +16,15 @@ from perdure.models.model import ModelRefused, ModelUnavailable, OnText, Request
 from perdure.storage.keys import conversation_prefix, event_key, response_key
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
+from reliability.simulation.bucket import Bucket
 from reliability.simulation.scheduler import SimulatedLoop
-from reliability.simulation.store import Access, Bucket
+from reliability.simulation.store import Access
 
 CACHE_BYTES = 200_000
 """Bytes of entries that a process keeps: fewer than a schedule makes, at times."""
+
+WAITS: dict[str, dict[str, Any]] = {"wait": {"signal": "go"}, "ask": {"question": "Go?"}}
+"""The arguments of the tools that wait."""
 
 NOW = "2025-01-01T00:00:00.000000"
 
@@ -61,19 +66,19 @@ class RandomModel:
 
     def _answer(self, name: str) -> Completion:
         dice = self.loop.random
-        calls = tuple(
-            MessageToolCall(
-                id=f"{name}.{nth}",
-                name=dice.choice(("look", "charge")),
-                arguments=f'{{"seconds": {round(self.loop.delay(), 3)}}}',
-            )
-            for nth in range(dice.choice((0, 0, 0, 1, 2, 3)))
-        )
+        calls = tuple(self._call(f"{name}.{nth}") for nth in range(dice.choice((0, 0, 0, 1, 2, 3))))
         message = Message(
             role="assistant", content=(TextContent(text=name),), tool_calls=calls or None
         )
         usage = Usage(prompt_tokens=10, completion_tokens=1, cost=1.0, model="simulated")
         return Completion(id=name, model="simulated", message=message, usage=usage, received=NOW)
+
+    def _call(self, call_id: str) -> MessageToolCall:
+        """A call of a tool that takes a while, or of one that waits: for a signal, or an answer."""
+        dice = self.loop.random
+        name = dice.choice(("look", "charge", "look", "charge", *WAITS))
+        arguments = WAITS.get(name) or {"seconds": round(self.loop.delay(), 3)}
+        return MessageToolCall(id=call_id, name=name, arguments=json.dumps(arguments))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 from perdure.agent.discussion.spec import DiscussionSpec
 from perdure.storage import keys
 from perdure.storage.errors import Altered
+from perdure.storage.parallel import map_parallel
 from perdure.storage.store import Store, list_folders
 
 
@@ -13,7 +14,7 @@ async def save_spec(
 ) -> DiscussionSpec:
     """Write the spec, once; return the one on record."""
     key = keys.discussion_prefix(user_id, session_id) + keys.DISCUSSION
-    if await store.create(key, spec.model_dump_json(exclude_none=True).encode()):
+    if await store.create(key, spec.model_dump_json().encode()):
         return spec
     return await load_spec(store, user_id, session_id) or spec
 
@@ -31,5 +32,19 @@ async def load_spec(store: Store, user_id: str, session_id: str) -> DiscussionSp
 
 
 async def list_sessions(store: Store, user_id: str) -> list[str]:
-    """List the ids of a user's discussions."""
+    """List the ids of a user's sessions, also of logs that programs write alone.
+
+    A store may list one that was just deleted.
+    """
     return await list_folders(store, keys.discussions_prefix(user_id))
+
+
+async def list_discussions(store: Store, user_id: str) -> list[str]:
+    """List the ids of a user's discussions: the sessions that have a spec."""
+
+    async def find(session_id: str) -> tuple[str, bool]:
+        key = keys.discussion_prefix(user_id, session_id) + keys.DISCUSSION
+        return session_id, key in await store.list(key, limit=1)
+
+    sessions = await list_sessions(store, user_id)
+    return [name async for name, is_there in map_parallel(find, sessions) if is_there]

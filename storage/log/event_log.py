@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from perdure.agent.calls.completion import Completion
@@ -45,6 +45,7 @@ class EventLog(LogReader):
         shared: bool = False,
         usage: Usage | None = None,
         files: Files | None = None,
+        ends: Callable[[Entry], bool] | None = None,
     ) -> list[Entry]:
         """Write `events` into the slots from `base` on, once, however often this is called.
 
@@ -61,7 +62,8 @@ class EventLog(LogReader):
         * of the same run, and it answers the same action as the event: the action is settled, so
           the walk ends there and nothing more is written,
         * of the same run otherwise: the walk goes on behind it where the base is `shared`, as
-          parallel tools share theirs, and else ends in Superseded.
+          parallel tools share theirs, and else ends in Superseded. It ends at an entry which
+          `ends` the time for these events, so that a late attempt writes nothing behind it.
 
         Returns every entry from `base` to the last one written, adopted or settled, in order and
         whoever wrote them, so that who folds them leaves no hole. `usage` and `files` ride with the
@@ -72,7 +74,9 @@ class EventLog(LogReader):
         """
         walked: list[Entry] = []
         for position, event in enumerate(events):
-            own = origin.model_copy(update={"position": position})
+            own = origin
+            if own.position != position:
+                own = origin.model_copy(update={"position": position})
             attachments = (usage, files) if position == 0 else (None, None)
             while not walked or walked[-1].origin != own:
                 seq = base + len(walked)
@@ -86,6 +90,8 @@ class EventLog(LogReader):
                     continue
                 action_id = answered_action_id(event)
                 if action_id is not None and action_id == answered_action_id(stored.event):
+                    return walked
+                if ends is not None and ends(stored):
                     return walked
                 if not shared:
                     key = self.prefix + event_key(self.conversation_id, seq)

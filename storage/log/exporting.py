@@ -95,5 +95,6 @@ async def export_metadata(log: ReadableLog, state: State, version: str) -> Expor
         workspace=spec.workspace if spec else None,
         first_own_seq=await log.first_own_seq(),
         max_message_chars=spec.model.max_message_chars if spec else None,
+        vision=spec.model.vision if spec else None,
         version=version,
     )

@@ -2,29 +2,42 @@
 
 from perdure.events.content import Content, ImageContent
 from perdure.events.entry import Entry
+from perdure.events.event import AnyEvent
 from perdure.events.images import is_stored_image, to_data_url
 from perdure.events.messages import MessageEvent
+from perdure.events.tools import ObservationEvent
 from perdure.storage.errors import Altered, BadImage
 from perdure.storage.log.readable import ReadableLog
 
 
 def has_stored_images(entry: Entry) -> bool:
-    """Tell whether the entry is a message with images that are blobs of its conversation."""
-    return isinstance(entry.event, MessageEvent) and any(
+    """Tell whether a message or a result has images that are blobs of its conversation."""
+    return any(
         is_stored_image(url)
-        for part in entry.event.llm_message.content
+        for part in _content_of(entry.event)
         if isinstance(part, ImageContent)
         for url in part.image_urls
     )
 
 
+def _content_of(event: AnyEvent) -> tuple[Content, ...]:
+    match event:
+        case MessageEvent():
+            return event.llm_message.content
+        case ObservationEvent():
+            return event.observation.content
+        case _:
+            return ()
+
+
 async def load_entry_images(log: ReadableLog, entry: Entry) -> Entry:
     """Return the entry with its images; its bytes stay those that are stored. Raises BadImage."""
     event = entry.event
-    assert isinstance(event, MessageEvent), "only messages have stored images"
-    parts = [await _load_part(log, entry.seq, part) for part in event.llm_message.content]
-    message = event.llm_message.model_copy(update={"content": tuple(parts)})
-    return entry.model_copy(update={"event": event.model_copy(update={"llm_message": message})})
+    assert isinstance(event, MessageEvent | ObservationEvent), "no other event has images"
+    parts = [await _load_part(log, entry.seq, part) for part in _content_of(event)]
+    name = "llm_message" if isinstance(event, MessageEvent) else "observation"
+    holder = getattr(event, name).model_copy(update={"content": tuple(parts)})
+    return entry.model_copy(update={"event": event.model_copy(update={name: holder})})
 
 
 async def _load_part(log: ReadableLog, seq: int, part: Content) -> Content:

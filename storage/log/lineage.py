@@ -82,7 +82,10 @@ async def read_fork(store: Store, prefix: str) -> Fork | None:
 
 def find_holder(lineage: Lineage, seq: int) -> Holder:
     """Return the conversation that holds slot `seq`, or will once it is written."""
-    return next((holder for holder in lineage if holder.first <= seq), lineage[-1])
+    for holder in lineage:
+        if holder.first <= seq:
+            return holder
+    return lineage[-1]
 
 
 def parse_slot(holder: Holder, seq: int, body: bytes) -> Entry:

@@ -288,7 +288,8 @@ class LogReader:
     async def _cached(self, seq: int) -> Entry | None:
         if self.cache is None:
             return None
-        return self.cache.get(find_holder(await self.lineage(), seq).slot(seq))
+        lineage = self._lineage or await self.lineage()
+        return self.cache.get(find_holder(lineage, seq).slot(seq))
 
     def remember(self, lineage: Lineage, entries: Iterable[Entry]) -> None:
         """Put into the cache what another reader has read from the store, and it has not yet."""

@@ -1,11 +1,12 @@
 """The state of a conversation, folded from its log alone."""
 
 import json
-from typing import overload
+from typing import Any, overload
 
 from perdure.agent.loop.evolve import extend_sha, fold
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
+from perdure.events.actions import FinishAction
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
 from perdure.events.event import agent_text
@@ -123,6 +124,21 @@ EVENTS_PER_READ = 50
 async def read_answer(log: ReadableLog, state: State) -> str:
     """Return what the agent said last since the user's last message; "" without any."""
     return await last_agent_text(log, state.next_seq, state.last_user_seq + 1)
+
+
+async def read_outputs(log: ReadableLog, state: State) -> dict[str, Any] | None:
+    """Return the outputs with which the agent finished the last turn; None without any."""
+    if state.ending != "finish" or state.spec is None or state.spec.response_schema is None:
+        return None
+    end = state.next_seq
+    while end > state.last_user_seq:
+        first = max(state.last_user_seq, end - EVENTS_PER_READ, 0)
+        for entry in reversed(await log.read(first, end - first)):
+            action = getattr(entry.event, "action", None)
+            if isinstance(action, FinishAction):
+                return action.outputs
+        end = first
+    return None
 
 
 async def last_agent_text(log: ReadableLog, end: int, begin: int = 0) -> str:

@@ -16,7 +16,9 @@ from perdure.events.actions import MCPToolAction
 from perdure.events.entry import Files, Origin
 from perdure.events.event import AnyEvent
 from perdure.events.tools import AgentErrorEvent, ObservationEvent
+from perdure.memory.service import MemoryService
 from perdure.models.router import ModelRouter
+from perdure.storage.errors import StoreUnavailable
 from perdure.storage.files import FileStore
 from perdure.storage.log.event_log import EventLog
 from tests.builders import SPEC, action, opened_event, prompt, spec_event
@@ -67,3 +69,48 @@ async def test_a_local_call_leaves_files_of_another_machine_to_the_worker_that_h
     at_home = Resources(world.store, world.model, tmp_path, home="elsewhere")
     await environment.run(ToolActivities(at_home).call, task)
     assert isinstance((await log.get(4)).event, ObservationEvent)
+
+
+class ForgetfulStore(FileStore):
+    """A store whose first answer about a memory is lost once it is written."""
+
+    lost = 0
+
+    async def create(self, key: str, body: bytes) -> bool:
+        created = await super().create(key, body)
+        if "/memory/" in key and not self.lost:
+            self.lost += 1
+            raise StoreUnavailable("The store does not answer.")
+        return created
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+async def test_a_call_that_may_be_made_again_waits_for_the_store_and_remembers_once(
+    tmp_path: Path, is_local: bool
+) -> None:
+    store = ForgetfulStore(tmp_path / "store")
+    world = Resources(store, ModelRouter(), tmp_path)
+    log = EventLog(world.store, "local", new_conversation_id())
+    spec = SPEC.model_copy(update={"tools": ("remember",)})
+    calling = action("remember").model_copy(
+        update={"action": MCPToolAction(data={"text": "It rains.", "key": "weather"})}
+    )
+    await log.append(
+        [opened_event(), spec_event(spec), prompt(), calling],
+        base=0,
+        origin=Origin(run="before", activity="1"),
+    )
+    step = Act(action_seq=3, spec_seq=1, prompt_seq=2, repeatable=True)
+    task: Task[Any] = Task(conversation_id=log.conversation_id, user_id="local", base=4, step=step)
+    environment = ActivityEnvironment()
+    if is_local:  # the ordinary activity that follows waits
+        environment.info = dataclasses.replace(ActivityEnvironment.default_info(), is_local=True)
+        with pytest.raises(StoreUnavailable):
+            await environment.run(ToolActivities(world).call, task)
+        assert await log.end() == 4
+        environment = ActivityEnvironment()
+    await environment.run(ToolActivities(world).call, task)
+    assert isinstance((await log.get(4)).event, ObservationEvent)
+    assert store.lost == 1
+    [memory] = await MemoryService(store).of_user("local").list_memories(10)
+    assert (memory.text, memory.version) == ("It rains.", 1)

@@ -22,6 +22,7 @@ from perdure.agent.loop.inbox import (
     StateNote,
     TurnFailure,
     UserMessage,
+    WebhookFailure,
 )
 from perdure.agent.loop.state import (
     HARMLESS_TOOLS,
@@ -90,6 +91,7 @@ batches = st.lists(
 SIGNALS = (
     *(PauseRequest(), InterruptRequest(), CondenseRequest(), CloseRequest()),
     *(StateNote(key="title", value="Doors"), RefusedInput(detail="Too long.")),
+    WebhookFailure(webhook_id="1f", event="turn_end", event_id="e", reason="It said 500."),
 )
 
 
@@ -120,6 +122,7 @@ class RandomConversation:
         """Add a random request to the inbox, or lose the workflow and reopen it."""
         asks: list[Callable[[], InboxItem | None]] = [
             *[lambda: UserMessage(text="hi")] * 4,
+            lambda: UserMessage(text="hi", run=False),
             *[ResumeRequest] * 2,
             *[self.approval] * 2,
             *[self.rejection, self.spec_change, self.new_message, self.crash],
@@ -139,7 +142,7 @@ class RandomConversation:
         return Approval(actions=self.draw_seqs())
 
     def rejection(self) -> Rejection:
-        return Rejection(actions=self.draw_seqs(), reason="No.")
+        return Rejection(actions=self.draw_seqs(), reason="No.", run=self.draw(True, False))
 
     def spec_change(self) -> InboxItem:
         return check_changes(self.spec, self.draw(*CHANGES))

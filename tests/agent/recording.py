@@ -12,10 +12,11 @@ from tests.builders import TIMESTAMP, apply_events, rejection
 def events_of_step(state: State, step: Record) -> list[AnyEvent]:
     """Return the events that `log.append` writes for the step, without recalls."""
     assert state.spec is not None
-    events = _rejections(state, step.refusal.action_seqs) if step.refusal else []
+    refusal = step.refusal
+    events = _rejections(state, refusal.action_seqs, refusal.run) if refusal else []
     for item in step.items:
         if isinstance(item, Rejection):
-            events += _rejections(state, item.actions)
+            events += _rejections(state, item.actions, item.run)
         else:
             events.append(to_event(item, TIMESTAMP, state.spec))
     return events
@@ -40,11 +41,12 @@ def record_next(state: State) -> State:
     return apply_events(state, *events_of_step(state, step))
 
 
-def _rejections(state: State, actions: tuple[int, ...]) -> list[AnyEvent]:
-    """Reject the actions that are still pending."""
+def _rejections(state: State, actions: tuple[int, ...], run: bool) -> list[AnyEvent]:
+    """Reject the actions that are still pending; without `run` the agent then rests."""
     pending = {item.seq: item for item in state.pending}
-    return [
+    events = [
         rejection(pending[seq].action_id, pending[seq].tool_name, pending[seq].tool_call_id)
         for seq in actions
         if seq in pending
     ]
+    return [event.model_copy(update={"run": None if run else False}) for event in events]

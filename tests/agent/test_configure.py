@@ -9,6 +9,7 @@ from perdure.agent.loop.inbox import json_size
 from perdure.agent.loop.state import State
 from perdure.agent.policies import Confirmation, Limits, StuckThresholds
 from perdure.agent.spec import Agent, AmortizedCondenser, ModelSpec, SummaryCondenser
+from perdure.agent.view.condense.thresholds import flatten_condenser
 from tests.agent.recording import apply_requests
 from tests.builders import SPEC, opened_state
 
@@ -18,6 +19,7 @@ RICH = SPEC.model_copy(
         "limits": Limits(max_iterations=5, max_budget=2.0),
         "confirmation": Confirmation(policy="risky", threshold="LOW"),
         "tags": ("blue",),
+        "secret_descriptions": {"TICKETS": "reads tickets"},
     }
 )
 
@@ -32,7 +34,7 @@ def apply_changes(spec: Agent, **changes: Any) -> Agent:
 
 def error_of(**changes: Any) -> str:
     """Return the error for these changes."""
-    with pytest.raises(ValueError, match=r"\.$") as refused:
+    with pytest.raises(ValueError, match=r"[.?]$") as refused:
         check_changes(RICH, changes)
     sentence = str(refused.value)
     assert "\n" not in sentence
@@ -114,7 +116,8 @@ def test_what_the_agent_was_told_stands(field: str) -> None:
 def test_every_field_that_can_be_changed_is_one() -> None:
     assert set(CHANGEABLE_FIELDS) <= set(Agent.model_fields)
     for field in CHANGEABLE_FIELDS:
-        assert apply_changes(RICH, **{field: RICH.model_dump(mode="json")[field]}) == RICH
+        value = RICH.model_dump(mode="json").get(field)  # a dump leaves out what is empty
+        assert apply_changes(RICH, **{field: value}) == RICH
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,6 @@ def test_every_field_that_can_be_changed_is_one() -> None:
         ({"tags": "x"}, "tags: "),
         ({"confirmation": {"policy": "sometimes"}}, "confirmation.policy: "),
         ({"confirmation": {"threshold": "UNKNOWN"}}, "confirmation.threshold: "),
-        ({"condenser": {"max_size": 9}}, "condenser: "),
         ({"condenser": {"kind": "magic"}}, "condenser: "),
     ],
 )
@@ -142,10 +144,13 @@ def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "stray"),
     [
-        ({"limits": {"max_cost": 1}}, "`limits` has no 'max_cost'."),
-        ({"model": {"api_key": "secret"}}, "`model` has no 'api_key'."),
-        ({"model": {"name": "m", "temprature": 1}}, "`model` has no 'temprature'."),
-        ({"condenser": {"kind": "recent", "max_size": 9}}, "`condenser` has no 'max_size'."),
+        ({"limits": {"max_cost": 1}}, "An agent has no 'limits.max_cost'"),
+        ({"model": {"api_key": "secret"}}, "An agent has no 'model.api_key'"),
+        (
+            {"model": {"name": "m", "temprature": 1}},
+            "An agent has no 'model.temprature': did",
+        ),
+        ({"condenser": {"kind": "recent", "max_size": 9}}, "An agent has no 'condenser.max_size'"),
         ({"speed": 9}, "'speed' cannot be changed: use "),
     ],
 )
@@ -154,4 +159,26 @@ def test_a_field_that_nobody_knows_is_not_passed_over(changes: dict[str, Any], s
 
 
 def test_the_usual_condenser_can_be_set_back() -> None:
-    assert apply_changes(RICH, condenser={"kind": "llm_summary"}).condenser == SummaryCondenser()
+    summary = SummaryCondenser(max_size=9, keep_first=4)
+    for sizes in ({"max_size": 9}, {"kind": "default", "max_size": 9}):
+        *_, last = flatten_condenser(apply_changes(RICH, condenser=sizes).condenser)
+        assert last == summary
+    assert apply_changes(RICH, condenser="default").condenser == Agent(model="m").condenser
+
+
+def test_another_repository_is_not_sent_the_token_of_the_first() -> None:
+    first = {"repository": "https://a.org/b", "branch": "dev", "repository_token": "TOKEN"}
+    cloned = apply_changes(SPEC, **first)
+    same = apply_changes(cloned, repository="https://a.org/b")
+    assert (same.branch, same.repository_token) == ("dev", "TOKEN")
+    other = apply_changes(cloned, repository="https://c.org/d")
+    assert (other.repository, other.branch, other.repository_token) == (
+        *("https://c.org/d", None, None),
+    )
+
+
+def test_secrets_change_with_what_they_are_for() -> None:
+    spec = apply_changes(RICH, secrets={"TICKETS": "reads tickets", "OTHER": ""})
+    assert spec.secrets == ("TICKETS", "OTHER")
+    assert spec.secret_descriptions == {"TICKETS": "reads tickets"}
+    assert apply_changes(spec, secret_descriptions={}).secret_descriptions == {}

@@ -100,3 +100,17 @@ def test_an_agent_in_a_batch_is_measured_and_killed_beside_inspect() -> None:
     for row in agent["undisturbed"].values():
         assert row["cpu_ms_a_call"] > 0
     assert agent["killed"]["perdure"]["tool_calls_again"] == 0
+
+
+@pytest.mark.longest
+def test_memories_are_measured_and_killed_ingestions_lose_and_double_nothing() -> None:
+    report = run_bench("memory scale ingestion --users 3 --memories 60 --searches 50 --turns 150")
+    scale, ingestion = report["scale"], report["ingestion"]
+    assert scale["memories"] == 180
+    assert scale["search"]["results"] > 0
+    assert scale["search"]["results of another user"] == 0
+    lost = scale["search without its index"]
+    assert lost["same results"] == lost["indexes"] == 3
+    assert (ingestion["memories"], ingestion["missing"], ingestion["twice"]) == (151, 0, 0)
+    assert ingestion["kills"] > 0
+    assert ingestion["last turn is found"]

@@ -35,6 +35,14 @@ def test_clients_that_got_everything_have_no_fault() -> None:
     assert found["delivery_ms"]["p95"] == 300
 
 
+def test_the_delays_of_the_first_seconds_are_told_apart() -> None:
+    soon, late = client(0, 1, 2, 3), {**client(), "received": [(0, 10.0), (1, 13.0), (5, 15.2)]}
+    appended: dict[tuple[str, int | str], float] = {("one", 1): 11.0, ("one", 5): 15.0}
+    found = compare_deliveries([soon, late], {"one": (0, 1, 2, 3, 5)}, appended)
+    assert found["delivery_ms"]["longest"] == 2000
+    assert found["delivery_ms_after_the_burst"]["longest"] == 200
+
+
 @pytest.mark.parametrize(
     ("seqs", "name"),
     [

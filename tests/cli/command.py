@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -81,6 +82,13 @@ async def interrupt(process: asyncio.subprocess.Process) -> CompletedCommand:
     out, err = await process.communicate()
     assert process.returncode is not None
     return CompletedCommand(process.returncode, out.decode(), err.decode())
+
+
+def find_address(line: str) -> str:
+    """Return the address of a gateway in the line of its log that has it."""
+    found = re.search(r"http://[\w.:]+", line)
+    assert found is not None, line
+    return found[0]
 
 
 async def wait_for_line(reader: asyncio.StreamReader | None, text: str) -> str:

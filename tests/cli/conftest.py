@@ -17,7 +17,7 @@ from perdure.storage.s3 import S3Store
 from perdure.storage.store import S3Access
 from perdure.testing.script import Script, ScriptedAnswer
 from perdure.testing.server import serve_scripts
-from tests.cli.command import Perdure, clean_environment, wait_for_line
+from tests.cli.command import Perdure, clean_environment, find_address, wait_for_line
 from tests.cli.past_batch import InProcessCommand, record_batch, store_environment
 
 BUCKET = "cli-tests"
@@ -107,7 +107,7 @@ async def behind_gateway(
         line = await wait_for_line(gateway.stderr, "serves http")
         draining = asyncio.create_task(drain_stderr(gateway.stderr))
         key = (await perdure("key", "create", "cli tests")).out.strip()
-        names = {"PERDURE_GATEWAY": line.split()[-1], "PERDURE_GATEWAY_KEY": key}
+        names = {"PERDURE_GATEWAY": find_address(line), "PERDURE_GATEWAY_KEY": key}
         data = str(tmp_path_factory.mktemp("elsewhere"))
         yield Perdure({**clean_environment(), **names, "PERDURE_DATA": data})
         gateway.terminate()

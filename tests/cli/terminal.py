@@ -18,6 +18,9 @@ from tests.cli.command import PERDURE_COMMAND, Perdure
 MAX_WAIT = 40.0
 """Seconds after which a text that does not appear fails the test."""
 
+IMPORT_LINE = "perdure loads its libraries ("
+"""How a line begins that says why a command is silent."""
+
 
 class Screen(pyte.HistoryScreen):
     """A screen that answers the terminal queries of its program."""
@@ -62,7 +65,8 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(self.lines)
+        """What stands on the screen, without the lines on imports of a machine that is busy."""
+        return "\n".join(line for line in self.lines if not line.startswith(IMPORT_LINE))
 
     def type(self, text: str) -> None:
         """Type keys; Enter is a carriage return."""

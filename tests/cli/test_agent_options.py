@@ -1,5 +1,6 @@
 """The agent of a command: its options, `-c`, an agent file and the settings."""
 
+import asyncio
 import re
 import tomllib
 from collections.abc import Callable
@@ -10,11 +11,13 @@ import pytest
 
 from perdure.agent.extensions import McpServer
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import Agent, CustomCondenser, ModelSpec
-from perdure.cli.agent_file import dump_toml
+from perdure.agent.spec import Agent, CustomCondenser, ModelSpec, SummaryCondenser
+from perdure.agent.view.condense.thresholds import flatten_condenser
 from perdure.cli.agent_in_force import agent_fields, describe_fields
 from perdure.cli.agent_options import apply_agent_options, build_agent, parse_confirmation
-from perdure.cli.options import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
+from perdure.cli.agent_toml import dump_toml
+from perdure.cli.declarations.agent_fields import CONDENSER_KINDS, AgentFieldOptions, AgentOptions
+from perdure.client.agents.sources import AgentSources
 from perdure.errors import Invalid
 from perdure.settings.settings import Settings
 
@@ -34,7 +37,10 @@ def agent_file(tmp_path: Path) -> AgentFile:
 
 
 def build(settings: Settings = NO_SETTINGS, **options: Any) -> Agent:
-    return build_agent(AgentOptions(**{"model": "openai/m", **options}), settings)
+    """Build an agent, without the sources of its fields."""
+    made = AgentOptions(**{"model": "openai/m", **options})
+    agent = asyncio.run(build_agent(made, AgentSources(settings)))
+    return agent.model_copy(update={"sources": {}})
 
 
 def test_every_option_becomes_a_field_of_the_agent(tmp_path: Path) -> None:
@@ -118,8 +124,13 @@ def test_an_assignment_is_about_the_model_that_is_named_beside_it() -> None:
 
 def test_a_condenser_needs_no_kind_to_change_the_usual_one(agent_file: AgentFile) -> None:
     agent = build(config=["condenser.max_size=50"])
-    assert agent.condenser.model_dump()["max_size"] == 50
-    assert agent.condenser.kind == "llm_summary"
+    stages = flatten_condenser(agent.condenser)
+    assert [each.kind for each in stages] == ["window", "browser_masking", "llm_summary"]
+    assert stages[:-1] == flatten_condenser(Agent(model="m").condenser)[:-1]
+    assert stages[-1] == SummaryCondenser(max_size=50, keep_first=4)
+    assert build(condenser_max_size=50).condenser == agent.condenser
+    with pytest.raises(Invalid, match=r"no 'condenser\.max_size'"):
+        build(condenser="none", condenser_max_size=50)
     file = agent_file('[condenser]\nkind = "recent"\nmax_events = 9')
     assert build(agent_file=file, condenser="none").condenser.kind == "none"
     assert build(agent_file=file).condenser.model_dump()["max_events"] == 9
@@ -162,6 +173,12 @@ def test_an_unknown_key_of_an_agent_file_is_refused_with_the_one_that_was_meant(
         ),
         ({"config": ['analyzers=["rules", "mine"]']}, "There is no analyzer 'mine'"),
         ({"secrets": ["sk-0123"]}, "is no name of a secret"),
+        ({"repository": "/etc"}, "repository: it is no URL of a server"),
+        ({"repository": "https://a:b@h/c"}, "repository: it has a user or a token in it"),
+        ({"branch": "main"}, "a branch or a token of no repository"),
+        ({"parent": "@"}, "--parent '@' is not the whole id of a conversation"),
+        ({"repository_token": "ghp_x-y"}, "is no name of a secret"),
+        ({"metadata": ["team"]}, "'team' is no pair: write it as KEY=VALUE"),
         ({"skills": [Path("nowhere")]}, "nowhere is no folder of skills"),
         ({"system_prompt": "@nowhere.md"}, "nowhere.md cannot be read"),
         ({"agent_file": Path("nowhere.toml")}, "nowhere.toml cannot be read"),
@@ -170,6 +187,31 @@ def test_an_unknown_key_of_an_agent_file_is_refused_with_the_one_that_was_meant(
 def test_nonsense_is_refused_in_a_sentence(options: dict[str, Any], message: str) -> None:
     with pytest.raises(Invalid, match=re.escape(message)):
         build(**options)
+
+
+def test_a_start_is_described_by_options_of_its_own(agent_file: AgentFile) -> None:
+    file = agent_file('[secrets]\nTICKETS = "reads tickets"\n[metadata]\nteam = "blue"')
+    agent = build(
+        agent_file=file,
+        repository="https://example.org/a/b",
+        branch="main",
+        git_user_name="Anna",
+        metadata=["run=7", "why=a=b"],
+        app_name="shop",
+        hidden=True,
+    )
+    assert (agent.repository, agent.branch) == ("https://example.org/a/b", "main")
+    assert (agent.secrets, agent.secret_descriptions) == (
+        ("TICKETS",),
+        {"TICKETS": "reads tickets"},
+    )
+    assert agent.metadata == {"team": "blue", "run": "7", "why": "a=b"}
+    assert (agent.git_user_name, agent.app_name, agent.hidden) == ("Anna", "shop", True)
+
+
+def test_the_branch_of_the_same_command_line_is_that_of_its_repository() -> None:
+    agent = build(repository="https://example.org/a/b", config=["branch=main"])
+    assert agent.branch == "main"
 
 
 def test_paths_of_an_agent_file_begin_at_its_folder(agent_file: AgentFile, tmp_path: Path) -> None:
@@ -235,7 +277,8 @@ def test_a_policy_may_name_the_lowest_risk_that_needs_approval() -> None:
 
 @pytest.mark.parametrize("kind", CONDENSER_KINDS)
 def test_every_kind_of_condenser_can_be_chosen(kind: str) -> None:
-    assert build(condenser=kind).condenser.kind == kind
+    expected = "pipeline" if kind == "default" else kind
+    assert build(condenser=kind).condenser.kind == expected
 
 
 def test_a_condenser_of_ones_own_is_chosen_by_reference() -> None:

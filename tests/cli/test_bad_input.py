@@ -142,7 +142,7 @@ async def test_a_closed_conversation_takes_no_message(perdure: Perdure, script: 
     while watched.json[-1].get("value") != "closed":
         watched = await perdure("watch", name, "--until-rest", "-ojson")
     for command in (("send", name, "More."), ("resume", name), ("pause", name)):
-        assert_refused(await perdure(*command, "-ojson"), 4, "conflict", "is closed", "perdure run")
+        assert_refused(await perdure(*command, "-ojson"), 4, "conflict", "is closed", "--reopen")
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,7 @@ async def test_an_unknown_setting_is_refused_by_name(configured: Perdure) -> Non
     assert_refused(done, 2, "settings", "PERDURE_STROE", "PERDURE_STORE")
 
 
+@pytest.mark.long
 async def test_errors_go_to_stderr_for_people_and_to_stdout_for_programs(
     configured: Perdure,
 ) -> None:

@@ -27,7 +27,7 @@ async def test_each_line_is_a_message_and_the_last_turn_gives_the_exit_code(
     assert done.out.startswith("Let me see.\n"), "no prompt where there is no terminal"
     assert "  * $ echo one; echo two; exit 3\n    -> exit 3, 2 lines\n       one\n" in done.out
     assert done.out.count("Two lines.\n") == 20, "the words of the agent are shown in full"
-    assert "  status       finished\n" in done.out
+    assert "  status       awaiting_user\n" in done.out
     assert "There is no /nothing: /help lists" in done.err
     assert "script_exhausted: " in done.out
     name = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", done.err)[0]
@@ -57,6 +57,7 @@ async def test_pending_calls_are_asked_about_one_by_one(perdure: Perdure, script
     assert "Did one of them.\n" in done.out
 
 
+@pytest.mark.long
 async def test_one_ctrl_c_interrupts_the_turn_and_two_leave_the_conversation(
     perdure: Perdure, script: Script
 ) -> None:

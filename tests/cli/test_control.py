@@ -62,7 +62,10 @@ async def test_limits_can_be_raised_and_notes_are_shown(perdure: Perdure, script
     assert "title        Go on.\n" in status.out
     assert "tags         nightly\n" in status.out
     assert "tokens       1,000 in (400 from the cache), 0 out\n" in status.out
-    assert (wrong.code, wrong.error["message"]) == (2, "`limits` has no 'max_iteration'.")
+    assert (wrong.code, wrong.error["message"]) == (
+        2,
+        "An agent has no 'limits.max_iteration': did you mean max_iterations?",
+    )
     assert (unknown.code, unknown.error["message"]) == (2, "There is nothing to note.")
     raised, noted = await asyncio.gather(
         perdure("configure", name, "limits.max_iterations=2", 'tags=["a", "b"]', "-ojson"),
@@ -95,7 +98,8 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     shown, fields = await asyncio.gather(
         perdure("show", name, "--agent"), perdure("show", name, "--agent", "-ojson")
     )
-    assert tomllib.loads(shown.out) == fields.json
+    kept = {name: value for name, value in fields.json.items() if name != "sources"}
+    assert tomllib.loads(shown.out) == kept
     assert fields.json["instructions"] == 'Say\n"one".'
     assert (fields.json["network"], fields.json["stuck"]["window"]) == (True, 9)
     assert (fields.json["limits"]["max_iterations"], fields.json["model"]["temperature"]) == (
@@ -105,7 +109,7 @@ async def test_the_agent_in_force_is_shown_after_a_change_and_can_be_run_again(
     file.write_text(shown.out)
     again = await perdure("run", "Go.", "--agent-file", str(file), "-ojson")
     repeated = await perdure("show", again.json["conversation_id"], "--agent", "-ojson")
-    assert repeated.json == fields.json
+    assert {**repeated.json, "sources": None} == {**fields.json, "sources": None}
 
 
 @pytest.mark.long

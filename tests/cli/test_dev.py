@@ -58,6 +58,8 @@ async def test_an_embedded_stack_keeps_conversations_and_survives_its_worker(
         assert f"pid {dev.pid}" in again.error["message"]
         sent = await bare("send", name, "And on.", "--wait", "-ojsonl")
         assert "Second." in sent.out
+        address = await bare("address", "create", name)
+        assert address.out.startswith(f"{stack['gateway']}/v1/posts/")
 
         await assert_run_outlives_its_worker(bare, script, stack["pids"]["worker"])
         await assert_run_outlives_the_servers(bare, script, data)
@@ -141,6 +143,7 @@ async def test_env_without_a_stack_says_how_to_start_one(tmp_path: Path) -> None
     assert "perdure dev" in done.error["hint"]
 
 
+@pytest.mark.long
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     bare = Perdure({**clean_environment(), "PERDURE_DATA": str(tmp_path)})
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -7,10 +7,12 @@ from uuid import uuid4
 
 import pytest
 
+from perdure.storage.s3 import S3Store
 from tests.cli.command import Perdure
 from tests.cli.conftest import ADAS_ANSWERS
 
 
+@pytest.mark.long
 async def test_a_discussion_is_shown_and_exported(
     perdure: Perdure, discussion_spec: str, tmp_path: Path
 ) -> None:
@@ -77,6 +79,25 @@ async def test_a_detached_discussion_is_steered_and_people_take_part(
     assert events[voted.json["sequence"] - 1]["content"] == {"ballot": "coffee", "reason": "I work"}
 
 
+@pytest.mark.long
+async def test_agents_of_a_discussion_may_be_named(
+    perdure: Perdure, behind_gateway: Perdure, discussion_spec: str, tmp_path: Path
+) -> None:
+    spec = Path(discussion_spec)
+    model = 'model = "scripted:ada.json"'
+    assert model in spec.read_text()
+    spec.write_text(spec.read_text().replace(model, 'agent = "drinker"'))
+    agents = {"drinker": {"model": f"scripted:{tmp_path / 'ada.json'}"}}
+    named = perdure.with_env(PERDURE_AGENTS=json.dumps(agents))
+    done = await named("discuss", discussion_spec)
+    assert (done.code, done.out.splitlines()[-1]) == (0, "vote: tea 2, coffee 0; winner: tea")
+    for stranger in (perdure, behind_gateway):  # the gateway has others
+        refused = await stranger("discuss", discussion_spec, "--detach", "-o", "json")
+        assert (refused.code, refused.error["code"]) == (2, "invalid"), refused
+        assert "There is no agent 'drinker'" in refused.error["message"]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("args", "code", "kind"),
     [
@@ -90,3 +111,53 @@ async def test_what_is_wrong_is_told(
 ) -> None:
     done = await configured(*args, "-o", "json")
     assert (done.code, done.error["code"]) == (code, kind), done
+
+
+@pytest.mark.long
+async def test_a_discussion_is_verified_and_deleted_with_its_conversations(
+    perdure: Perdure, discussion_spec: str, store: S3Store
+) -> None:
+    session = f"tea-{uuid4()}"
+    assert (await perdure("discuss", discussion_spec, "--id", session)).code == 0
+    conversations = (await perdure("discussion", "status", session, "-o", "json")).json
+    ada = conversations["conversations"]["ada"]
+    whole = await perdure("discussion", "verify", session)
+    assert (whole.code, "whole" in whole.out) == (0, True)
+    key = f"users/local/discussions/{session}/events/000002.json"
+    body = await store.read(key)
+    assert body is not None
+    await store.replace(key, body.replace(b"tea", b"ale"))
+    damaged = await perdure("discussion", "verify", session, "-o", "json")
+    assert damaged.code == 1
+    assert [it["seq"] for it in damaged.json[0]["findings"]] == [2]
+    everything = await perdure("verify", "--all", "-o", "jsonl")
+    assert everything.code == 1
+    verdicts = {it["id"]: (it["kind"], it["whole"]) for it in everything.lines}
+    assert verdicts[session] == ("discussion", False)
+    assert verdicts[ada] == ("conversation", True)
+    await store.replace(key, body)
+
+    assert (await perdure("discussion", "rm", session)).code == 4  # nobody can be asked
+    assert (await perdure("show", ada)).code == 0
+    done = await perdure("discussion", "rm", session, "--yes", "-o", "json")
+    assert done.code == 0, done.err
+    assert done.json["purged"][0] == session
+    assert ada in done.json["objects"]
+    assert await store.list(f"users/local/discussions/{session}/") == []
+    for words in (("show", ada), ("discussion", "watch", session), ("discussion", "rm", session)):
+        assert (await perdure(*words)).code == 3
+    assert session not in (await perdure("discussion", "ls")).out
+
+
+@pytest.mark.long
+async def test_a_discussion_that_runs_is_deleted_by_force_alone(
+    perdure: Perdure, discussion_spec: str, tmp_path: Path
+) -> None:
+    slow = [{"content": ADAS_ANSWERS[0], "delay": 60}, *ADAS_ANSWERS[1:]]
+    (tmp_path / "ada.json").write_text(json.dumps({"answers": slow}))
+    session = (await perdure("discuss", discussion_spec, "--detach")).out.strip()
+    refused = await perdure("discussion", "rm", session, "--yes", "-o", "json")
+    assert (refused.code, refused.error["code"]) == (4, "conflict")
+    forced = await perdure("discussion", "rm", session, "--yes", "--force")
+    assert forced.code == 0, forced.err
+    assert (await perdure("discussion", "status", session)).code == 3

@@ -87,6 +87,7 @@ async def test_a_folder_gets_a_file_or_a_new_folder_for_each_conversation(
     assert "is there already" in again.err
 
 
+@pytest.mark.long
 async def test_a_damaged_log_is_named_and_the_rest_is_exported(
     conversations: RecordedConversations, store: S3Store, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ async def test_a_damaged_log_is_named_and_the_rest_is_exported(
     assert list(tmp_path.iterdir()) == [made]
 
 
+@pytest.mark.long
 async def test_an_unknown_conversation_stops_the_whole_export(
     conversations: RecordedConversations, tmp_path: Path
 ) -> None:

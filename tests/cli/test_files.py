@@ -25,6 +25,7 @@ def shell(command: str) -> dict[str, object]:
     return tool_call_answer("terminal", command=command)
 
 
+@pytest.mark.long
 async def test_a_run_in_a_directory_says_what_it_changed_and_diff_shows_it(
     perdure: Perdure, script: Script, project: Path
 ) -> None:
@@ -112,12 +113,14 @@ async def test_git_trusts_the_directory_after_a_run(
     assert {path.lstat().st_uid for path in project.rglob("*")} == {owner}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["diff", "files"])
 async def test_a_conversation_that_is_not_there_is_not_found(perdure: Perdure, name: str) -> None:
     done = await perdure(name, "01a20000-0000-7000-8000-000000000000")
     assert done.code == 3
 
 
+@pytest.mark.long
 async def test_a_workspace_that_is_no_directory_is_refused(
     configured: Perdure, project: Path
 ) -> None:

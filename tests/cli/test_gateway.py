@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -15,7 +14,7 @@ import httpx
 import pytest
 
 from perdure.embedded.temporal import TemporalServer
-from tests.cli.command import Perdure, clean_environment, wait_for_line
+from tests.cli.command import Perdure, clean_environment, find_address, wait_for_line
 
 
 @pytest.fixture
@@ -37,9 +36,7 @@ async def serve(
     """Run a gateway on a free port while inside; yield its URL and its process."""
     async with perdure.start("gateway", "--port", "0") as process:
         line = await wait_for_line(process.stderr, "serves")
-        found = re.search(r"http://[\w.:]+", line)
-        assert found is not None
-        yield found[0], process
+        yield find_address(line), process
 
 
 @pytest.mark.long
@@ -88,6 +85,7 @@ async def test_a_gateway_that_is_stopped_ends_its_streams(env: Mapping[str, str]
     assert process.returncode == 0
 
 
+@pytest.mark.long
 async def test_keys_are_made_listed_and_revoked(env: Mapping[str, str]) -> None:
     perdure = Perdure(env)
     options = ("--scope", "read", "--expires", "30d", "-ojson")
@@ -106,6 +104,7 @@ async def test_keys_are_made_listed_and_revoked(env: Mapping[str, str]) -> None:
         assert (failed.code, failed.error["code"]) == (2, "invalid")
 
 
+@pytest.mark.long
 async def test_a_login_needs_the_address_of_the_gateway(env: Mapping[str, str]) -> None:
     perdure = Perdure(env)
     lost = await perdure("key", "login", "-ojson")
@@ -135,6 +134,7 @@ async def test_a_gateway_says_what_it_lacks(env: Mapping[str, str], tmp_path: Pa
     assert "pip install 'perdure[gateway]'" in missing.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["listing", "run", "gateway", "operations", "worker"])
 async def test_no_command_loads_the_libraries_of_a_gateway(module: str) -> None:
     """The libraries take half a second: only the process of a gateway loads them."""

@@ -13,9 +13,11 @@ from typing import Any, get_args
 import pytest
 from typer.main import get_command
 
+from perdure.agent.condensers import PRESET
 from perdure.agent.spec import SingleCondenser
+from perdure.cli.declarations.agent_fields import CONDENSER_KINDS
 from perdure.cli.main import app, run_command_line, select_commands
-from perdure.cli.options import CONDENSER_KINDS, EXPORT_FORMATS
+from perdure.cli.options import EXPORT_FORMATS
 from perdure.exports.formats import FORMATS
 from tests.cli.command import clean_environment
 
@@ -24,8 +26,12 @@ SLOW_PACKAGES = {"asyncio", "boto3", "litellm", "pyarrow", "rich", "starlette", 
 OUR_MODULES = {
     "perdure",
     "perdure.cli",
+    "perdure.errors",
     "perdure.operations",
     "perdure.operations.process_exit",
+    "perdure.operations.worker",
+    "perdure.operations.worker.options",
+    "perdure.wording",
 } | {f"perdure.cli.{name}" for name in ("declarations", "imports", "main", "options", "runner")}
 """Our modules that a help may import: none of them defines a pydantic model."""
 
@@ -77,6 +83,7 @@ def modules_after_help(*commands: list[str]) -> set[str]:
     return set(json.loads(done.stderr))
 
 
+@pytest.mark.long
 def test_no_help_imports_a_slow_package_or_the_work_of_a_command() -> None:
     assert ["run"] in COMMANDS
     assert ["batch", "compare"] in COMMANDS
@@ -119,6 +126,7 @@ def test_the_work_of_each_command_takes_its_options(words: list[str]) -> None:
     assert issubclass(variables["cls"], expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["ls"], ["ls", "-ojson"], ["show", "@"], ["show", "--last"]])
 def test_a_reading_command_imports_neither_temporal_nor_what_it_does_not_show(
     words: list[str], batch_folder: Path
@@ -165,7 +173,7 @@ def test_a_command_line_makes_the_parser_of_no_other_command(
 
 def test_the_options_list_the_condensers_and_the_export_formats_that_exist() -> None:
     kinds = [kind.model_fields["kind"].default for kind in get_args(get_args(SingleCondenser)[0])]
-    assert [*CONDENSER_KINDS, "custom"] == kinds
+    assert [*CONDENSER_KINDS, "custom"] == [PRESET, *kinds]
     assert {format.name: format.description for format in FORMATS} == EXPORT_FORMATS
 
 

@@ -16,6 +16,7 @@ from tests.cli.batch.test_batch import write_answers, write_batch_file
 from tests.cli.command import CompletedCommand, Perdure, model_options
 from tests.cli.past_batch import InProcessCommand
 from tests.cli.test_bad_input import Script
+from tests.secrets.keys import key_setting
 
 ON_CONVERSATIONS: dict[str, tuple[str, ...]] = {
     "chat": ("--resume", "ID"),
@@ -32,16 +33,22 @@ ON_CONVERSATIONS: dict[str, tuple[str, ...]] = {
     "approve": ("ID", "--call", "call"),
     "reject": ("ID", "--call", "call"),
     "configure": ("ID", 'tags=["mine"]'),
+    "signal": ("ID", "paid"),
+    "answer": ("ID", "Blue."),
     "condense": ("ID",),
     "note": ("ID", "--title", "Mine"),
     "close": ("ID",),
     "export": ("ID", "--format", "openai"),
     "verify": ("ID",),
     "fork": ("ID",),
+    "state": ("ID",),
 }
 OWNERS: dict[str, tuple[str, ...]] = {
+    "address create": ("ID",),
     "share": ("ID", "mallory", "--write"),
     "reopen": ("ID",),
+    "delete": ("ID",),
+    "memory ingest": ("ID",),
     "rm": ("ID", "--yes", "--force"),
     "purge": ("ID", "--yes", "--force"),
 }
@@ -68,19 +75,43 @@ ON_DISCUSSIONS: dict[str, tuple[str, ...]] = {
     "discussion pause": ("NAME",),
     "discussion resume": ("NAME",),
     "discussion close": ("NAME",),
+    "discussion verify": ("NAME",),
+    "discussion rm": ("NAME", "--yes", "--force"),
+    "discussion share": ("NAME", "mallory", "--write"),
+}
+
+ON_SCHEDULES: dict[str, tuple[str, ...]] = {
+    "schedule show": ("NAME",),
+    "schedule pause": ("NAME",),
+    "schedule resume": ("NAME",),
+    "schedule trigger": ("NAME",),
+    "schedule backfill": ("NAME", "--since", "2026-01-01", "--until", "2026-01-02"),
+    "schedule delete": ("NAME",),
+}
+
+ON_WEBHOOKS: dict[str, tuple[str, ...]] = {
+    "webhook show": ("ID",),
+    "webhook test": ("ID",),
+    "webhook rotate": ("ID",),
+    "webhook delete": ("ID",),
 }
 
 WITHOUT_IDS = {
-    *("dev", "run", "ls", "replay", "doctor", "worker", "env", "deploy", "setup temporal"),
+    *("dev", "run", "ls", "top", "replay", "doctor", "worker", "env", "deploy", "setup temporal"),
+    *("backup", "drill"),
     *("model serve", "codec serve", "batch run", "discuss", "discussion ls"),
-    *("gateway", "key create", "key ls", "key login"),
+    *("gateway", "acp", "mcp", "key create", "key ls", "key login"),
+    *("secret set", "secret ls", "secret reencrypt", "agent check", "agent ls", "agent show"),
+    *("schedule create", "schedule ls", "webhook create", "webhook ls", "address ls"),
+    *("memory put", "memory search", "memory ls", "memory reindex", "reindex"),
 }
 """Commands that name nothing which is there already."""
 
-ON_KEYS = {"key revoke"}
-"""Commands that name a key: `test_gateway.py` tries them with another user's."""
+ON_KEYS = {"key revoke", "secret rm", "address revoke", "memory get", "memory rm"}
+"""Commands that name a key, a secret, an address or a memory: `test_gateway.py` here tries them
+with another user's, `tests/secrets/test_vault.py`, `tests/gateway` and `tests/memory`."""
 
-READERS = {"watch", "show", "diff", "files", "status", "export", "verify", "fork"}
+READERS = {"state", "watch", "show", "diff", "files", "status", "export", "verify", "fork"}
 
 BATCH_WRITERS = {"batch pause", "batch resume", "batch retune"}
 BATCH_OWNERS = {"batch retry", "batch rescore", "batch share"}
@@ -96,7 +127,7 @@ def list_commands(group: Any, prefix: str = "") -> Iterator[str]:
 
 def test_every_command_is_here() -> None:
     commands = set(list_commands(typer.main.get_command(app)))
-    named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES, *ON_DISCUSSIONS}
+    named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES, *ON_DISCUSSIONS, *ON_SCHEDULES, *ON_WEBHOOKS}
     assert commands == named | ON_KEYS | WITHOUT_IDS
 
 
@@ -193,6 +224,47 @@ def test_a_strangers_discussion_is_none(users: Users, discussion_spec: str) -> N
     assert users("anna", "discussion", "watch", name, "-o", "jsonl").out == before
 
 
+@pytest.mark.long
+def test_a_strangers_schedule_is_none(users: Users, script: Script) -> None:
+    name, unknown = f"tea-{uuid4()}", f"other-{uuid4()}"
+    times = ("--cron", "0 8 1 1 *")
+    made = users("anna", "schedule", "create", name, "Go.", *times, "--model", "scripted:a.json")
+    assert made.code == 0, made
+    before = users("anna", "schedule", "show", name).out
+    for command, args in ON_SCHEDULES.items():
+        stranger = outcome(users, "ben", command, args, name)
+        assert stranger == outcome(users, "ben", command, args, unknown), command
+        assert stranger[0] == 3, (command, stranger)
+    assert name not in users("ben", "schedule", "ls").out
+    assert users("anna", "schedule", "show", name).out == before
+    annas = start_conversation(users, script)
+    sent = ("schedule", "create", "mine", "Go.", *times, "--conversation", annas)
+    assert users("ben", *sent).code == 3
+    assert users("ben", "address", "create", "--schedule", name).code == 3
+    assert users("anna", "schedule", "delete", name).code == 0
+
+
+@pytest.mark.long
+def test_a_strangers_webhook_is_none(
+    users: Users, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_SECRET_KEYS", key_setting("first"))
+    url = f"https://8.8.8.8/{uuid4()}"
+    name = users("anna", "webhook", "create", url).out.split()[0]
+    before = users("anna", "webhook", "ls").out
+    for command, args in ON_WEBHOOKS.items():
+        stranger = outcome(users, "ben", command, args, name)
+        assert stranger == outcome(users, "ben", command, args, "f" * 16), command
+        assert stranger[0] == 3, (command, stranger)
+    assert url not in users("ben", "webhook", "ls").out
+    annas = start_conversation(users, script)
+    sent = ("webhook", "create", "https://8.8.8.8/", "--conversation", annas)
+    assert users("ben", *sent).code == 3
+    assert users("anna", "webhook", "ls").out == before
+    assert users("anna", "webhook", "delete", name).code == 0
+
+
+@pytest.mark.long
 def test_what_is_shared_is_named_with_its_user(users: Users, script: Script) -> None:
     name = start_conversation(users, script)
     shared = f"anna/{name}"
@@ -203,6 +275,8 @@ def test_what_is_shared_is_named_with_its_user(users: Users, script: Script) -> 
         code, text = outcome(users, "ben", command, args, shared)
         if command in READERS:
             assert code == 0, (command, text)
+        elif command == "answer":  # it reads first whether anybody asks
+            assert (code, "waits for an answer" in text) == (4, True), text
         elif command != "chat":
             assert (code, "may read" in text) == (4, True), (command, text)
     assert "The secret is 0." in users("ben", "show", shared.upper().replace("ANNA", "anna")).out

@@ -119,8 +119,14 @@ def test_the_model_is_known_while_the_agent_is_at_work(
     ("options", "expected"),
     [
         (["--status", "finished"], [1, 0]),
+        (["--status", "awaits you"], [1, 0]),
+        (["--status", "awaiting-user"], [1, 0]),
+        (["--status", "limited"], []),
         (["--status", "running"], [2]),
         (["--tag", "nightly"], [0]),
+        (["--agent", "nobody"], []),
+        (["--app", "nothing"], []),
+        (["--active"], [2, 1, 0]),
         (["--tag", "nightly", "--tag", "other"], []),
         (["--model", "STORY"], [2, 1, 0]),
         (["--model", "gpt"], []),
@@ -273,6 +279,7 @@ def test_a_list_is_as_wide_as_the_terminal(
     assert titles == {header.index("TITLE")}
 
 
+@pytest.mark.long
 def test_a_wide_terminal_shows_more_of_a_models_name(store: FileStore, tmp_path: Path) -> None:
     name = f"scripted:{'folder/' * 4}story.json"
     asyncio.run(write(store, uuid_at(1), "Long", model=ModelSpec(name=name)))

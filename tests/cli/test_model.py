@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perdure.agent.spec import ModelSpec
-from perdure.cli.agent_file import dump_toml
+from perdure.cli.agent_toml import dump_toml
 from perdure.embedded.stack import Stack
 from perdure.models.model import Request
 from perdure.models.router import ModelRouter

@@ -172,6 +172,7 @@ async def test_every_program_ends_by_itself(
     assert set(ends) == {(0, "Hello.\n", "")}
 
 
+@pytest.mark.long
 async def test_a_program_whose_last_calls_are_under_way_ends(
     perdure: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ async def test_a_script_that_closes_nothing_ends(
     assert end == (0, "environment\n", "")
 
 
+@pytest.mark.long
 async def test_an_interrupt_while_a_client_starts_its_thread_ends_the_script(
     tmp_path: Path,
 ) -> None:

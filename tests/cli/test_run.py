@@ -50,6 +50,7 @@ async def test_a_task_runs_to_its_end_and_every_event_is_printed(
     assert last["result"]["workspace"] == str(tmp_path)
 
 
+@pytest.mark.long
 async def test_the_messages_of_the_model_are_stored_when_the_command_ends(
     perdure: Perdure, script: Script, store: S3Store
 ) -> None:
@@ -67,6 +68,18 @@ async def test_the_messages_of_the_model_are_stored_when_the_command_ends(
 
 
 @pytest.mark.long
+async def test_what_a_command_starts_takes_part_in_experiments(
+    perdure: Perdure, script: Script
+) -> None:
+    variants = {"prompts": {"variants": {"terse": {"agent": {"instructions": "Be brief."}}}}}
+    trying = perdure.with_env(PERDURE_EXPERIMENTS=json.dumps(variants))
+    done = await trying("run", "Hi.", *model_options(script({"content": "Hello."})), "-ojson")
+    shown = await perdure("show", done.json["conversation_id"], "--agent", "-ojson")
+    assert shown.json["tags"] == ["experiment:prompts=terse"]
+    assert shown.json["instructions"] == "Be brief."
+
+
+@pytest.mark.long
 async def test_the_folder_of_its_own_is_named_for_programs_where_it_is_on_this_machine(
     perdure: Perdure, script: Script, tmp_path: Path
 ) -> None:
@@ -81,6 +94,7 @@ async def test_the_folder_of_its_own_is_named_for_programs_where_it_is_on_this_m
     assert (await elsewhere("status", name, "-ojson")).json["workspace"] is None
 
 
+@pytest.mark.long
 async def test_on_a_pipe_the_answer_is_printed_whole_and_nothing_else(
     perdure: Perdure, script: Script
 ) -> None:
@@ -97,6 +111,7 @@ async def test_on_a_pipe_the_answer_is_printed_whole_and_nothing_else(
     assert "line\n" * 3 in shown.out.replace(" ", ""), "what the agent says is never cut"
 
 
+@pytest.mark.long
 async def test_json_has_the_answer_its_cost_and_whether_it_was_cut_off(
     perdure: Perdure, script: Script
 ) -> None:

@@ -98,7 +98,7 @@ async def test_a_whole_answer_stands_on_the_screen_without_a_broken_word(
     path = script(tool_call_answer("terminal", command="seq 1 100"), {"content": " ".join(ANSWER)})
     task = ("run", "Write.", *model_options(path))
     async with open_terminal(perdure, *task, columns=columns) as terminal:
-        await terminal.wait_for("finished after 2 answers of the model")
+        await terminal.wait_for("awaits you after 2 answers of the model")
         assert await terminal.wait_for_end() == 0
         assert re.findall(r"word\d{3}end", terminal.text) == ANSWER, "each stands there once"
         assert terminal.text.count("word") == len(ANSWER)
@@ -140,7 +140,7 @@ async def test_print_into_a_file_gives_it_the_answer_alone_and_the_terminal_what
         assert terminal.process.stdout is not None
         assert await terminal.process.stdout.read() == b""
         assert await terminal.wait_for_end() == 1
-        text = await terminal.wait_for("error (max_iterations: ")
+        text = await terminal.wait_for("limited (max_iterations: ")
         assert "\x1b" not in text
         assert max(map(len, terminal.lines)) <= columns
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -218,3 +219,39 @@ async def test_a_gateway_that_is_not_there_has_an_exit_code_of_its_own(
     assert (wrong.code, "no valid key" in wrong.err) == (4, True)
     none = await far.without_env("PERDURE_GATEWAY_KEY")("--gateway", address, "ls")
     assert (none.code, "PERDURE_GATEWAY_KEY" in none.err) == (2, True)
+
+
+@pytest.mark.timeout(300)
+async def test_a_discussion_is_started_read_and_steered(
+    perdure: Perdure, behind_gateway: Perdure, discussion_spec: str, tmp_path: Path
+) -> None:
+    session = f"tea-{uuid4()}"
+    done = await behind_gateway("discuss", discussion_spec, "--id", session)
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-1] == "vote: tea 2, coffee 0; winner: tea"
+    for words in (
+        ("watch", session, "-o", "jsonl"),
+        ("watch", session, "--after", "4"),
+        ("status", session, "-o", "json"),
+        ("export", session),
+        ("export", session, "--format", "html"),
+        ("ls",),
+        ("ls", "--shared"),
+        ("share", session, "-o", "json"),
+        ("close", session),
+        ("status", "nothing"),
+        ("status", f"anna/{session}"),
+        ("say", "../x", "Hello."),
+        ("export", session, "--format", "pdf"),
+    ):
+        near, far = await asyncio.gather(
+            perdure("discussion", *words), behind_gateway("discussion", *words)
+        )
+        assert (far.code, far.out, far.err) == (near.code, near.out, near.err), words
+    for name, command in (("near", perdure), ("far", behind_gateway)):
+        folder = str(tmp_path / name)
+        messages = ("export", session, "--format", "results", "--output", folder)
+        assert (await command("discussion", *messages)).code == 0
+    assert (tmp_path / "far" / "ada.json").read_text() == (
+        tmp_path / "near" / "ada.json"
+    ).read_text()

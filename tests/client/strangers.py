@@ -42,6 +42,7 @@ async def workflow_id(conversation: Conversation) -> str:
 
 
 READS: dict[str, Call] = {
+    "describe": lambda it: it.describe(),
     "diagnose": lambda it: it.diagnose(),
     "changes": lambda it: it.changes(),
     "event_log": lambda it: it.event_log.length(),
@@ -54,8 +55,10 @@ READS: dict[str, Call] = {
     "text": lambda it: anext(it.text()),
     "turn": lambda it: anext(it.turn()),
     "values": lambda it: it.values(),
+    "read_values": lambda it: it.read_values(),
     "wait_for_turn": lambda it: it.wait_for_turn(),
     "watch_running_steps": lambda it: first(it.watch_running_steps()),
+    "statuses": lambda it: first(it.statuses()),
     "workflow_id": workflow_id,
 }
 """The calls that read; `workflow_id` alone reaches nothing."""
@@ -69,6 +72,8 @@ WRITES: dict[str, Call] = {
     "interrupt": lambda it: it.interrupt(),
     "condense": lambda it: it.condense(),
     "respond": lambda it: it.respond(True, ["call"]),
+    "signal": lambda it: it.signal("paid", {"amount": 12}),
+    "answer": lambda it: it.answer("Blue."),
     "configure": lambda it: it.configure({"tags": ["mine"]}),
     "note": lambda it: it.note(title="Mine"),
     "close": lambda it: it.close(),
@@ -78,6 +83,7 @@ OWNERS: dict[str, Call] = {
     "grant": lambda it: it.grant("mallory", "write"),
     "revoke": lambda it: it.revoke("mallory"),
     "grants": lambda it: it.grants(),
+    "delete": lambda it: it.delete(),
     "handle": handle_status,
 }
 
@@ -161,12 +167,15 @@ async def outcome_of(call: Callable[[Any], Awaitable[Any]], target: Any, *names:
 
 
 async def all_that_is_known(client: Client, user_id: str, workflow_id: str) -> tuple[Any, ...]:
-    """Return all objects of a user, and the length of a workflow's history, once it is idle."""
+    """Return all objects of a user, and the length of a workflow's history, once it is idle.
+
+    The index of lists is left out: a worker writes it when it has the time.
+    """
     while (described := await describe_workflow(client.temporal, workflow_id)) and (
         described.pending_activities or described.HasField("pending_workflow_task")
     ):
         await asyncio.sleep(0.02)
     keys = await client.store.list(f"users/{user_id}/")
-    objects = {key: await client.store.read(key) for key in keys}
+    objects = {key: await client.store.read(key) for key in keys if "/index/" not in key}
     history = await client.temporal.get_workflow_handle(workflow_id).fetch_history()
     return objects, len(history.events)

@@ -78,6 +78,7 @@ async def test_a_conversation_of_before_that_ended_goes_on_under_the_id_of_its_u
             await asyncio.sleep(0.05)  # Temporal deletes them soon after
 
 
+@pytest.mark.long
 async def test_a_conversation_of_before_names_its_delegates_and_files_as_before(
     harness: ConversationHarness,
 ) -> None:

@@ -85,7 +85,8 @@ def test_every_public_method_has_a_case() -> None:
     assert public_names(SyncConversation) <= set(CALLS), "they call those of `Conversation`"
     assert public_names(Client) == {
         *("conversation", "start", "list_conversations", "list_shared"),
-        *("ask", "fork", "as_user", "with_session_limit"),
+        *("ask", "fork", "as_user", "with_session_limit", "find_conversations"),
+        *("list_secrets", "put_secret", "remove_secret"),
         *("connect", "close", "has_search_attributes"),
     }
     assert public_names(Batches) == {
@@ -226,6 +227,7 @@ async def test_a_grant_to_read_covers_every_way_to_read_and_no_other(scene: Scen
         await client_of(scene.harness, "carl").conversation(scene.id, "anna").status()
 
 
+@pytest.mark.long
 async def test_a_grant_to_write_covers_steering_and_no_grants(scene: Scene) -> None:
     await scene.conversation.grant("ben", "write")
     for name, call in (READS | WRITES | OWNERS).items():

@@ -73,11 +73,13 @@ async def test_a_fork_of_what_is_shared_is_the_users_own(harness: ConversationHa
         assert file.parent.parent.name == "ben"
         now = await all_of(ben, "anna")
         changed = {key for key in before | now if before.get(key) != now.get(key)}
-        names = {key.rpartition("/")[2] for key in changed} - SAVED_AT_REST
-        assert names == {f"{mine.id}.json"}, "the fork's mark"
+        # A worker writes down what changed in Anna's list now and then, whoever is at work.
+        names = {key.rpartition("/")[2] for key in changed if "/index/" not in key}
+        assert names - SAVED_AT_REST == {f"{mine.id}.json"}, "the fork's mark"
         assert await annas.values() == {"color": "blue", "user:home": "Anna's"}
 
 
+@pytest.mark.long
 async def test_a_fork_outlives_the_grant_and_holds_its_slots(harness: ConversationHarness) -> None:
     anna, ben = client_of(harness, "anna"), client_of(harness, "ben")
     async with harness.worker():

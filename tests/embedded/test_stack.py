@@ -109,6 +109,7 @@ async def test_data_survives_a_restart_of_the_stack(tmp_path: Path) -> None:
     assert body == b"still here"
 
 
+@pytest.mark.long
 async def test_a_second_stack_in_the_same_folder_is_refused(stack: Stack) -> None:
     with pytest.raises(FolderTaken, match=rf"Another perdure stack .*pid {os.getpid()}.*--data"):
         await Stack.start(stack.info.folder, ui=False, worker=SLEEP_COMMAND)
@@ -256,6 +257,7 @@ async def test_who_waits_for_a_stack_that_starts_gets_it(tmp_path: Path) -> None
     assert info == stack.info
 
 
+@pytest.mark.long
 async def test_who_waits_for_a_stack_that_never_answers_is_told_whose_it_is(tmp_path: Path) -> None:
     lines: list[str] = []
     with (
@@ -300,6 +302,7 @@ async def test_a_missing_worker_program_leaves_nothing_running(tmp_path: Path) -
     assert not list(tmp_path.rglob("*.pid"))
 
 
+@pytest.mark.long
 async def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderUnusable, match="Nothing can be kept in"):

@@ -24,6 +24,7 @@ async def test_a_workflow_is_found_again_after_a_restart(tmp_path: Path) -> None
     assert description.run_id == handle.first_execution_run_id
 
 
+@pytest.mark.long
 async def test_the_ui_is_served_by_default(tmp_path: Path) -> None:
     server = await TemporalServer.start(tmp_path)
     assert server.ui_url is not None
@@ -48,6 +49,7 @@ async def test_the_ui_is_configured_with_the_codec_server(tmp_path: Path) -> Non
     assert settings["Codec"]["Endpoint"] == server.codec_url == "http://127.0.0.1:1"
 
 
+@pytest.mark.long
 async def test_the_database_uses_a_write_ahead_log(tmp_path: Path) -> None:
     server = await TemporalServer.start(tmp_path, ui=False)
     with sqlite3.connect(f"file:{tmp_path / 'temporal.sqlite'}?mode=ro", uri=True) as database:

@@ -165,6 +165,7 @@ def backwards(value: Any) -> Any:
     return [backwards(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.text(max_size=5), plain))
 def test_the_order_of_keys_does_not_change_a_fingerprint(data: dict[str, Any]) -> None:
     def calling(data: dict[str, Any]) -> AnyEvent:
@@ -254,7 +255,7 @@ def test_the_summary_of_a_spec_omits_its_prompt() -> None:
     long = SPEC.model_copy(update={"system_prompt": "x" * 100_000})
     fact = of(spec_event(long))
     assert fact.value == of(spec_event()).value
-    assert len(json_of(fact)) < 1_000
+    assert len(json_of(fact)) < 1_200
 
 
 def test_only_decisive_updates_have_values() -> None:

@@ -34,11 +34,14 @@ class Environment:
         return mark.exists() and mark.read_text() == self._wanted()
 
     def build(self, python: str) -> None:
-        """Build it anew. Raises CalledProcessError."""
+        """Build it anew, with pip where uv cannot. Raises CalledProcessError."""
         subprocess.run([python, "-m", "venv", "--clear", self.place], check=True)
-        pip = [str(self.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        locked = ["--no-compile", "--no-deps", "--require-hashes", "-r", str(self.lock)]
-        subprocess.run([*pip, *locked], check=True)
+        install, into = ("pip", "install", "--quiet"), str(self.python)
+        uv = (str(VENV / "bin" / "uv"), *install, "--python", into)
+        pip = (into, "-m", *install, "--disable-pip-version-check", "--no-compile")
+        locked = ("--no-deps", "--require-hashes", "-r", str(self.lock))
+        if subprocess.run([*uv, *locked], check=False).returncode != 0:
+            subprocess.run([*pip, *locked], check=True)
         (self.place / "ready").write_text(self._wanted())
 
     def _wanted(self) -> str:

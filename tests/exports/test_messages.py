@@ -1,17 +1,18 @@
 """Formats that are messages: the results format, and OpenAI's chat."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from perdure.events.content import ToolDefinition
+from perdure.events.content import ImageContent, Message, ToolDefinition
 from perdure.events.entry import Entry
 from perdure.events.messages import SystemPromptEvent
 from perdure.exports.openai_chat import IMAGES_NOTE, OPENAI
 from perdure.exports.results import RESULTS
 from perdure.exports.turns import NO_RESULT
-from tests.builders import action, agent, entries, id_of, observation, prompt, user
+from tests.builders import action, agent, entries, id_of, observation, prompt, text, user
 from tests.exports.checks import document, export_files, message_faults
 from tests.exports.sample_log import ABOUT, PIXEL, sample_entries
 from tests.logs import condensed_logs
@@ -128,6 +129,21 @@ def test_an_answer_that_was_cut_off_has_weight_zero() -> None:
     *_, first, _, second = messages(OPENAI, entries([user(), cut, user(), agent("Done.")]))
     assert (first["content"], first["weight"]) == ("Half an", 0)
     assert "weight" not in second
+
+
+def test_the_results_format_has_images_as_the_model_has_them() -> None:
+    message = Message(
+        role="user", content=(*text("What is it?"), ImageContent(image_urls=("blobs/1",)))
+    )
+    log = entries([prompt(), user().model_copy(update={"llm_message": message})])
+    for vision, told in (
+        (True, "[image: blobs/1]"),
+        (None, "[image: blobs/1]"),
+        (False, "[An image was here; this model is not shown images.]"),
+    ):
+        about = replace(ABOUT, vision=vision)
+        body = json.loads(export_files(RESULTS, about, log)[""])
+        assert body["messages"][1]["content"] == f"What is it?\n{told}"
 
 
 def test_images_of_results_follow_as_a_users_message() -> None:

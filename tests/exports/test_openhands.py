@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from perdure.events.actions import IPythonRunCellAction
 from perdure.events.content import TextContent
 from perdure.events.control import StuckEvent
 from perdure.events.entry import parse_entry
 from perdure.events.event import parse_event
 from perdure.events.messages import RecallEvent, SystemPromptEvent
+from perdure.events.observations import IPythonRunCellObservation
 from perdure.exports.openhands import openhands_event
 from tests.builders import (
     TIMESTAMP,
@@ -65,8 +67,11 @@ def test_every_event_stays_one_event_of_an_openhands_kind() -> None:
     ("event", "ours"),
     [
         (action(touches=("file:a",)), {"touches"}),
-        (user(message_id="m-1"), {"message_id", "truncated"}),
-        (error(id_of(1)), {"action_id"}),
+        (
+            user(message_id="m-1"),
+            {"message_id", "truncated", "actor", "traceparent", "reopen", "run"},
+        ),
+        (error(id_of(1)), {"action_id", "state"}),
         (condensation(1, 2), {"forgotten_seqs", "forgotten_size", "summary_size"}),
     ],
     ids=lambda it: getattr(it, "kind", ""),
@@ -110,6 +115,21 @@ def test_required_openhands_fields_are_there_without_a_value() -> None:
         "observation": {"kind": "TerminalObservation", "content": []}
     }
     assert openhands_event(parse_event(seen))["observation"]["command"] is None
+
+
+def test_a_cell_is_a_call_of_an_mcp_tool() -> None:
+    cell = IPythonRunCellAction(code="1 + 1", timeout=5)
+    call = action("ipython").model_copy(update={"action": cell})
+    data = {"code": "1 + 1", "timeout": 5.0, "reset": False}
+    assert openhands_event(call)["action"] == {"kind": "MCPToolAction", "data": data}
+    shown = IPythonRunCellObservation(content=(TextContent(text="2"),), execution_count=1)
+    event = observation(id_of(1)).model_copy(update={"observation": shown, "tool_name": "ipython"})
+    assert openhands_event(event)["observation"] == {
+        "kind": "MCPToolObservation",
+        "content": [{"type": "text", "text": "2", "cache_prompt": False}],
+        "is_error": False,
+        "tool_name": "ipython",
+    }
 
 
 @pytest.mark.parametrize(

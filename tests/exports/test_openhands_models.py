@@ -92,6 +92,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return read_with_openhands(tmp_path_factory.mktemp("exported"), golden(), *logs)
 
 
+@pytest.mark.long
 def test_openhands_reads_every_kind_and_every_field(readings: list[dict[str, Any]]) -> None:
     assert len(readings[0]["events"]) == len(golden()) > 0
 
@@ -110,6 +111,7 @@ def test_an_export_has_the_view_and_messages_of_openhands_own_events(
         ] == [[*rest, ours.get(text, text)] for *rest, text in expected["messages"]], case["name"]
 
 
+@pytest.mark.long
 def test_openhands_opens_an_exported_folder(tmp_path: Path) -> None:
     log = [entry for entry in sample_entries() if entry.seq != 13]
     for name, body in export_files(OPENHANDS, replace(ABOUT, status="closed"), log).items():
@@ -152,6 +154,7 @@ TOLD = {
 }
 
 
+@pytest.mark.long
 async def test_a_recorded_conversation_is_read_and_shown_unchanged(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answers
 
 
+@pytest.mark.long
 def test_trajectories_are_valid_atif_and_complete(read: dict[str, Any]) -> None:
     for name, log in logs().items():
         [body] = export_files(ATIF, ABOUT, log).values()

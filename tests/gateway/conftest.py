@@ -11,7 +11,7 @@ import temporalio.client
 from perdure.activities.support.resources import Resources
 from perdure.client.client import Client
 from perdure.models.router import ModelRouter
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.storage.files import FileStore
 from tests.gateway.stage import GatewayStage, open_gateway
 from tests.harness import ConversationHarness

@@ -1,12 +1,13 @@
 """A gateway that serves on a port of this machine, and HTTP clients of its users."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from starlette.types import ASGIApp
 
 from perdure.agent.spec import Agent
 from perdure.api.keys import Scope
@@ -72,10 +73,13 @@ def as_json(agent: Agent) -> dict[str, Any]:
 
 @asynccontextmanager
 async def serve_gateway(
-    gateway: Gateway, protocol: type[LimitedProtocol] = LimitedProtocol, port: int = 0
+    gateway: Gateway,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    port: int = 0,
+    wrap: Callable[[ASGIApp], ASGIApp] = lambda app: app,
 ) -> AsyncIterator[str]:
     """Serve a gateway as its process does while inside, and yield its URL."""
-    config = server_config(create_app(gateway), gateway.settings.gateway_max_body)
+    config = server_config(wrap(create_app(gateway)), gateway.settings.gateway_max_body)
     config.timeout_graceful_shutdown = 0
     config.http = protocol
     server = GatewayServer(config)

@@ -26,6 +26,7 @@ async def wait_until_finished(stage: GatewayStage, name: str) -> dict[str, Any]:
         await asyncio.sleep(0.2)
 
 
+@pytest.mark.long
 async def test_a_batch_is_started_shown_and_read(stage: GatewayStage) -> None:
     body = {"batch": table(stage), "samples": SAMPLES}
     started = await stage.anna.post("/v1/batches", json=body)
@@ -79,6 +80,7 @@ async def test_a_batch_is_steered_while_it_runs(stage: GatewayStage) -> None:
     assert (await stage.anna.post(f"{path}/pause")).status_code == 409
 
 
+@pytest.mark.long
 async def test_a_batch_is_its_users_alone(stage: GatewayStage) -> None:
     body = {"batch": table(stage, "mine"), "samples": SAMPLES[:1]}
     await stage.anna.post("/v1/batches", json=body)
@@ -117,10 +119,10 @@ async def test_a_batch_is_its_users_alone(stage: GatewayStage) -> None:
     ],
 )
 async def test_a_batch_that_is_none_is_refused(
-    stage: GatewayStage, changes: dict[str, Any], says: str
+    idle_stage: GatewayStage, changes: dict[str, Any], says: str
 ) -> None:
-    body = {"batch": {**table(stage), **changes}, "samples": SAMPLES}
-    refused = await stage.anna.post("/v1/batches", json=body)
+    body = {"batch": {**table(idle_stage), **changes}, "samples": SAMPLES}
+    refused = await idle_stage.anna.post("/v1/batches", json=body)
     assert refused.status_code == 422, refused.text
     assert says in refused.json()["detail"]
 
@@ -138,13 +140,14 @@ async def test_rows_name_no_files_of_the_gateway(stage: GatewayStage) -> None:
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), rows
 
 
+@pytest.mark.long
 async def test_a_batch_of_users_who_are_not_trusted_has_no_code_and_no_addresses(
     world: ConversationHarness,
 ) -> None:
     scripted = world.spec(text_answer("5")).model_dump(mode="json", exclude_unset=True)
     settings: dict[str, Any] = {
         "gateway_trusted": False,
-        "gateway_agents": {"scripted": scripted},
+        "agents": {"scripted": scripted},
     }
     image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]
     async with world.worker(), open_gateway(world, **settings) as stage:

@@ -31,6 +31,7 @@ async def log_in(stage: GatewayStage, **headers: str) -> httpx.AsyncClient:
     return browser
 
 
+@pytest.mark.long
 async def test_a_one_time_login_begins_a_session_once(idle_stage: GatewayStage) -> None:
     code = await create_token(
         idle_stage.gateway.store, "login", "anna", ["read"], timedelta(minutes=1)
@@ -48,6 +49,7 @@ async def test_a_one_time_login_begins_a_session_once(idle_stage: GatewayStage) 
     assert (await second.get("/v1/me")).status_code == 401
 
 
+@pytest.mark.long
 async def test_a_session_ends_with_a_logout_at_every_gateway(idle_stage: GatewayStage) -> None:
     browser = await log_in(idle_stage)
     async with serve_gateway(idle_stage.gateway) as other:
@@ -133,6 +135,7 @@ async def open_socket(url: str, headers: dict[str, str]) -> Any:
         return frame
 
 
+@pytest.mark.long
 async def test_a_ticket_opens_one_socket(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("It is 5."))
     browser = await log_in(stage)
@@ -150,6 +153,7 @@ async def test_a_ticket_opens_one_socket(stage: GatewayStage) -> None:
     assert (await stage.client_with(None).get(f"/v1/me?ticket={ticket}")).status_code == 401
 
 
+@pytest.mark.long
 async def test_a_session_opens_sockets_of_our_own_pages_alone(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("It is 5."))
     browser = await log_in(stage)
@@ -160,6 +164,7 @@ async def test_a_session_opens_sockets_of_our_own_pages_alone(stage: GatewayStag
         assert '"other_site"' in await open_socket(url, {**cookie, **headers})
 
 
+@pytest.mark.long
 async def test_a_secure_site_has_a_cookie_that_no_other_host_sets(
     world: ConversationHarness,
 ) -> None:
@@ -187,6 +192,7 @@ def test_the_hosts_of_a_site() -> None:
     assert not Site(None, is_local=True).knows_host("anything.example")
 
 
+@pytest.mark.long
 async def test_pages_of_allowed_sites_may_ask_with_a_key_and_others_may_not(
     world: ConversationHarness,
 ) -> None:
@@ -199,6 +205,9 @@ async def test_pages_of_allowed_sites_may_ask_with_a_key_and_others_may_not(
         allowed = await stage.anna.options("/v1/conversations", headers={**good, **ask})
         assert allowed.headers["access-control-allow-origin"] == "https://app.example"
         assert "access-control-allow-credentials" not in allowed.headers
+        openai = {"Access-Control-Request-Headers": "authorization, x-stainless-retry-count"}
+        asked = await stage.anna.options("/openai/v1/responses", headers={**good, **ask, **openai})
+        assert asked.status_code == 200, asked.text
         answered = await stage.anna.get("/v1/me", headers=good)
         assert answered.headers["access-control-allow-origin"] == "https://app.example"
         evil = await stage.anna.get("/v1/me", headers={"Origin": "https://evil.example"})

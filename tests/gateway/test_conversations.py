@@ -33,6 +33,7 @@ async def events(client: httpx.AsyncClient, name: str, **query: Any) -> dict[str
     return dict(response.json())
 
 
+@pytest.mark.long
 async def test_a_conversation_may_begin_without_a_message_and_with_a_title(
     stage: GatewayStage,
 ) -> None:
@@ -50,6 +51,7 @@ async def test_a_conversation_may_begin_without_a_message_and_with_a_title(
     assert (await stage.wait_until(name, "finished"))["status"]["title"] == "Waiting"
 
 
+@pytest.mark.long
 async def test_the_end_of_a_turn_is_awaited(stage: GatewayStage) -> None:
     name = await stage.start({"content": "Slowly.", "delay": 0.5}, text_answer("Twice."))
     path = f"/v1/conversations/{name}"
@@ -69,6 +71,7 @@ async def test_the_end_of_a_turn_is_awaited(stage: GatewayStage) -> None:
     assert (second["ended"], second["text"]) == (True, "Twice.")
 
 
+@pytest.mark.long
 async def test_a_repeated_request_starts_and_sends_nothing_more(stage: GatewayStage) -> None:
     agent = as_json(stage.harness.spec(text_answer("One."), text_answer("Two.")))
     headers = {"Idempotency-Key": f"start {uuid4()}"}
@@ -95,6 +98,7 @@ async def test_a_repeated_request_starts_and_sends_nothing_more(stage: GatewaySt
     assert others.json()["id"] != name
 
 
+@pytest.mark.long
 async def test_events_are_paged_both_ways_and_by_kind(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("It is 5."))
     await stage.wait_until(name, "finished")
@@ -143,6 +147,7 @@ async def test_a_page_that_is_known_is_not_sent_again(stage: GatewayStage) -> No
     assert (await stage.anna.get(path, headers=headers)).status_code == 200
 
 
+@pytest.mark.long
 async def test_actions_wait_for_a_person_who_accepts_or_rejects_them(stage: GatewayStage) -> None:
     answers = (
         tool_call_answer(("add", {"a": 1, "b": 2})),
@@ -169,6 +174,7 @@ async def test_actions_wait_for_a_person_who_accepts_or_rejects_them(stage: Gate
     assert (await stage.wait_until(name, "finished"))["status"]["pending"] == []
 
 
+@pytest.mark.long
 async def test_a_conversation_is_paused_resumed_interrupted_condensed_and_closed(
     stage: GatewayStage,
 ) -> None:
@@ -191,6 +197,7 @@ async def test_a_conversation_is_paused_resumed_interrupted_condensed_and_closed
     assert (late.status_code, late.json()["code"]) == (409, "conflict")
 
 
+@pytest.mark.long
 async def test_what_is_noted_and_configured_is_shown(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("One."))
     path = f"/v1/conversations/{name}"
@@ -198,7 +205,8 @@ async def test_what_is_noted_and_configured_is_shown(stage: GatewayStage) -> Non
     noted = await stage.anna.patch(path, json={"title": "A", "tags": ["x"], "state": {"k": [1]}})
     assert noted.status_code == 200, noted.text
     assert (noted.json()["status"]["title"], noted.json()["status"]["tags"]) == ("A", ["x"])
-    assert (await stage.anna.get(f"{path}/values")).json() == {"values": {"k": [1]}}
+    values = (await stage.anna.get(f"{path}/values")).json()
+    assert values == {"values": {"k": [1]}, "versions": {}}
     assert (await stage.anna.patch(path, json={})).status_code == 422
     changes = {"changes": {"limits": {"max_iterations": 7}}}
     assert (await stage.anna.post(f"{path}/configure", json=changes)).status_code == 200
@@ -206,6 +214,58 @@ async def test_what_is_noted_and_configured_is_shown(stage: GatewayStage) -> Non
     assert (wrong.status_code, "cannot be changed" in wrong.json()["detail"]) == (422, True)
 
 
+@pytest.mark.long
+async def test_a_value_that_others_share_is_replaced_by_those_who_have_read_it(
+    stage: GatewayStage,
+) -> None:
+    name = await stage.start(text_answer("One."))
+    path = f"/v1/conversations/{name}"
+    await stage.wait_until(name, "finished")
+    first = {"state": {"user:pet": "cat", "k": 1}}
+    assert (await stage.anna.patch(path, json=first)).status_code == 200
+    versions = (await stage.anna.get(f"{path}/values")).json()["versions"]
+    assert list(versions) == ["user:pet"]
+    second = {"state": {"user:pet": "dog"}, "versions": versions}
+    assert (await stage.anna.patch(path, json=second)).status_code == 200
+    refused = await stage.anna.patch(path, json=second)
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert 'it is now "dog"' in refused.json()["detail"]
+    forbidden = await stage.anna.patch(path, json={"state": {"app:motd": "hi"}})
+    assert forbidden.status_code == 403
+    for wrong in (
+        {"state": {"user:pet": 1}, "versions": {"other": "1"}},
+        {"state": {"user:pet": 1}, "versions": {"user:pet": 1}},
+        {"state": {"user:a/b": 1}},
+        {"versions": {"user:pet": "1"}},
+    ):
+        assert (await stage.anna.patch(path, json=wrong)).status_code == 422, wrong
+    assert (await stage.ben.patch(path, json=first)).status_code == 404
+    shown = (await stage.anna.get(path, params={"with_state": True})).json()
+    assert shown["state"] == {"user:pet": "dog", "k": 1}
+    assert (await stage.anna.get(path)).json().get("state") is None
+    assert (await stage.ben.get(path, params={"with_state": True})).status_code == 404
+    assert (await stage.anna.get(path, params={"with_state": "maybe"})).status_code == 422
+
+
+@pytest.mark.long
+async def test_a_closed_conversation_is_opened_again_on_request(stage: GatewayStage) -> None:
+    name = await stage.start(text_answer("One."), text_answer("Two."))
+    path = f"/v1/conversations/{name}"
+    await stage.wait_until(name, "finished")
+    await stage.anna.post(f"{path}/close")
+    await stage.wait_until(name, "closed")
+    assert (await stage.anna.post(f"{path}/messages", json={"text": "On"})).status_code == 409
+    body = {"text": "On", "reopen": True}
+    assert (await stage.ben.post(f"{path}/messages", json=body)).status_code == 404
+    assert (await stage.anna.post(f"{path}/messages", json=body)).status_code == 200
+    await stage.wait_until(name, "finished")
+    wrong = {"text": "On", "reopen": "yes"}
+    assert (await stage.anna.post(f"{path}/messages", json=wrong)).status_code == 422
+    for query in ({"active": "perhaps"}, {"app": "x" * 300}, {"cursor": "nonsense"}):
+        assert (await stage.anna.get("/v1/conversations", params=query)).status_code == 422
+
+
+@pytest.mark.long
 async def test_a_fork_and_a_question_beside_the_conversation(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("One."))
     path = f"/v1/conversations/{name}"
@@ -284,6 +344,7 @@ async def conversations(client: httpx.AsyncClient, **query: Any) -> dict[str, An
     return dict(response.json())
 
 
+@pytest.mark.long
 async def test_conversations_are_listed_page_by_page(stage: GatewayStage) -> None:
     names = []
     for number in range(5):
@@ -308,6 +369,7 @@ async def test_conversations_are_listed_page_by_page(stage: GatewayStage) -> Non
     assert wrong.status_code == 422
 
 
+@pytest.mark.long
 async def test_nobody_without_a_key_is_answered(stage: GatewayStage) -> None:
     refused = await stage.client_with(None).get("/v1/me")
     assert refused.status_code == 401

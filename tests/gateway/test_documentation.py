@@ -7,9 +7,13 @@ from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pydantic import SecretStr
+
 from perdure.storage.credentials.api_keys import create_api_key
 from tests.gateway.stage import open_gateway
 from tests.harness import ConversationHarness, text_answer
+from tests.secrets.keys import key_setting
 
 PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,13 +28,15 @@ async def run(command: str, **env: str) -> str:
     return out.decode()
 
 
+@pytest.mark.long
 async def test_the_requests_of_the_page_are_answered_as_it_says(
     world: ConversationHarness,
 ) -> None:
     agent = world.spec(text_answer("It is 5."), text_answer("It is 6."))
     settings: dict[str, Any] = {"agent": agent.model_dump(mode="json", exclude_unset=True)}
-    me, start, turn, message, events, stream, share = BLOCK.findall(PAGE.read_text())
+    me, start, turn, message, events, stream, share, secret = BLOCK.findall(PAGE.read_text())
     async with world.worker(), open_gateway(world, gateway_trusted=False, **settings) as stage:
+        stage.gateway.client.secret_keys = SecretStr(key_setting("one"))
         key = await create_api_key(stage.gateway.store, "anna", "docs")
         env = {"GATEWAY": stage.url, "KEY": key.secret}
         assert json.loads(await run(me, **env))["user_id"] == "anna"
@@ -48,3 +54,6 @@ async def test_the_requests_of_the_page_are_answered_as_it_says(
         assert [it["id"] for it in (await stage.ben.get("/v1/shared")).json()["items"]] == [
             env["ID"]
         ]
+        await run(secret, **env)
+        handed_in = (await stage.anna.get("/v1/secrets")).json()["items"]
+        assert [it["name"] for it in handed_in] == ["TICKETS"]

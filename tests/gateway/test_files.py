@@ -4,6 +4,8 @@ from hashlib import sha256
 from io import BytesIO
 from zipfile import ZipFile
 
+import pytest
+
 from tests.gateway.stage import GatewayStage
 from tests.gateway.test_conversations import events
 from tests.harness import text_answer, tool_call_answer
@@ -15,6 +17,7 @@ def write(path: str, text: str) -> dict[str, object]:
     return tool_call_answer(("file_editor", {"command": "create", "path": path, "file_text": text}))
 
 
+@pytest.mark.long
 async def test_the_workspace_is_read_at_any_slot_with_what_changed(stage: GatewayStage) -> None:
     answers = (
         write("a.txt", "one\n"),
@@ -80,6 +83,7 @@ async def test_an_image_of_a_message_is_read_as_a_blob(stage: GatewayStage) -> N
     assert files.status_code == 422
 
 
+@pytest.mark.long
 async def test_a_conversation_is_exported(stage: GatewayStage) -> None:
     name = await stage.start(text_answer("It is 5."))
     path = f"/v1/conversations/{name}/export"

@@ -88,6 +88,7 @@ async def test_the_body_of_a_stranger_is_not_read(idle_stage: GatewayStage) -> N
     assert known.statuses == (422,)
 
 
+@pytest.mark.long
 async def test_a_user_sends_so_many_large_bodies_at_once(idle_stage: GatewayStage) -> None:
     key = idle_stage.anna.headers["authorization"]
     host, port = idle_stage.url.removeprefix("http://").split(":")

@@ -109,6 +109,7 @@ async def test_forged_tokens_are_refused(issuer: TestIssuer) -> None:
     assert taken == []
 
 
+@pytest.mark.long
 async def test_the_gateway_refuses_forged_tokens_and_takes_a_good_one(
     world: ConversationHarness, issuer: TestIssuer
 ) -> None:

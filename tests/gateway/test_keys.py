@@ -33,6 +33,7 @@ class CountingStore(MemoryStore):
         await super().replace(key, body)
 
 
+@pytest.mark.long
 async def test_a_user_makes_lists_and_revokes_keys_of_his_own(idle_stage: GatewayStage) -> None:
     body = {"name": "laptop", "scopes": ["read"], "expires_in": 3600}
     made = await idle_stage.anna.post("/v1/keys", json=body)

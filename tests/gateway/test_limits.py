@@ -91,6 +91,7 @@ async def test_too_many_requests_are_refused_with_the_time_to_wait(
         assert (await stage.ben.get("/v1/me")).status_code == 200
 
 
+@pytest.mark.long
 async def test_requests_on_a_socket_count_as_others_do(world: ConversationHarness) -> None:
     async with world.worker(), open_gateway(world, gateway_rates={"write": 6}) as stage:
         conversation_id = await stage.start(text_answer("Hello."))
@@ -171,6 +172,7 @@ async def test_a_body_of_10_mb_is_refused_however_it_comes(stage: GatewayStage) 
     assert chunked.startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.long
 async def test_a_head_of_10_mb_is_refused(stage: GatewayStage) -> None:
     start = b"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
     answer = await send_raw(stage.url, start, *[b"a" * 100_000] * 100)
@@ -248,6 +250,7 @@ async def test_connections_that_ask_nothing_take_no_place_from_others(
         assert (await stage.anna.get("/v1/me")).status_code == 200
 
 
+@pytest.mark.long
 async def test_the_audit_names_who_was_refused_and_who_did_what_and_no_secret(
     stage: GatewayStage, caplog: pytest.LogCaptureFixture
 ) -> None:

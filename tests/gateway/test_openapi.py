@@ -16,10 +16,11 @@ ABSENT = {
     "sha256": "0" * 64,
     "path": "none.txt",
     "name": "none",
+    "session_id": "none",
 }
 """Values of path parameters that name nothing."""
 
-OPEN = ("/health", "/ready", "/v1/login")
+OPEN = ("/health", "/ready", "/v1/login", "/v1/posts/{address_id}/{secret}")
 
 
 async def test_the_description_is_the_one_in_the_repository() -> None:

@@ -31,6 +31,7 @@ async def lonely(tmp_path: Path) -> AsyncIterator[GatewayStage]:
         yield stage
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -1,6 +1,7 @@
 """What an agent of a request may be."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +9,12 @@ import pytest_asyncio
 
 from perdure.agent.spec import Agent
 from perdure.errors import Invalid
-from perdure.gateway.agents.catalog import AgentCatalog
+from perdure.gateway.agents.catalog import AgentCatalog, AgentUser
 from perdure.gateway.agents.policy import AgentPolicy
 from perdure.settings.errors import SettingsError
 from perdure.settings.settings import Settings
+from perdure.storage.open import open_store
+from perdure.storage.user_agents import UserAgents
 from tests.gateway.stage import GatewayStage, open_gateway
 from tests.harness import ConversationHarness, text_answer
 
@@ -46,7 +49,21 @@ REFUSED: dict[str, dict[str, Any]] = {
     "an analyzer that is code": {"analyzers": ["os:system"]},
     "a condenser that is code": {"condenser": {"kind": "custom", "function": "os:system"}},
     "a secret": {"secrets": ["DATABASE_PASSWORD"]},
+    "a server of repositories": {"repository": "https://git.internal/a/b"},
+    "a server by another protocol": {"repository": "git://github.com/a/b"},
+    "a server whose name begins so": {"repository": "https://github.com.example.org/a/b"},
+    "a token": {"repository": "https://github.com/a/b", "repository_token": "DEPLOY_TOKEN"},
 }
+
+
+@pytest.fixture
+def nobody(tmp_path: Path) -> AgentUser:
+    """A user who has said nothing of agents, and has handed no secret in."""
+    return AgentUser(UserAgents(open_store(tmp_path.as_uri()), "anna"), list_none)
+
+
+async def list_none() -> tuple[str, ...]:
+    return ()
 
 
 def policy(**settings: Any) -> AgentPolicy:
@@ -61,6 +78,28 @@ def test_an_agent_reaches_nothing_that_is_the_workers(fields: dict[str, Any]) ->
     assert str(refused.value).endswith((".", "`."))
     assert refused.value.hint
     policy(gateway_trusted=True).check(agent)
+
+
+def test_a_users_own_secret_may_be_used_and_a_known_server_asked() -> None:
+    agent = Agent(
+        MODEL,
+        secrets=("TICKETS",),
+        repository="https://github.com/a/b",
+        repository_token="GITHUB_TOKEN",
+    )
+    policy().check(agent, own_secrets={"TICKETS", "GITHUB_TOKEN"})
+    with pytest.raises(Invalid, match="'GITHUB_TOKEN' may not be used here"):
+        policy().check(agent, own_secrets={"TICKETS"})
+    own = Agent(MODEL, repository="https://git.internal/a/b")
+    policy(gateway_repositories=("https://git.internal/*",)).check(own)
+
+
+def test_the_token_of_an_installations_agent_goes_to_no_other_repository() -> None:
+    agent = Agent(MODEL, repository="https://git.internal/a/b", repository_token="DEPLOY_TOKEN")
+    elsewhere = agent.model_copy(update={"repository": "https://github.com/mine/b"})
+    policy().check(agent, agent)
+    with pytest.raises(Invalid, match="'DEPLOY_TOKEN' may not be used here"):
+        policy().check(elsewhere, agent)
 
 
 def test_what_is_harmless_or_allowed_is_taken() -> None:
@@ -108,47 +147,47 @@ def test_an_image_is_no_address(images: list[str], is_allowed: bool) -> None:
         policy().check_images(images)
 
 
-def test_the_agents_of_the_settings_are_built_upon_the_default() -> None:
+async def test_the_agents_of_the_settings_are_built_upon_the_default(nobody: AgentUser) -> None:
     settings = Settings(
         model=MODEL,
         agent={"instructions": "Be brief."},
-        gateway_agents={
+        agents={
             "coder": {"tools": ["terminal"], "workspace": "/srv/code"},
             "thinker": {"model": {"name": "openai/o5", "reasoning_effort": "high"}},
         },
     )
     catalog = AgentCatalog(settings)
     assert list(catalog.agents) == ["default", "coder", "thinker"]
-    coder = catalog.choose("coder", None)
+    coder = await catalog.choose(nobody, "coder", None)
     assert (coder.model.name, coder.instructions) == (MODEL, "Be brief.")
     assert coder.workspace == "/srv/code"
     assert catalog.policy.models == (MODEL, "openai/o5")
-    thinker = catalog.choose("thinker", MODEL)
+    thinker = await catalog.choose(nobody, "thinker", MODEL)
     assert (thinker.model.name, thinker.model.reasoning_effort) == (MODEL, "high")
     with pytest.raises(Invalid, match="no agent 'other'"):
-        catalog.choose("other", None)
+        await catalog.choose(nobody, "other", None)
     with pytest.raises(Invalid, match="may not be used"):
-        catalog.choose("coder", "openai/gpt-6")
+        await catalog.choose(nobody, "coder", "openai/gpt-6")
 
 
-def test_without_a_model_a_request_has_to_name_one() -> None:
+async def test_without_a_model_a_request_has_to_name_one(nobody: AgentUser) -> None:
     catalog = AgentCatalog(Settings(gateway_models=("openai/*",)))
     assert catalog.agents == {}
-    with pytest.raises(Invalid, match="no model"):
-        catalog.choose(None, None)
-    assert catalog.choose(None, MODEL).model.name == MODEL
+    with pytest.raises(Invalid, match="No model"):
+        await catalog.choose(nobody, None, None)
+    assert (await catalog.choose(nobody, None, MODEL)).model.name == MODEL
 
 
 def test_an_agent_of_the_settings_that_is_none_is_refused_at_the_start() -> None:
     with pytest.raises(SettingsError, match="did you mean tools"):
-        AgentCatalog(Settings(model=MODEL, gateway_agents={"a": {"tool": ["terminal"]}}))
+        AgentCatalog(Settings(model=MODEL, agents={"a": {"tool": ["terminal"]}}))
 
 
 @pytest_asyncio.fixture
 async def strict(world: ConversationHarness) -> AsyncIterator[GatewayStage]:
     """A gateway whose users are not trusted, with an agent of its own."""
     scripted = world.spec(text_answer("It is 5.")).model_dump(mode="json", exclude_unset=True)
-    settings: dict[str, Any] = {"gateway_trusted": False, "gateway_agents": {"scripted": scripted}}
+    settings: dict[str, Any] = {"gateway_trusted": False, "agents": {"scripted": scripted}}
     async with world.worker(), open_gateway(world, **settings) as stage:
         yield stage
 
@@ -185,6 +224,7 @@ async def test_a_user_runs_the_agents_of_the_installation_and_no_others(
     assert forked.status_code == 422
 
 
+@pytest.mark.long
 async def test_a_fork_of_what_is_shared_has_an_agent_that_its_user_may_have(
     strict: GatewayStage,
 ) -> None:
@@ -211,15 +251,15 @@ async def test_a_fork_of_what_is_shared_has_an_agent_that_its_user_may_have(
     assert [item["owner"] for item in listed] == ["ben"]
 
 
-def test_a_fork_may_have_what_an_agent_of_the_installation_has() -> None:
+async def test_a_fork_may_have_what_an_agent_of_the_installation_has(nobody: AgentUser) -> None:
     coder = {"tools": ["terminal"], "workspace": "/srv/code", "network": True}
     server = {"mcp": [{"name": "x", "url": "http://127.0.0.1:8233"}]}
     agents = {"coder": coder, "server": server}
-    catalog = AgentCatalog(Settings(model=MODEL, gateway_agents=agents))
+    catalog = AgentCatalog(Settings(model=MODEL, agents=agents))
     for name in ("default", "coder", "server"):
-        catalog.check_inherited(catalog.choose(name, None), None)
+        catalog.check_inherited(await catalog.choose(nobody, name, None), None)
     changes = {"workspace": "/srv/code", "network": True}
-    both = catalog.choose("server", None).model_copy(update=changes)
+    both = (await catalog.choose(nobody, "server", None)).model_copy(update=changes)
     with pytest.raises(Invalid, match="directory of the worker"):
         catalog.check_inherited(both, None)
     own = Agent.model_validate({"model": "openai/gpt-6"})

@@ -48,6 +48,7 @@ async def test_shared_conversations_are_listed_page_by_page(stage: GatewayStage)
     assert own == []
 
 
+@pytest.mark.long
 async def test_a_shared_batch_is_listed_read_and_steered(
     stage: GatewayStage, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -37,8 +38,10 @@ class Way:
 
 @pytest.fixture(scope="session")
 def litellm() -> LiteLLM:
-    """Share one litellm in the whole run: it takes seconds to load."""
-    return LiteLLM()
+    """Share one litellm in the whole run, loaded: on a busy machine that takes half a minute."""
+    model = LiteLLM()
+    asyncio.run(model.load())
+    return model
 
 
 @pytest.fixture(scope="session")

@@ -151,6 +151,7 @@ def fixed() -> Fixed:
     return Fixed(said("ok"), "text/event-stream")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "settings"), PAIRS, ids=str)
 async def test_both_ways_send_the_same_request(
     litellm: LiteLLM, anthropic: Anthropic, name: str, settings: dict[str, Any]
@@ -382,3 +383,15 @@ async def test_a_request_leaves_its_messages_and_tools_unchanged(anthropic_way: 
             before = copy.deepcopy((messages, TOOLS))
             await anthropic_way.model.complete(Request(spec, messages, TOOLS), lambda _: None)
             assert (messages, TOOLS) == before
+
+
+async def test_of_metadata_anthropic_is_told_the_user_alone(
+    litellm: LiteLLM, anthropic: Anthropic
+) -> None:
+    server, metadata = fixed(), {"team": "blue", "user_id": "u-7"}
+    async with server.spec(NAMES[0]) as spec:
+        for given, expected in ((metadata, {"user_id": "u-7"}), ({"team": "blue"}, None)):
+            request = Request(spec, [user("hi")], metadata=given)
+            _, body = await sent(anthropic, server, request)
+            assert body == (await sent(litellm, server, request))[1]
+            assert body.get("metadata") == expected

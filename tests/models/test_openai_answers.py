@@ -97,6 +97,7 @@ async def test_clashing_tool_call_ids_are_replaced(openai_way: Way) -> None:
     assert "old" not in ids
 
 
+@pytest.mark.long
 async def test_a_known_model_has_its_price(openai_way: Way) -> None:
     usage = {
         "prompt_tokens": 1000,

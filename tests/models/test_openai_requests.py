@@ -190,3 +190,14 @@ async def test_a_self_hosted_server_gets_purpose_and_number(
         name[10:]: value for name, value in all_headers.items() if name.startswith("x-perdure-")
     }
     assert own_headers == headers
+
+
+async def test_metadata_goes_with_a_request_by_both_ways(
+    litellm: LiteLLM, direct: OpenAICompatible
+) -> None:
+    server, metadata = Fixed(completion({"content": "ok"})), {"team": "blue", "run": "7"}
+    async with server.spec(NAMES[0]) as spec:
+        request = Request(spec, [user("hi")], TOOLS, metadata=metadata)
+        _, body = await sent(direct, server, request)
+        assert (await sent(litellm, server, request))[1] == body
+    assert json.loads(body)["metadata"] == metadata

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from examples.bfcl.objects import StoredEvent
-from reliability.chaos.audit import (
+from reliability.chaos.audit.log import (
     OUTCOME_UNKNOWN_TEXT,
     Acknowledgements,
     ViolationKind,

@@ -84,6 +84,7 @@ def test_a_value_is_found_in_every_form(value: str, form: str) -> None:
     assert len(rest) < len("beforeafter") + 80, "no more than quotes and armour"
 
 
+@pytest.mark.long
 @given(parts=CHUNKS, data=st.data())
 def test_however_a_text_is_cut_the_same_comes_out(parts: list[bytes], data: st.DataObject) -> None:
     text = b"".join(parts)

@@ -185,7 +185,7 @@ class LeakyActivity(ActivityInboundInterceptor):
 
 async def test_the_heartbeats_and_the_error_of_an_activity_are_masked() -> None:
     heartbeats = Heartbeats()
-    inbound = MaskingInterceptor(SECRETS).intercept_activity(LeakyActivity())
+    inbound = MaskingInterceptor(lambda: SECRETS).intercept_activity(LeakyActivity())
     inbound.init(heartbeats)
     with pytest.raises(ApplicationError, match="it failed: <secret:TOKEN>"):
         await inbound.execute_activity(ExecuteActivityInput(len, (), None, {}))

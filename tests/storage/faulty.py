@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from perdure.storage.errors import StoreUnavailable
-from perdure.storage.store import Store
+from perdure.storage.store import Store, Version
 
 
 class Fault(Enum):
@@ -54,6 +54,21 @@ class FaultyStore:
     async def replace(self, key: str, body: bytes) -> None:
         await self._delay()
         await self.store.replace(key, body)
+
+    async def read_version(self, key: str) -> Version | None:
+        await self._delay()
+        return await self.store.read_version(key)
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        await self._delay()
+        fault = Fault(self.fate(len(Fault)))
+        if fault is Fault.LOST:
+            raise StoreUnavailable("the request was lost")
+        replaced = await self.store.replace_version(key, body, tag)
+        await self._delay()
+        if fault is Fault.UNANSWERED:
+            raise StoreUnavailable("the answer was lost")
+        return replaced and fault is Fault.NONE
 
     async def delete(self, key: str) -> None:
         await self._delay()

@@ -3,7 +3,9 @@
 Its calls never yield to another task, so that a test decides the schedule.
 """
 
-from perdure.storage.store import check_key
+import hashlib
+
+from perdure.storage.store import Version, check_key
 
 
 class MemoryStore:
@@ -24,6 +26,18 @@ class MemoryStore:
     async def replace(self, key: str, body: bytes) -> None:
         check_key(key)
         self.objects[key] = body
+
+    async def read_version(self, key: str) -> Version | None:
+        body = await self.read(key)
+        return None if body is None else Version(body, hashlib.sha256(body).hexdigest())
+
+    async def replace_version(self, key: str, body: bytes, tag: str) -> bool:
+        check_key(key)
+        found = self.objects.get(key)
+        if found is None or hashlib.sha256(found).hexdigest() != tag:
+            return False
+        self.objects[key] = body
+        return True
 
     async def delete(self, key: str) -> None:
         check_key(key)

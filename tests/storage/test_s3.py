@@ -49,6 +49,7 @@ TRANSIENT_FAULTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", TRANSIENT_FAULTS)
 async def test_a_create_without_effect_is_retried(
     store: S3Store, proxy: FaultyProxy, fault: Fault
@@ -67,6 +68,7 @@ async def test_a_create_whose_answer_is_lost_finds_its_own_object(
     assert await store.read("a") == b"one"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [*TRANSIENT_FAULTS, Fault.UNANSWERED, Fault.TORN])
 async def test_a_read_is_retried_until_the_object_is_complete(
     store: S3Store, proxy: FaultyProxy, fault: Fault
@@ -144,6 +146,7 @@ async def test_an_unknown_access_key_is_refused(bucket: str, access: S3Access) -
     assert "InvalidAccessKeyId: set AWS_ACCESS_KEY_ID" in str(error)
 
 
+@pytest.mark.long
 async def test_a_missing_bucket_is_refused(
     access: S3Access, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -279,6 +282,7 @@ async def test_a_whole_folder_is_listed_by_obstore_and_a_part_of_it_by_botocore(
     assert "start-after=p%2Fa%2F0" in server.heads[0]
 
 
+@pytest.mark.long
 async def test_a_fork_reads_and_writes_without_the_threads_of_its_parent(
     bucket: str, access: S3Access
 ) -> None:

@@ -67,6 +67,7 @@ async def test_deleting_an_absent_object_changes_nothing(store: Store) -> None:
     assert await store.list("") == ["a/b"]
 
 
+@pytest.mark.long
 async def test_an_object_is_created_beside_one_that_is_deleted(store: Store) -> None:
     for turn in range(20):
         await store.create("x/y/old", b"")
@@ -139,3 +140,31 @@ async def test_no_key_leaves_the_store(store: Store, key: str) -> None:
         await store.replace(key, b"")
     with pytest.raises(ValueError, match="is not a key of a store"):
         await store.delete(key)
+
+
+async def test_a_version_is_replaced_only_while_it_is_the_newest(store: Store) -> None:
+    assert await store.read_version("a/b") is None
+    assert not await store.replace_version("a/b", b"new", '"none"')
+    await store.create("a/b", b"first")
+    first = await store.read_version("a/b")
+    assert first is not None
+    assert first.body == b"first"
+    assert await store.replace_version("a/b", b"second", first.tag)
+    assert not await store.replace_version("a/b", b"third", first.tag)
+    second = await store.read_version("a/b")
+    assert second is not None
+    assert second.body == b"second"
+    assert second.tag != first.tag
+
+
+@pytest.mark.long
+async def test_one_of_many_writers_of_a_version_wins(store: Store) -> None:
+    await store.create("race", b"before")
+    before = await store.read_version("race")
+    assert before is not None
+    bodies = [f"writer {number}".encode() for number in range(16)]
+    wins = await asyncio.gather(
+        *(store.replace_version("race", body, before.tag) for body in bodies)
+    )
+    assert wins.count(True) == 1
+    assert await store.read("race") == bodies[wins.index(True)]

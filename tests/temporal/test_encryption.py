@@ -164,6 +164,7 @@ async def test_with_a_key_no_text_is_found_and_the_conversation_goes_on(
     await replayer.replay_workflow(history)
 
 
+@pytest.mark.long
 async def test_a_conversation_goes_on_under_a_new_key_that_began_without_one(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
@@ -222,7 +223,7 @@ async def test_a_long_conversation_hands_over_to_its_next_run_encrypted(
 
 
 async def failed_task(talk: Conversation) -> Failure:
-    """Why a task of the workflow failed, once one has."""
+    """Return the reason why a task of the workflow failed, once one has."""
     async with asyncio.timeout(60):
         while True:
             for event in (await talk.handle.fetch_history()).events:

@@ -16,6 +16,7 @@ from perdure.temporal.names import (
     child_workflow_id,
     conversation_id_of,
     conversation_workflow_id,
+    delivery_workflow_id,
     owner_of,
     sessions_workflow_id,
     workspace_folder,
@@ -60,6 +61,8 @@ def test_the_id_of_a_conversations_workflow_can_be_taken_apart(
     for queue in ("perdure", "other-queue", "a:b"):
         assert (owner_of(sessions_workflow_id(user_id, queue)) or "local") == user_id
     assert (owner_of(ask_workflow_prefix(user_id, conversation_id)) or "local") == user_id
+    delivery = delivery_workflow_id(user_id, "0" * 16, conversation_id)
+    assert (owner_of(delivery) or "local") == user_id
 
 
 @given(USERS, NAMES, st.integers(0, 999))

@@ -1,6 +1,7 @@
 """Tools are resolved by name or `module:attribute`, and errors are sentences."""
 
 import importlib
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -8,14 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perdure.tools.catalog import (
-    BUILT_IN_TOOLS,
-    DuplicateTool,
-    ToolNotFound,
-    UntypedTool,
-    load_tools,
-    resolve_tools,
-)
+from perdure.tools.catalog import BUILT_IN_TOOLS, load_tools, resolve_tools
+from perdure.tools.errors import DuplicateTool, ToolNotFound, UntypedTool
 
 Write = Callable[[str], str]
 
@@ -43,14 +38,36 @@ def terminal(command: str) -> str: ...
 NAMES = [
     "delegate",
     "terminal",
+    "ipython",
     "file_editor",
     "apply_patch",
     "grep",
     "glob",
     "task_tracker",
+    "recall",
+    "remember",
+    "state",
+    "wait",
+    "ask_user",
     "think",
     "finish",
+    "reject_task",
+    "request_condensation",
 ]
+
+
+def test_a_tool_without_its_extra_says_which_command_installs_it() -> None:
+    program = (
+        "import sys; sys.modules['IPython'] = None\n"
+        "from perdure.tools.catalog import load_tools\n"
+        "try: load_tools(['ipython'])\nexcept ValueError as error: print(error)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == (
+        "The tool 'ipython' needs `pip install 'perdure[ipython]'` where the worker runs.\n"
+    )
 
 
 @pytest.fixture

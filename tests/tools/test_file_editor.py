@@ -188,7 +188,10 @@ async def test_inserting_leaves_every_other_byte_alone(
 async def test_replacing_there_and_back_gives_the_same_bytes(
     place: ToolBench, before: str, data: st.DataObject, new: str
 ) -> None:
-    seen = Text.from_raw(before).body
+    text = Text.from_raw(before)
+    seen = text.body
+    # Of `\r\r\n` in such a file the last two are its newline: a model cannot name the first two.
+    assume(text.newline == "\n" or "\r\n" not in seen)
     bounds = combinations(range(len(seen) + 1), 2)
     parts = [seen[start:end] for start, end in bounds]
     unique = [part for part in parts if seen.find(part) == seen.rfind(part)]

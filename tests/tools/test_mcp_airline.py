@@ -35,6 +35,7 @@ async def answer(caller: Caller, name: str, **arguments: Any) -> Any:
     return json.loads(join_text(observation.content))["parsed_content"]
 
 
+@pytest.mark.long
 async def test_reservations_are_read_and_changed_also_when_the_server_is_killed(
     caller: Caller, token: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from perdure.agent.extensions import McpServer
-from perdure.tools.catalog import CatalogError
+from perdure.tools.errors import CatalogError
 from perdure.tools.mcp.servers import McpSessions, OutcomeUnknown
 from tests.tools.conftest import ToolBench
 from tests.tools.mcp_calling import Caller, airline_server, stdio_server
@@ -31,6 +31,7 @@ def marked(token: str, **settings: Any) -> McpServer:
     return server.model_copy(update={"args": ("-X", f"mark={token}", *server.args)})
 
 
+@pytest.mark.long
 async def test_a_call_that_a_server_died_of_is_not_made_again(
     place: ToolBench, sessions: McpSessions
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from perdure.operations.worker_process import find_loop_factory
+from perdure.operations.worker.process import find_loop_factory
 from perdure.tools.grep import GREP
 from perdure.tools.mcp.servers import McpSessions
 from tests.tools.conftest import ToolBench
@@ -19,7 +19,7 @@ from tests.tools.talking import Terminal, cancel, output_of
 WITHOUT_UVLOOP = """
 import sys
 sys.modules["uvloop"] = None  # as if it were not installed
-from perdure.operations.worker_process import find_loop_factory
+from perdure.operations.worker.process import find_loop_factory
 print(find_loop_factory())
 """
 
@@ -34,6 +34,7 @@ def test_the_loop_is_uvloops(runner: asyncio.Runner) -> None:
     assert type(runner.get_loop()).__module__ == "uvloop"
 
 
+@pytest.mark.long
 def test_a_worker_without_uvloop_has_the_loop_of_asyncio() -> None:
     command = [sys.executable, "-c", WITHOUT_UVLOOP]
     assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "None\n"

@@ -9,6 +9,8 @@ from perdure.tools.shell.prompt_markers import (
     MAX_MARKER_BYTES,
     CommandEnded,
     CommandStarted,
+    ImagePart,
+    Marker,
     MarkerParser,
 )
 
@@ -19,14 +21,15 @@ STREAM = b"".join(
         *(START, b"1 begun 77\x00/place\x00"),
         *(b"out\x1eput\n", START[:9], b"\x00", START, b"1 ended"),
         *(START, b"1 ended 130\x00/place/a b\n\xff\x00"),
-        *(b"later", START, b"2 begun 77\x00/\x00", START, b"2 ended 0\x00/\x00", b"\x1e"),
+        *(b"later", START, b"2 begun 77\x00/\x00", START, b"2 image 1\x00aGk=\x00"),
+        *(START, b"2 ended 0\x00/\x00", b"\x1e"),
     ]
 )
 
 
-def split(*chunks: bytes) -> list[bytes | CommandStarted | CommandEnded]:
+def split(*chunks: bytes) -> list[bytes | Marker]:
     """Split the chunks, and join neighbouring output."""
-    marks, parts = MarkerParser(SECRET), list[bytes | CommandStarted | CommandEnded]()
+    marks, parts = MarkerParser(SECRET), list[bytes | Marker]()
     for part in (part for chunk in chunks for part in marks.split(chunk)):
         if isinstance(part, bytes) and parts and isinstance(before := parts[-1], bytes):
             parts[-1] = before + part
@@ -42,6 +45,7 @@ def test_marks_are_taken_out_of_the_output() -> None:
         CommandEnded(1, 130, "/place/a b\n\ufffd"),
         b"later",
         CommandStarted(2, 77, "/"),
+        ImagePart(2, 1, "aGk="),
         CommandEnded(2, 0, "/"),
     ]
 

@@ -15,6 +15,7 @@ from perdure.events.actions import (
     EditorCommand,
     FileEditorAction,
     FinishAction,
+    IPythonRunCellAction,
     MCPToolAction,
     TaskTrackerAction,
     TerminalAction,
@@ -50,6 +51,21 @@ def why(command: str) -> str:
 def test_thinking_and_finishing_harm_nobody() -> None:
     for action in (ThinkAction(thought="rm -rf /"), FinishAction(message="x"), TaskTrackerAction()):
         assert risk_of(action) == "LOW"
+
+
+@pytest.mark.parametrize(
+    ("code", "risk"),
+    [
+        ("print(1 != 2)", "MEDIUM"),
+        ("import shutil\nshutil.rmtree('/home')", "HIGH"),
+        ("x = 1\n!rm -rf ~", "HIGH"),
+        ("names = !rm -rf ~", "HIGH"),
+        ("%%bash\nrm -rf ~", "HIGH"),
+        ("!ls", "MEDIUM"),
+    ],
+)
+def test_a_cell_is_judged_as_python_and_its_commands_as_a_shell_s(code: str, risk: Risk) -> None:
+    assert risk_of(IPythonRunCellAction(code=code)) == risk
 
 
 def test_an_action_that_could_not_be_read_is_not_run() -> None:

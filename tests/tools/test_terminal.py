@@ -3,13 +3,13 @@
 import os
 import resource
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from perdure.tools.output import MAX_STORED_BYTES
 from perdure.tools.shell.waiting import SilenceTimeouts
 from perdure.tools.terminal import INHERITED_VARIABLES, PAGERS, TERMINAL
+from tests.memory_use import check_memory_growth
 from tests.tools.processes import list_descriptors, wait_until
 from tests.tools.talking import Terminal, talk, text_of_result
 
@@ -90,19 +90,12 @@ def _parts(text: str) -> tuple[str, str, str]:
 @pytest.mark.long
 async def test_fifty_megabytes_pass_through_a_bounded_memory(talk: Terminal) -> None:
     await talk.run("true")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the highest point so far
-    before = _memory("VmRSS")
-    observation = await talk.run("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo end")
-    assert _memory("VmHWM") - before < 3 * MAX_STORED_BYTES
+    with check_memory_growth(3 * MAX_STORED_BYTES):
+        observation = await talk.run("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo end")
     assert text_of_result(observation).startswith("xxx")
     assert text_of_result(observation).endswith(f"x\nend\n{FINISHED}")
     assert "its first 32 MiB is kept as blobs/" in text_of_result(observation)
     assert await talk.place.stored(observation.full_output_save_dir) == b"x" * MAX_STORED_BYTES
-
-
-def _memory(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) * 1024
 
 
 async def test_the_newest_output_is_reported_while_the_command_runs(talk: Terminal) -> None:

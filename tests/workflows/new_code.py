@@ -26,6 +26,7 @@ class NewerConversation(Conversation):
 
     @workflow.init
     def __init__(self, *sent: Any) -> None:
+        super().__init__(*sent)
         self.loop = NewerLoop(parse_start(sent))
 
     @workflow.run

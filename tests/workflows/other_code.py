@@ -25,7 +25,7 @@ class NondeterministicConversation:
 
     @workflow.signal
     async def send_message(self, sent: Any) -> None:
-        """Whatever it is."""
+        """Take any message."""
 
 
 @workflow.defn(name="Conversation")
@@ -36,3 +36,12 @@ class OversizedConversation:
     async def run(self, sent: Any) -> None:  # noqa: ARG002
         wait = timedelta(hours=1)
         await workflow.execute_activity("any", "x" * 3_000_000, start_to_close_timeout=wait)
+
+
+@workflow.defn(name="Discussion")
+class NondeterministicDiscussion:
+    """A discussion's workflow that does something else first."""
+
+    @workflow.run
+    async def run(self, sent: Any) -> None:  # noqa: ARG002
+        await workflow.sleep(timedelta(hours=1))

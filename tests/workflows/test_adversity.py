@@ -64,7 +64,7 @@ async def anybody(temporal_server: TemporalServer) -> temporalio.client.Client:
 
 
 async def failed_tasks(talk: Conversation) -> list[str]:
-    """Why tasks of the workflow failed: it hangs as long as they do."""
+    """Return the reasons why tasks of the workflow failed: it hangs as long as they do."""
     history = await talk.handle.fetch_history()
     failed = [event.workflow_task_failed_event_attributes for event in history.events]
     return [item.failure.message for item in failed if item.HasField("failure")]

@@ -178,6 +178,7 @@ async def test_a_tool_that_nobody_has_ends_the_turn_with_a_sentence(
     ]
 
 
+@pytest.mark.long
 async def test_a_pause_takes_effect_between_steps_and_resume_goes_on(
     harness: ConversationHarness, calls: dict[str, Any]
 ) -> None:
@@ -201,6 +202,7 @@ async def test_a_pause_takes_effect_between_steps_and_resume_goes_on(
     assert "MessageEvent" in event_kinds(paused)
 
 
+@pytest.mark.long
 async def test_a_closed_conversation_takes_no_more_messages(harness: ConversationHarness) -> None:
     async with harness.worker():
         talk = await harness.client.start("hi", harness.spec(text_answer("hello")))

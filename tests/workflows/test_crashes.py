@@ -11,7 +11,7 @@ from perdure.events.messages import MessageEvent
 from perdure.events.tools import AgentErrorEvent, ObservationEvent
 from tests.harness import ConversationHarness, event_kinds, text_answer, tool_call_answer
 from tests.workers import WorkerProcess, worker_process
-from tests.workflows.watching import entries, notes, wait_until
+from tests.workflows.watching import entries, notes, observations, wait_until, workspace
 
 Environment = dict[str, str]
 
@@ -52,6 +52,37 @@ async def test_a_call_that_may_have_had_an_effect_is_never_made_twice(
     assert '"amount": 5' in answer.error
     assert "charged 5" in answer.error
     assert state.status == "finished"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("replays", [False, True])
+async def test_a_lost_cell_is_not_run_twice_and_its_kernel_is_made_again_where_that_is_allowed(
+    harness: ConversationHarness, environment: Environment, replays: bool
+) -> None:
+    effect = "with open('effects', 'a') as file: file.write('{}')"
+    spec = harness.spec(
+        tool_call_answer(("ipython", {"code": f"n = 1\n{effect.format('a')}"})),
+        tool_call_answer(
+            ("ipython", {"code": f"{effect.format('b')}\nimport time; time.sleep(60)"})
+        ),
+        tool_call_answer(("ipython", {"code": "print('n' in dir(), open('effects').read())"})),
+        text_answer("I have looked."),
+        tools=("ipython",),
+        heartbeat_timeout=1,
+        replay_cells=replays,
+    )
+    with worker_process(environment, harness.folder / "one.log") as worker:
+        talk = await harness.client.start("compute", spec)
+        effects = workspace(harness, talk) / "effects"
+        await wait_until(lambda: effects.exists() and effects.read_text() == "ab")
+        worker.kill()
+        with worker_process(environment, harness.folder / "two.log"):
+            async with asyncio.timeout(60):
+                await talk.wait_for_turn()
+
+    last = (await observations(talk))[-1]
+    assert last.endswith("True aba" if replays else "False ab")
+    assert ("Lost names: file, time" if replays else "Lost names: n, file, time") in last
 
 
 @pytest.mark.long

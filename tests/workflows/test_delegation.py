@@ -1,10 +1,13 @@
 """Interrupts, closing and reopening of a conversation reach its delegate."""
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from perdure.activities.delegate import child_id
 from perdure.client.conversation import Conversation
-from perdure.events.tools import AgentErrorEvent, ObservationEvent
+from perdure.events.tools import ActionEvent, AgentErrorEvent, ObservationEvent
 from perdure.operations.reopen import reopen
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.interrupted_conversations import rewrite_script
@@ -54,6 +57,32 @@ async def was_stopped(
     assert notes(harness, parent, "charged") == ["5"]
 
 
+async def test_a_delegate_has_neither_the_recording_nor_the_outputs_of_its_parent(
+    harness: ConversationHarness,
+) -> None:
+    call = {"id": "c1", "name": "delegate", "arguments": '{"task": "count"}'}
+    recorded: dict[str, Any] = {"kind": "ActionEvent", "source": "agent", "llm_response_id": "r1"}
+    recorded |= {"tool_name": "delegate", "tool_call_id": "c1", "tool_call": call}
+    spec = harness.spec(
+        text_answer("I count 3."),
+        tool_call_answer(("finish", {"message": "It is 3.", "outputs": {"sum": 3}})),
+        tools=("delegate", "finish"),
+        limits={"max_budget": 2.0},
+        app_name="shop",
+        response_schema={"type": "object", "properties": {"sum": {"type": "integer"}}},
+    )
+    async with harness.worker():
+        talk = await harness.client.start("Have it counted.", spec, replay=[recorded])
+        result = await talk.result()
+    assert (result.text, result.outputs) == ("It is 3.", {"sum": 3})
+    assert any("I count 3." in text for text in await observations(talk))
+    [action, _] = await events(talk, ActionEvent)
+    seq = next(entry.seq for entry in await entries(talk) if entry.event.id == action.id)
+    child = (await harness.client.conversation(child_id(talk.id, seq)).state()).spec
+    assert child is not None
+    assert (child.replay, child.response_schema, child.app_name) == (None, None, "shop")
+
+
 async def test_an_interrupt_stops_the_delegate(harness: ConversationHarness) -> None:
     async with harness.worker():
         parent, child = await start_charging_delegate(harness)
@@ -66,6 +95,7 @@ async def test_an_interrupt_stops_the_delegate(harness: ConversationHarness) -> 
     assert not (await parent.state()).pending
 
 
+@pytest.mark.long
 async def test_closing_a_conversation_closes_its_delegate(harness: ConversationHarness) -> None:
     async with harness.worker():
         parent, child = await start_charging_delegate(harness)
@@ -76,6 +106,7 @@ async def test_closing_a_conversation_closes_its_delegate(harness: ConversationH
     assert (state.status, state.pending) == ("closed", ())
 
 
+@pytest.mark.long
 async def test_a_reopened_conversation_gets_the_report_of_its_delegate(
     harness: ConversationHarness,
 ) -> None:

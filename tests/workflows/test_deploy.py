@@ -27,7 +27,7 @@ from perdure.embedded.temporal import TemporalServer
 from perdure.errors import Invalid, TimedOut
 from perdure.events.messages import MessageEvent
 from perdure.operations.deploy import deploy, list_versions
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.temporal.connect import connect
 from perdure.temporal.converter import CONVERTER
 from perdure.worker import build_worker, build_workspace_worker
@@ -97,7 +97,8 @@ def builds(history: WorkflowHistory) -> set[str]:
 async def under(talk: Talk) -> list[str]:
     """The version of each of its runs; none has had two, and no task has failed.
 
-    A machine that is busy with other tests may hold a task for two seconds: it is tried again.
+    A machine that is busy with other tests may hold a task for two seconds, and a signal may come
+    in the moment in which a run ends: the task is tried again.
     """
     histories = await runs(talk)
     failures = [
@@ -106,7 +107,8 @@ async def under(talk: Talk) -> list[str]:
         for event in history.events
         if event.HasField("workflow_task_failed_event_attributes")
     ]
-    assert [failure for failure in failures if DEADLOCK not in failure] == []
+    known = (DEADLOCK, "UnhandledCommand")
+    assert [it for it in failures if not any(each in it for each in known)] == []
     return [build for history in histories for [build] in [builds(history)]]
 
 
@@ -188,6 +190,7 @@ async def say_until(deployed: asyncio.Event, talk: Talk) -> list[str]:
     return sent
 
 
+@pytest.mark.long
 async def test_without_versions_the_new_code_could_not_go_on_with_old_histories(
     harness: ConversationHarness,
 ) -> None:

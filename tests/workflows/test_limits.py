@@ -9,7 +9,7 @@ import pytest
 
 from perdure.agent.loop.state import State
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import SummaryCondenser
+from perdure.agent.spec import NoCondenser, SummaryCondenser
 from perdure.client.conversation import Conversation
 from perdure.events.condensation import Condensation, CondensationRequest
 from perdure.events.control import ConversationErrorEvent, ConversationStateUpdateEvent
@@ -43,6 +43,7 @@ def billed(state: State) -> set[str]:
     return {on.split()[0] for on in state.usage_by_model}
 
 
+@pytest.mark.long
 async def test_a_long_conversation_is_summarised_again_and_again_and_ends_well(
     harness: ConversationHarness,
 ) -> None:
@@ -63,7 +64,8 @@ async def test_a_long_conversation_is_summarised_again_and_again_and_ends_well(
 async def test_a_prompt_that_is_too_long_is_condensed_and_the_agent_goes_on(
     harness: ConversationHarness,
 ) -> None:
-    spec = harness.spec(*map(add, range(6)), text_answer("done"))
+    answers = (*map(add, range(6)), text_answer("done"))
+    spec = harness.spec(*answers, condenser=SummaryCondenser())
     limit_context(Path(spec.model.name.removeprefix("scripted:")), 9)
     async with harness.worker():
         talk = await harness.client.start("go", spec)
@@ -114,6 +116,36 @@ async def test_a_person_has_a_conversation_condensed_while_nothing_else_goes_on(
         assert (await talk.wait_for_turn("m")).status == "finished"
     [request] = await events(talk, CondensationRequest)
     assert request.source == "user"
+
+
+async def test_an_agent_has_its_view_condensed_before_it_is_asked_again(
+    harness: ConversationHarness,
+) -> None:
+    asks = tool_call_answer(("request_condensation", {"reason": "The sums are done."}))
+    tools = ("tests.example_tools:TOOLS", "request_condensation", "finish")
+    spec = harness.spec(*map(add, range(6)), asks, text_answer("done"), tools=tools)
+    async with harness.worker():
+        talk = await harness.client.start("go", spec)
+        state = await talk.wait_for_turn()
+    kinds = [entry.event.kind for entry in await entries(talk)]
+    assert kinds[-4:] == ["ActionEvent", "ObservationEvent", "Condensation", "MessageEvent"]
+    assert (state.response_count, state.condense_reason) == (8, None)
+
+
+async def test_an_agent_without_a_condenser_that_asks_for_it_goes_on(
+    harness: ConversationHarness,
+) -> None:
+    asks, tools = tool_call_answer(("request_condensation", {})), ("request_condensation",)
+    spec = harness.spec(asks, text_answer("done"), tools=tools, condenser=NoCondenser())
+    async with harness.worker():
+        talk = await harness.client.start("go", spec)
+        assert (await talk.result()).text == "done"
+    [update] = [
+        event
+        for event in await events(talk, ConversationStateUpdateEvent)
+        if event.key == "not_condensed"
+    ]
+    assert "has no condenser" in update.value
 
 
 async def test_a_spent_budget_ends_the_turn_after_a_last_word_and_a_larger_one_goes_on(
@@ -168,6 +200,7 @@ async def wait_for_next_run(talk: Conversation) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("accept", [True, False])
 async def test_an_action_that_waits_goes_on_waiting_in_the_next_run(
     harness: ConversationHarness, accept: bool

@@ -135,6 +135,7 @@ async def test_calls_one_after_the_other_let_signals_in_between(
     assert len(notes(harness, talk, "looked")) == 4
 
 
+@pytest.mark.long
 async def test_a_pause_during_a_local_call_takes_effect_behind_it(
     harness: ConversationHarness,
 ) -> None:
@@ -189,6 +190,7 @@ async def test_a_tool_that_is_not_brief_is_called_by_activities_from_then_on(
     assert len(notes(harness, talk, "looked")) == 3
 
 
+@pytest.mark.long
 async def test_a_call_over_the_limit_is_begun_again_as_an_activity_and_answered_once(
     harness: ConversationHarness,
 ) -> None:
@@ -204,6 +206,7 @@ async def test_a_call_over_the_limit_is_begun_again_as_an_activity_and_answered_
     assert await observations(talk) == ["seen"]
 
 
+@pytest.mark.long
 async def test_a_late_local_attempt_beside_its_activity_answers_only_once(
     harness: ConversationHarness,
 ) -> None:
@@ -231,6 +234,7 @@ class MuteStore(FileStore):
         return await super()._in_thread(work, path)
 
 
+@pytest.mark.long
 async def test_a_local_call_does_not_wait_for_the_store_and_tells_no_secret(
     harness: ConversationHarness,
 ) -> None:

@@ -13,7 +13,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Replayer
 
 from perdure.activities.delegate import child_id
-from perdure.activities.support.model_queues import RateLimitedQueues as Limits
+from perdure.activities.support.step_queues import StepQueues as Limits
 from perdure.agent.calls.completion import Completion
 from perdure.agent.spec import Agent, SummaryCondenser
 from perdure.cli.doctor_checks import Checkup, check_model_rates
@@ -26,9 +26,9 @@ from perdure.settings.settings import Settings
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.files import FileStore
 from perdure.temporal.converter import CONVERTER
-from perdure.worker import build_worker, run_model_workers
+from perdure.worker import build_worker
 from perdure.workflows.conversation import Conversation as Workflow
-from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from tests.harness import ConversationHarness, model_workers, text_answer, tool_call_answer
 from tests.workflows.watching import wait_for_status, wait_until
 
 FREQUENT = 60_000.0
@@ -56,12 +56,12 @@ def with_rate_limit(
     rates = {spec.model.name: rate for spec in specs}
     lanes = Limits(harness.client.task_queue, rates)
     return replace(
-        harness, resources=replace(harness.resources, model=CountingModels(), model_queues=lanes)
+        harness, resources=replace(harness.resources, model=CountingModels(), queues=lanes)
     )
 
 
 def times(harness: ConversationHarness) -> list[float]:
-    """When its model was asked."""
+    """Return the times at which its model was asked."""
     assert isinstance(harness.resources.model, CountingModels)
     return harness.resources.model.request_times
 
@@ -69,13 +69,13 @@ def times(harness: ConversationHarness) -> list[float]:
 def with_queues(harness: ConversationHarness) -> Client:
     """A client that knows the limits."""
     client = harness.client
-    names = harness.resources.model_queues.rates
+    names = harness.resources.queues.rates
     return Client(client.temporal, client.store, task_queue=client.task_queue, limited_models=names)
 
 
 @contextlib.asynccontextmanager
 async def working(harness: ConversationHarness) -> AsyncIterator[None]:
-    async with harness.worker(), run_model_workers(harness.client.temporal, harness.resources):
+    async with harness.worker(), model_workers(harness):
         yield
 
 
@@ -253,10 +253,10 @@ async def test_an_answer_is_requested_once_though_its_step_ran_on_two_queues(
     harness = with_rate_limit(harness, FREQUENT, spec)
     store = Forgetful(harness.folder / "store")
     there = replace(harness, resources=replace(harness.resources, store=store))
-    without = replace(harness.resources, model_queues=Limits())
+    without = replace(harness.resources, queues=Limits())
     worker = build_worker(harness.client.temporal, harness.client.task_queue, without)
     async with worker:
-        async with run_model_workers(harness.client.temporal, there.resources):
+        async with model_workers(there):
             talk = await with_queues(harness).start("go", spec)
             await wait_until(lambda: store.refused > 1)
         await talk.wait_for_turn()

@@ -14,7 +14,7 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ActivityConfig
 
-from perdure.activities.support.model_queues import RateLimitedQueues as Limits
+from perdure.activities.support.step_queues import StepQueues as Limits
 from perdure.agent.loop.model_queues import WRONG_QUEUE, first_model, model_queue_name
 from perdure.agent.loop.steps import Condense, GenerateTitle, Prepare, Think
 from perdure.agent.spec import ModelSpec, PipelineCondenser, RecentCondenser, SummaryCondenser

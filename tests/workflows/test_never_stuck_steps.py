@@ -23,6 +23,7 @@ from tests.workflows.watching import wait_for_status
 SERVER = f"{sys.executable} {mcp_server.__file__}"
 
 
+@pytest.mark.long
 async def test_a_model_that_does_not_answer_is_reported(harness: ConversationHarness) -> None:
     away = [{"status": 503}, {"status": 429, "retry_after": 600, "message": "too many"}]
     async with harness.worker():

@@ -18,6 +18,7 @@ from perdure.agent.loop.start import ConversationStatus
 from perdure.client.ids import new_conversation_id
 from perdure.embedded.temporal import TemporalServer
 from perdure.events.control import ConversationStateUpdateEvent
+from perdure.temporal.names import ACTOR_HEADER
 from tests.harness import ConversationHarness, text_answer
 from tests.workflows.watching import events
 
@@ -83,6 +84,42 @@ async def test_no_signal_of_anybody_stops_a_conversation(harness: ConversationHa
     strays = [item.value for item in updates if item.key == "refused" and "signal" in item.value]
     assert len(strays) == 2 * len(POISON)
     assert "There is no signal 'no_such_signal'." in strays
+
+
+class Mislabelled(temporalio.client.Interceptor):
+    """Writes a payload where the name of the sender stands."""
+
+    def __init__(self, header: Payload) -> None:
+        self.header = header
+
+    def intercept_client(
+        self, next: temporalio.client.OutboundInterceptor
+    ) -> temporalio.client.OutboundInterceptor:
+        return MislabelledOutbound(next, self.header)
+
+
+class MislabelledOutbound(temporalio.client.OutboundInterceptor):
+    def __init__(self, following: temporalio.client.OutboundInterceptor, header: Payload) -> None:
+        super().__init__(following)
+        self.header = header
+
+    async def signal_workflow(self, input: temporalio.client.SignalWorkflowInput) -> None:
+        input.headers = {**input.headers, ACTOR_HEADER: self.header}
+        await super().signal_workflow(input)
+
+
+async def test_no_header_of_anybody_stops_a_conversation(harness: ConversationHarness) -> None:
+    config = harness.client.temporal.config()
+    async with harness.worker():
+        talk = await harness.client.start("Hi.", harness.spec(text_answer("One.")))
+        await talk.wait_for_turn()
+        for poison in POISON.values():
+            config["interceptors"] = [Mislabelled(poison.payload)]
+            stranger = temporalio.client.Client(**config)
+            await stranger.get_workflow_handle(talk.workflow.handle.id).signal("condense")
+        await talk.close()
+        await talk.workflow.handle.result()
+        assert (await talk.state()).status == "closed"
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from perdure import worker
 from perdure.activities.delegate import child_id
-from perdure.activities.support.model_queues import RateLimitedQueues
+from perdure.activities.support.step_queues import StepQueues
 from perdure.agent.calls.completion import Completion
 from perdure.agent.loop.inbox import UserMessage
 from perdure.agent.loop.start import Start
@@ -27,10 +27,10 @@ from perdure.client.ids import new_conversation_id
 from perdure.events.tools import ActionEvent
 from perdure.models.model import OnText, Request
 from perdure.models.router import ModelRouter
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.temporal.converter import CONVERTER
-from perdure.worker import run_model_workers
-from tests.harness import ConversationHarness, text_answer, tool_call_answer
+from perdure.temporal.fairness import make_key, user_priority
+from tests.harness import ConversationHarness, model_workers, text_answer, tool_call_answer
 from tests.workflows.watching import entries, wait_until
 
 CROWD = 16
@@ -88,7 +88,7 @@ def of_batch(name: str) -> Priority:
     return Priority(priority_key=4, fairness_key=f"batch-{name}")
 
 
-PERSON = Priority()
+PERSON = user_priority("local")
 
 
 class SlowModels(ModelRouter):
@@ -121,19 +121,28 @@ async def wait_for_all(talks: Sequence[Conversation]) -> None:
         await talk.handle.terminate()
 
 
-@pytest.mark.parametrize("urgency", [PERSON, of_batch("b")], ids=["a person", "another batch"])
+@pytest.mark.parametrize(
+    ("backlog", "urgency"),
+    [
+        (of_batch("a"), PERSON),
+        (of_batch("a"), of_batch("b")),
+        (user_priority("anna"), user_priority("ben")),
+    ],
+    ids=["a person behind a batch", "a batch behind another", "a user behind another"],
+)
 @pytest.mark.long
-async def test_a_person_does_not_wait_for_the_backlog_of_a_batch(
+async def test_nobody_waits_for_the_backlog_of_another(
     watched: ConversationHarness,
     watching: StepRecorder,
     monkeypatch: pytest.MonkeyPatch,
+    backlog: Priority,
     urgency: Priority,
 ) -> None:
     one_at_a_time = partial(temporalio.worker.Worker, max_concurrent_activities=1)
     monkeypatch.setattr(worker, "Worker", one_at_a_time)
     watched = replace(watched, resources=replace(watched.resources, model=SlowModels()))
     long = watched.spec(*[tool_call_answer(("add", {"a": 1, "b": 2}))] * 3, text_answer("done"))
-    crowd = [await start_conversation(watched, long, of_batch("a")) for _ in range(CROWD)]
+    crowd = [await start_conversation(watched, long, backlog) for _ in range(CROWD)]
     async with watched.worker():
         await wait_until(lambda: len({step.workflow for step in watching.steps}) == CROWD)
         before = len(watching.steps)
@@ -148,6 +157,7 @@ async def test_a_person_does_not_wait_for_the_backlog_of_a_batch(
     assert others < (len(mine) - 1) * CROWD / 2
 
 
+@pytest.mark.long
 async def test_every_step_of_a_batch_is_as_urgent_as_the_batch(
     watched: ConversationHarness, watching: StepRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,9 +173,9 @@ async def test_every_step_of_a_batch_is_as_urgent_as_the_batch(
         tools=("terminal", "delegate", "finish"),
     )
     home = workspace_queue(watched.resources.workspaces, queue)
-    lanes = RateLimitedQueues(queue, {spec.model.name: 60_000.0})
-    harness = replace(watched, resources=replace(watched.resources, home=home, model_queues=lanes))
-    async with harness.worker(), run_model_workers(harness.client.temporal, harness.resources):
+    lanes = StepQueues(queue, {spec.model.name: 60_000.0})
+    harness = replace(watched, resources=replace(watched.resources, home=home, queues=lanes))
+    async with harness.worker(), model_workers(harness):
         talk = await start_conversation(harness, spec, of_batch("a"))
         await talk.wait_for_turn()
         person = await start_conversation(harness, harness.spec(text_answer("hello")), PERSON)
@@ -179,6 +189,23 @@ async def test_every_step_of_a_batch_is_as_urgent_as_the_batch(
     assert {(step.workflow, step.priority) for step in watching.steps} == {
         (talk.workflow_id, (4, "batch-a")),
         (child, (4, "batch-a")),
-        (person.workflow_id, (None, None)),
+        (person.workflow_id, (None, "local")),
     }
     assert {step.queue for step in watching.steps} == {queue, home, *lanes.queues.values()}
+
+
+async def test_each_users_work_has_the_users_key(harness: ConversationHarness) -> None:
+    long_name = "anna" * 20
+    keys = set()
+    for user_id in ("anna", long_name):
+        client = Client(
+            *(harness.client.temporal, harness.client.store),
+            user_id=user_id,
+            task_queue=harness.client.task_queue,
+        )
+        talk = await client.start("Hello?", harness.spec(text_answer("Hello.")))
+        shown = await talk.handle.describe()
+        keys.add(shown.raw_description.workflow_execution_info.priority.fairness_key)
+        await talk.handle.terminate()
+    assert keys == {"anna", make_key(long_name)}
+    assert len(make_key(long_name)) == 64

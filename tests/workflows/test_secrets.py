@@ -25,7 +25,7 @@ from perdure.events.entry import Files
 from perdure.events.messages import SystemPromptEvent
 from perdure.models.model import OnText, Request
 from perdure.models.router import ModelRouter
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.secrets.masking import MaskingFilter
 from perdure.secrets.registry import Secrets
 from perdure.storage.files import FileStore

@@ -8,16 +8,17 @@ import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
 from perdure.agent.policies import Confirmation
-from perdure.agent.spec import Agent
+from perdure.agent.spec import Agent, NamedAgent
 from perdure.client.conversation import Conversation
 from perdure.events.control import ConversationStateUpdateEvent, InterruptEvent
-from perdure.events.messages import MessageEvent
+from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.tools import (
     ActionEvent,
     AgentErrorEvent,
     ObservationEvent,
     UserRejectObservation,
 )
+from perdure.storage.log.state import read_agent
 from tests.harness import ConversationHarness, remove_chunk_delay, text_answer, tool_call_answer
 from tests.workflows.watching import (
     entries,
@@ -204,6 +205,7 @@ async def test_a_raised_limit_and_a_resumption_go_on(harness: ConversationHarnes
     assert (await talk.state()).response_count == 5
 
 
+@pytest.mark.long
 async def test_a_deadline_stops_running_steps_and_keeps_their_partial_output(
     harness: ConversationHarness,
 ) -> None:
@@ -262,6 +264,49 @@ async def test_a_task_is_delegated_within_the_budget_and_reported(
     assert (parent["conversation_id"], parent["action"]) == (talk.id, 4)
 
 
+async def test_named_agents_do_tasks_side_by_side_within_what_the_delegating_one_may(
+    harness: ConversationHarness,
+) -> None:
+    counter = harness.spec(text_answer("I count 3."), tools=("finish",), limits={"max_budget": 9.0})
+    writer = harness.spec(text_answer("I write."), confirmation=Confirmation(policy="always"))
+    spec = harness.spec(
+        tool_call_answer(
+            ("delegate", {"task": "count", "agent": "counter", "max_budget": 5}),
+            ("delegate", {"task": "write", "agent": "writer", "max_iterations": 2}),
+            ("delegate", {"task": "dance", "agent": "dancer"}),
+        ),
+        text_answer("Done."),
+        tools=("delegate",),
+        limits={"max_budget": 2.0},
+        delegates=(
+            NamedAgent(name="counter", description="Counts.", agent=counter),
+            NamedAgent(name="writer", agent=writer),
+        ),
+    )
+    async with harness.worker():
+        talk = await harness.client.start("delegate", spec)
+        state = await talk.wait_for_turn()
+    assert state.status == "finished"
+    [refused] = await events(talk, AgentErrorEvent)
+    assert "no agent 'dancer': use one of counter, writer" in refused.error
+    [prompt] = await events(talk, SystemPromptEvent)
+    [offered] = prompt.tools
+    assert "* counter: Counts.\n* writer\n" in offered.description
+    reports = [it.observation.content[0].text for it in await events(talk, ObservationEvent)]
+    assert sorted(text.rsplit("\n", 1)[1] for text in reports) == ["I count 3.", "I write."]
+    children = [harness.client.conversation(text.split()[1].rstrip(":")) for text in reports]
+    agents = {}
+    for child in children:
+        agent = await read_agent(child.log, await child.state())
+        assert agent is not None
+        agents[agent.model.name] = agent
+    counted, written = agents[counter.model.name], agents[writer.model.name]
+    assert (counted.tools, counted.limits.max_budget) == (("finish",), 1.0)
+    assert (written.confirmation.policy, written.limits.max_iterations) == ("always", 2)
+    assert state.spec is not None
+    assert state.spec.delegates == ()  # a workflow carries none of them
+
+
 async def test_a_title_comes_from_its_own_model(harness: ConversationHarness) -> None:
     spec = harness.spec(text_answer("hello"))
     spec = spec.model_copy(update={"title_model": spec.model})
@@ -272,3 +317,29 @@ async def test_a_title_comes_from_its_own_model(harness: ConversationHarness) ->
             while not (await talk.status()).title:
                 await asyncio.sleep(0.05)
     assert (await talk.state()).response_count == 1
+
+
+@pytest.mark.long
+async def test_a_message_is_recorded_once_however_late_it_comes_again(
+    harness: ConversationHarness,
+) -> None:
+    """Of 300 messages a state has the ids; all others are looked for in the log."""
+    async with harness.worker():
+        talk = await harness.client.start("first", harness.spec(text_answer("ok")), message_id="a")
+        await talk.wait_for_turn()
+        first = (await talk.state()).message_seqs["a"]
+        await talk.pause()
+        await wait_for_status(talk, "paused")
+        for nth in range(310):
+            await talk.send(f"message {nth}", message_id=f"m{nth}")
+        last = await talk.submit("the last", message_id="last")
+        again = await talk.submit("first", message_id="a")
+        await talk.send("message 3", message_id="m3")
+        new = await talk.submit("a new one", message_id="b")
+        messages = [entry.event for entry in await entries(talk)]
+    ids = [event.message_id for event in messages if isinstance(event, MessageEvent)]
+    assert again.seq == first
+    assert new.seq > last.seq
+    assert sorted(name for name in ids if name) == sorted(
+        ["a", "b", "last", *(f"m{nth}" for nth in range(310))]
+    )

@@ -11,7 +11,7 @@ from perdure.client.client import Client
 from perdure.client.conversation import Conversation
 from perdure.client.fork import fork
 from perdure.events.entry import Files
-from perdure.operations.worker_process import workspace_queue
+from perdure.operations.worker.process import workspace_queue
 from perdure.secrets.registry import Secrets
 from perdure.storage.snapshots.restore import restore
 from perdure.temporal.converter import CONVERTER

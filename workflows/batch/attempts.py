@@ -23,6 +23,7 @@ from perdure.evaluation.messages import (
 from perdure.evaluation.progress import Progress, count_attempt
 from perdure.evaluation.sample import attempt_conversation_id
 from perdure.events.base import TIMESTAMP_FORMAT
+from perdure.temporal.fairness import make_key
 from perdure.temporal.names import batch_workflow_id
 from perdure.temporal.search_attributes import BATCH, MODEL, STATUS, USER
 from perdure.temporal.timeouts import TASK_TIMEOUT
@@ -35,9 +36,6 @@ from perdure.workflows.step_runner import PLACEHOLDER_SPEC
 
 MAX_DEFERRED_RETRIES = 100
 """Retries in the queue from which on they go before first attempts."""
-
-MAX_FAIRNESS_KEY_BYTES = 64
-"""Temporal's limit on the length of a fairness key."""
 
 
 async def count_results(state: BatchState) -> None:
@@ -142,7 +140,7 @@ async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary
     queues = KnownModelQueues(start.lanes)
     while True:
         try:
-            scored: AttemptSummary = await queues.route_model(None, PLACEHOLDER_SPEC, options, run)
+            scored: AttemptSummary = await queues.route_key(None, PLACEHOLDER_SPEC, options, run)
             return scored
         except ActivityError as error:
             if not is_graded(error):
@@ -151,9 +149,8 @@ async def rescore_attempt(start: BatchStart, attempt: Attempt) -> AttemptSummary
 
 def priority_of(start: BatchStart) -> Priority:
     """Return the priority of a batch: people come first, and batches share the rest fairly."""
-    key = batch_workflow_id(start.user_id, start.name).encode()[:MAX_FAIRNESS_KEY_BYTES]
-    fairness_key = key.decode(errors="ignore")
-    return Priority(priority_key=start.priority, fairness_key=fairness_key)
+    key = make_key(batch_workflow_id(start.user_id, start.name))
+    return Priority(priority_key=start.priority, fairness_key=key)
 
 
 def _search_attributes(start: BatchStart) -> TypedSearchAttributes | None:

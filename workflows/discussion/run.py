@@ -72,7 +72,7 @@ class DiscussionRun:
     async def discuss(self) -> None:
         if self.state is None:
             self.state = await self.open()
-            self.inbox = [item for item in self.inbox if not self.is_agent(item)]
+            self.inbox = [item for item in self.inbox if self.is_new(item)]
         while not self.is_closed:
             self.publish()
             if self.is_closing:
@@ -96,7 +96,14 @@ class DiscussionRun:
         opened = await run_activity(
             "discussion.open", OpenDiscussion(key=self.start.key), OpenedDiscussion
         )
-        return DiscussionState(outline=opened.outline, end=opened.end)
+        known = {item.id: item.sequence for item in opened.logged if item.id}
+        return DiscussionState(
+            outline=opened.outline,
+            end=opened.end,
+            logged=opened.logged,
+            logged_end=opened.log_end,
+            contributed=known,
+        )
 
     async def perform(self, step: DiscussionStep) -> RecordResult:
         """Take a step; what it writes is written once, however often a worker is lost."""
@@ -121,11 +128,14 @@ class DiscussionRun:
 
     def add(self, item: Contribution) -> None:
         """Put what a person says or votes into the inbox, once by its id."""
-        known = {waiting.id for waiting in self.inbox if waiting.id}
-        if self.state is not None:
-            known |= self.state.contributed.keys()
-        if item.id not in known and not self.is_agent(item):
+        waiting = {known.id for known in self.inbox if known.id}
+        if item.id not in waiting and self.is_new(item):
             self.inbox.append(item)
+
+    def is_new(self, item: Contribution) -> bool:
+        """Tell whether a contribution is a person's, and not in the log yet."""
+        known = self.state.contributed if self.state is not None else {}
+        return item.id not in known and not self.is_agent(item)
 
     def is_agent(self, item: Contribution) -> bool:
         """Tell whether an agent has the speaker's name; before the opening nobody knows."""

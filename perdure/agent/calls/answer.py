@@ -44,6 +44,9 @@ ALIASES = {
     "execute_bash": "terminal",
     "bash": "terminal",
     "shell": "terminal",
+    "execute_ipython_cell": "ipython",
+    "python": "ipython",
+    "code_interpreter": "ipython",
     "str_replace_editor": "file_editor",
     "str_replace_based_edit_tool": "file_editor",
 }

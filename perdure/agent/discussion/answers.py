@@ -13,7 +13,7 @@ _PASS = re.compile(r"\W*(pass|no|nothing|i pass|nichts)\W*", re.IGNORECASE)
 
 
 class IntentAnswer(Frozen):
-    """Whether an agent wants to speak, how urgently (0 to 10), and what about."""
+    """The wish of an agent to speak: its urgency (0 to 10), and what it is about."""
 
     speaks: bool
     urgency: int = 0

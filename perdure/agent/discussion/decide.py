@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from perdure.agent.discussion.log_state import END, GRANT, JOINED, PHASE_TRANSITION
+from perdure.agent.discussion.logged import apply_logged
 from perdure.agent.discussion.spec import Phase
-from perdure.agent.discussion.state import Contribution, DiscussionState, Tally
+from perdure.agent.discussion.state import Contribution, DiscussionState
 from perdure.agent.discussion.steps import (
     DiscussionStep,
     Draft,
@@ -15,6 +16,7 @@ from perdure.agent.discussion.steps import (
     TakeTurns,
     Write,
 )
+from perdure.agent.discussion.tally import Tally
 from perdure.events.discussion import MODERATOR, SYSTEM, system_content
 
 
@@ -22,7 +24,8 @@ def decide(state: DiscussionState, inbox: Sequence[Contribution] = ()) -> Discus
     """Return the next step; None once the discussion is over."""
     if state.stage == "over":
         return None
-    if inbox and not has_ended(state):
+    # What comes anew stands behind what an earlier run has written: the steps come there first.
+    if inbox and not has_ended(state) and state.end >= state.logged_end:
         return _contribute(state, inbox[0])
     number, place, phase = state.step, Place(phase=state.phase, round=state.round), phase_of(state)
     match state.stage:
@@ -35,7 +38,7 @@ def decide(state: DiscussionState, inbox: Sequence[Contribution] = ()) -> Discus
         case "vote":
             return _turns(state, "vote", phase.speakers)
         case "tally":
-            content = tally_of(state).model_dump(exclude_none=True)
+            content = tally_of(apply_logged(state)).model_dump(exclude_none=True)
             draft = Draft(type="VOTE", speaker=SYSTEM, content=content, meta=meta(state))
             return Write(number=number, place=place, drafts=(draft,), effect="tally")
         case "summary":
@@ -164,7 +167,9 @@ def _contribute(state: DiscussionState, item: Contribution) -> Write:
     if item.speaker not in state.people:
         content = system_content(JOINED, speaker=item.speaker)
         drafts.append(Draft(type="SYSTEM", speaker=SYSTEM, content=content))
-    about = {**meta(state), **({"reply_to": item.reply_to} if item.reply_to else {})}
+    about: dict[str, str | int] = meta(state)
+    about |= {"reply_to": item.reply_to} if item.reply_to else {}
+    about |= {"contribution": item.id} if item.id else {}
     if item.type == "SPEECH":
         drafts.append(grant_draft(item.speaker, meta(state)))
         drafts.append(Draft(type="SPEECH", speaker=item.speaker, content=item.content, meta=about))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from perdure.agent.discussion.decide import is_last_phase, phase_of, tally_of
+from perdure.agent.discussion.logged import apply_logged
 from perdure.agent.discussion.state import Contribution, DiscussionState
 from perdure.agent.discussion.steps import (
     Answer,
@@ -25,6 +26,8 @@ def evolve(
 ) -> DiscussionState:
     """Return the state after a step; a contribution was the first of the inbox."""
     shown = state.end
+    if recorded.first:
+        state = apply_logged(state, before=recorded.first)
     counts = not (isinstance(step, Write) and step.contribution)
     state = _update(state, step=state.step + counts, end=max(state.end, recorded.end))
     match step:
@@ -107,7 +110,7 @@ def _after_writing(state: DiscussionState, step: Write, recorded: RecordResult) 
             granted = [str(draft.content["details"]["speaker"]) for draft in step.drafts]
             return _begin_speeches(state, granted)
         case "tally":
-            tally = tally_of(state)
+            tally = recorded.tally or tally_of(state)
             state = _update(state, tally=tally, ballots={})
             if tally.winner is not None or state.round >= phase_of(state).rounds:
                 return _update(state, stage="summary")

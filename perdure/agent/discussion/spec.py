@@ -1,6 +1,6 @@
 """The spec of a discussion: its topic, its agents and moderator, its phases and limits."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -175,13 +175,44 @@ class DiscussionSpec(Tolerant):
                 raise ValueError(f"the phase {phase.name} names {unknown[0]}, who is no agent")
         return self
 
+    def speakers(self) -> tuple[str, ...]:
+        """Return the names of those who have conversations: the agents, and a moderator's model."""
+        names = tuple(agent.id for agent in self.agents)
+        return (*names, MODERATOR) if self.moderator.agent else names
+
+    def all_agents(self) -> tuple[Agent, ...]:
+        """Return the agents, and that of the moderator's model."""
+        agents = tuple(each.agent for each in self.agents)
+        return (*agents, self.moderator.agent) if self.moderator.agent else agents
+
 
 def parse_discussion(fields: Mapping[str, Any]) -> DiscussionSpec:
-    """Parse a spec, as a table. Raises Invalid."""
+    """Parse a spec, as a table. Raises Invalid, also for a key that nothing reads."""
+    if problem := find_unknown_key(fields):
+        raise Invalid(f"This is no discussion: {problem}.")
     try:
         return DiscussionSpec.model_validate(fields)
     except ValidationError as error:
         raise Invalid(f"This is no discussion: {describe_errors(error)}.") from error
+
+
+def find_unknown_key(fields: Mapping[str, Any]) -> str | None:
+    """Return a sentence about the first key that no discussion has; agents have their own check.
+
+    The spec itself ignores keys, as a later version may store more of them.
+    """
+    tables: list[tuple[str, Any, Iterable[str]]] = [
+        ("a discussion", fields, (*DiscussionSpec.model_fields, "agent")),
+        ("a table of limits", fields.get("limits"), DiscussionLimits.model_fields),
+    ]
+    phases = fields.get("phases")
+    if isinstance(phases, list | tuple):
+        tables += [("a phase", phase, Phase.model_fields) for phase in phases]
+    for owner, table, known in tables:
+        if isinstance(table, Mapping) and (unknown := [key for key in table if key not in known]):
+            names = ", ".join(known)
+            return f"{owner} has no key {unknown[0]!r}, but {names}"
+    return None
 
 
 class Outline(Tolerant):

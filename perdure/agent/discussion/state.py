@@ -5,7 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StringConstraints
 
 from perdure.agent.discussion.spec import DiscussionKey, Outline
-from perdure.agent.discussion.steps import Intent
+from perdure.agent.discussion.steps import Intent, LoggedContribution
+from perdure.agent.discussion.tally import Tally
 from perdure.events.base import Frozen
 from perdure.events.discussion import DiscussionEventId
 
@@ -27,14 +28,6 @@ class Contribution(Frozen):
     reply_to: DiscussionEventId | None = None
     reason: Annotated[str, StringConstraints(max_length=1000)] | None = None
     id: DiscussionEventId | None = None
-
-
-class Tally(Frozen):
-    """The ballots of the last vote, counted; `winner` is None without a majority."""
-
-    phase: str
-    counts: dict[str, int]
-    winner: str | None = None
 
 
 class DiscussionState(Frozen):
@@ -68,6 +61,10 @@ class DiscussionState(Frozen):
     people: tuple[str, ...] = ()
     contributed: dict[str, int] = Field(default_factory=dict)
     """The places of contributions that had an id."""
+    logged: tuple[LoggedContribution, ...] = ()
+    """What people contributed to an earlier run, which was lost, and no step has come to yet."""
+    logged_end: int = 0
+    """The end of the log when this run opened it: until there, steps find what they wrote."""
     ending: str | None = None
     """The reason why it ends before its last phase does."""
 

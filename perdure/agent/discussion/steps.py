@@ -7,11 +7,15 @@ from pydantic import Field
 
 from perdure.agent.discussion.pruning import AskedPolicy
 from perdure.agent.discussion.spec import DiscussionKey, Outline
+from perdure.agent.discussion.tally import Tally
 from perdure.events.base import Frozen
 from perdure.events.discussion import DiscussionEventType
 
 IDS = UUID("6c1f4f0e-0d2b-5d0c-9a55-0b8a4f3f7a10")
 """The namespace of the ids that a discussion derives."""
+
+DISCUSSION_TAG = "discussion:"
+"""The beginning of the tag by which the conversation of an agent names its discussion."""
 
 Request: TypeAlias = Literal["intent", "grants", "speech", "vote", "summary"]
 """What an agent, or the moderator's model, is asked in a turn."""
@@ -143,11 +147,29 @@ class Answer(Frozen):
     tokens: int = 0
 
 
+class LoggedContribution(Frozen):
+    """A contribution of a person, as the log has it; a speech is without its text."""
+
+    sequence: int
+    type: Literal["SPEECH", "VOTE"]
+    speaker: str
+    ballot: str = ""
+    phase: str | None = None
+    """The phase in which it was contributed."""
+    id: str | None = None
+    """The id by which a repeat of it is known."""
+
+
 class OpenedDiscussion(Frozen):
-    """The outline of the spec, and the newest event that the opening wrote."""
+    """The outline of the spec, and the newest event that the opening wrote.
+
+    `logged` and `log_end` are what an earlier run, which was lost, has left in the log.
+    """
 
     outline: Outline
     end: int
+    logged: tuple[LoggedContribution, ...] = ()
+    log_end: int = 0
 
 
 class RecordResult(Frozen):
@@ -156,8 +178,12 @@ class RecordResult(Frozen):
     end: int
     answers: tuple[Answer, ...] = ()
     summary: str | None = None
+    first: int = 0
+    """The place of the first event that the step wrote; 0 if it wrote none."""
     sequence: int = 0
     """The place of the last event that the step wrote."""
+    tally: Tally | None = None
+    """The tally that the log has, which an earlier run may have written."""
 
 
 def step_event_id(key: DiscussionKey, step: str, nth: int) -> str:

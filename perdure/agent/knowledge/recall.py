@@ -39,6 +39,16 @@ class WorkspaceFacts(Frozen):
     git: str | None = None
 
 
+class RepositoryFacts(Frozen):
+    """First facts about a repository that was cloned into the workspace."""
+
+    url: str
+    directory: str
+    branch: str | None
+    commit: str
+    author: str | None = None
+
+
 class InstructionFile(Frozen):
     """A file of the workspace that instructs agents; a long one is cut off."""
 
@@ -85,9 +95,26 @@ def recall_workspace(
     return _join_parts(parts)
 
 
+def recall_repository(facts: RepositoryFacts, instructions: Sequence[Match]) -> RecalledContext:
+    """Recall a repository that was cloned into the workspace, and its instructions."""
+    part = _Part("repository", "", _render_repository(facts))
+    return _join_parts([part, *map(_skill_part, instructions)])
+
+
 def recall_skills(matches: Sequence[Match]) -> RecalledContext:
     """Recall the skills that a later message or a file has triggered."""
     return _join_parts([_skill_part(match) for match in matches])
+
+
+def _render_repository(facts: RepositoryFacts) -> str:
+    rows = {
+        "Cloned": facts.url,
+        "Into": f"{facts.directory}/ of the workspace",
+        "Branch or tag": facts.branch,
+        "Commit": facts.commit or "none: it is empty",
+        "Author of commits": facts.author,
+    }
+    return "\n".join(f"{name}: {value}" for name, value in rows.items() if value)
 
 
 def _render_facts(facts: WorkspaceFacts) -> str:

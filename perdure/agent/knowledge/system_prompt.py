@@ -1,5 +1,9 @@
 """The system prompt: a static part that providers can cache, then what a conversation adds."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
 
@@ -50,6 +54,10 @@ beside a script that reads it (`: $NAME; ./script.sh`). To type one where a prog
 send `$NAME` alone as input. You never see a value: `<secret:NAME>` stands where one was.
 """
 
+DESCRIPTIONS_HEADING = "What they are for:\n"
+
+NO_DESCRIPTIONS: Mapping[str, str] = {}
+
 CONFIRMATION_INSTRUCTIONS = """\
 # Confirmation
 {actions} waits until a person has allowed it. You need not ask for permission in words. When an \
@@ -65,6 +73,19 @@ data, or acts on systems that others use.
 """
 
 
+STATE_INSTRUCTIONS = """\
+# State
+The values of this conversation's state when its user last said something, or changed one; the \
+tool `state` has them as they are now, and changes them:
+{values}
+"""
+
+MAX_SHOWN_STATE_CHARS = 8000
+"""Length limit of the values that a prompt shows."""
+
+MAX_SHOWN_VALUE_CHARS = 1000
+
+
 def build_static_prompt(spec: Agent) -> str:
     """Return the agent's own prompt, or the default one for its tools, and its instructions."""
     ending = FINISH_INSTRUCTIONS if "finish" in spec.tools else REPORT_INSTRUCTIONS
@@ -72,14 +93,47 @@ def build_static_prompt(spec: Agent) -> str:
     return f"{prompt.rstrip()}\n\n{spec.instructions}" if spec.instructions else prompt
 
 
-def build_dynamic_context(spec: Agent) -> str | None:
-    """Return the instructions for this conversation only, or None."""
-    parts = [SECRETS_INSTRUCTIONS.format(names=", ".join(spec.secrets))] if spec.secrets else []
+def build_dynamic_context(
+    spec: Agent,
+    descriptions: Mapping[str, str] = NO_DESCRIPTIONS,
+    state: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Return the instructions for this conversation only, or None.
+
+    `descriptions` are those of secrets that the agent itself has none of, `state` the values of the
+    session state, where the agent is shown them.
+    """
+    parts = [_secrets_section(spec, descriptions)] if spec.secrets else []
     if spec.confirmation.policy != "never":
         tells = spec.confirmation.policy == "risky" and "model" in spec.analyzers
         rating = RISK_INSTRUCTIONS if tells else ""
         parts.append(_confirmation_section(spec.confirmation) + rating)
+    if state is not None:
+        parts.append(STATE_INSTRUCTIONS.format(values=render_state(state)))
     return "\n".join(parts) or None
+
+
+def render_state(state: Mapping[str, Any]) -> str:
+    """Render the values of the session state, a line each, as far as there is room for them."""
+    lines: list[str] = []
+    for key in sorted(state):
+        text = json.dumps(state[key], ensure_ascii=False)
+        if len(text) > MAX_SHOWN_VALUE_CHARS:
+            text = f"{text[:MAX_SHOWN_VALUE_CHARS]}… [cut: {len(text):,} characters]"
+        lines.append(f"{json.dumps(key, ensure_ascii=False)}: {text}")
+    shown, size = 0, 0
+    while shown < len(lines) and (size := size + len(lines[shown])) <= MAX_SHOWN_STATE_CHARS:
+        shown += 1
+    left = len(lines) - shown
+    rest = [f"[{left} more: ask for them with the tool `state`]"] if left else []
+    return "\n".join([*lines[:shown], *rest]) or "(no values yet)"
+
+
+def _secrets_section(spec: Agent, descriptions: Mapping[str, str]) -> str:
+    section = SECRETS_INSTRUCTIONS.format(names=", ".join(spec.secrets))
+    described = {**descriptions, **spec.secret_descriptions}
+    lines = [f"* `{name}`: {described[name]}\n" for name in spec.secrets if described.get(name)]
+    return f"{section}{DESCRIPTIONS_HEADING}{''.join(lines)}" if lines else section
 
 
 def _confirmation_section(confirmation: Confirmation) -> str:

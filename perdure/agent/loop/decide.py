@@ -6,26 +6,32 @@ from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from perdure.agent.loop.inbox import (
+    Answer,
     Approval,
     CloseRequest,
     ConfirmationRequest,
     InboxItem,
     InterruptRequest,
     Rejection,
+    TurnFailure,
     UserMessage,
+    WaitEnd,
     json_size,
 )
 from perdure.agent.loop.limits import find_reached_limit, warn_of_limit
 from perdure.agent.loop.state import (
     DELEGATE_TOOL,
+    WAITING_STATUSES,
     PendingAction,
     RunNotes,
     State,
     actions_to_confirm,
     find_lost_call,
+    find_unsure_ids,
 )
 from perdure.agent.loop.steps import (
     Act,
+    CloneRepository,
     Condense,
     Delegate,
     GenerateTitle,
@@ -37,6 +43,7 @@ from perdure.agent.loop.steps import (
     Think,
 )
 from perdure.agent.loop.stuck import detect_stuck, warn_of_stuck
+from perdure.agent.loop.wait_steps import end_wait_if_due, start_or_skip_wait, with_wait_ends
 from perdure.agent.spec import Agent
 from perdure.agent.view.condense.thresholds import CondenseReason, exceeds_threshold
 
@@ -59,10 +66,12 @@ def decide(
     inbox: Sequence[InboxItem],
     seconds_left: float | None = None,
     notes: RunNotes = NO_NOTES,
+    at: str | None = None,
 ) -> tuple[Step, ...]:
     """Return the next steps, to run side by side; none until somebody asks for something.
 
-    `seconds_left` is the time to the deadline, where there is one.
+    `seconds_left` is the time to the deadline, where there is one, and `at` the time in UTC, by
+    which waits end.
     """
     # First: no event says that a call was lost, and a pause must not discard that.
     if lost := find_lost_call(state, notes):
@@ -76,11 +85,27 @@ def decide(
         return (Record(items=(), refusal=Refusal(action_seqs=seqs, reason=STOPPED_REASON)),)
     if state.condense_reason == "user" and not (state.pending and state.status == "running"):
         return (_condense(state, "user"),)
+    if state.status in WAITING_STATUSES and (end := _end_wait(state, seconds_left, at)):
+        return (Record(items=(end,)),)
     if state.status != "running":
         return () if notes.title_failed else _generate_title(state, state.spec)
-    if state.pending and (seconds_left is None or seconds_left > 0):
+    if state.pending and not is_over(seconds_left):
         return _run_pending(state, state.spec)
     return (_continue_turn(state, state.spec, seconds_left, notes.condense_above),)
+
+
+def _end_wait(
+    state: State, seconds_left: float | None, at: str | None
+) -> TurnFailure | WaitEnd | None:
+    """Return what ends a wait: its time, its signal, or the deadline of the conversation."""
+    if is_over(seconds_left):
+        return find_reached_limit(state, seconds_left)
+    return end_wait_if_due(state, at)
+
+
+def is_over(seconds_left: float | None) -> bool:
+    """Tell whether the time to a deadline is over."""
+    return seconds_left is not None and seconds_left <= 0
 
 
 def select_items(inbox: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
@@ -100,13 +125,16 @@ def select_opening_items(inbox: Sequence[InboxItem], spec: Agent | None) -> tupl
 
 def _record_inbox(state: State, inbox: Sequence[InboxItem]) -> Record:
     waiting = select_items(inbox)
-    items = tuple(_drop_repeated_rejections(state, waiting))
+    items = tuple(with_wait_ends(state, [*_drop_repeated_rejections(state, waiting)]))
     return Record(
         items=items,
         from_inbox=len(waiting),
         refusal=refuse_pending(state, items),
         spec_seq=state.spec_seq,
         shown_skills=None if state.first_user_seq is None else state.shown_skills,
+        unsure_ids=find_unsure_ids(state, items),
+        ids_before=state.forgotten_ids.through_seq + 1 if state.forgotten_ids else 0,
+        prompt_seq=state.prompt_seq if state.spec and state.spec.state == "shown" else None,
     )
 
 
@@ -126,11 +154,13 @@ def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
     An interrupt or a close refuses all of them, a new message those that wait for confirmation.
     """
     stops = [item for item in items if isinstance(item, InterruptRequest | CloseRequest)]
+    messages = [item for item in items if isinstance(item, UserMessage)]
     if stops:
         limits = [isinstance(item, InterruptRequest) and item.reason for item in stops]
         refused, reason = state.pending, SUSPENDED_REASON if all(limits) else STOPPED_REASON
-        answered = _action_seqs(items, Rejection)
-    elif any(isinstance(item, UserMessage) for item in items):
+        answers = {item.action for item in items if isinstance(item, Answer)}
+        answered = _action_seqs(items, Rejection) | answers
+    elif messages:
         refused, reason = actions_to_confirm(state), "Superseded by a new message of the user."
         before = tuple(takewhile(lambda item: not isinstance(item, UserMessage), items))
         answered = _action_seqs(before, Approval) | _action_seqs(items, Rejection)
@@ -138,7 +168,10 @@ def refuse_pending(state: State, items: Sequence[InboxItem]) -> Refusal | None:
         return None
     seqs = (action.seq for action in refused if action.outcome_unknown is None)
     remaining = tuple(seq for seq in seqs if seq not in answered)
-    return Refusal(action_seqs=remaining, reason=reason) if remaining else None
+    if not remaining:
+        return None
+    actor, run = (stops or messages)[0].actor, any(item.run for item in messages) or bool(stops)
+    return Refusal(action_seqs=remaining, reason=reason, actor=actor, run=run)
 
 
 def _action_seqs(items: Sequence[InboxItem], kind: type[Approval] | type[Rejection]) -> set[int]:
@@ -165,6 +198,8 @@ def _run_pending(state: State, spec: Agent) -> tuple[Step, ...]:
     if waiting := actions_to_confirm(state):
         request = ConfirmationRequest(actions=tuple(action.seq for action in waiting))
         return (Record(items=(request,)),)
+    if wait := start_or_skip_wait(state):
+        return (Record(items=(wait,)),)
     parallel = tuple(_select_parallel(state, spec.parallel))
     delegations = sum(action.tool_name == DELEGATE_TOOL for action in parallel)
     return tuple(_act(state, spec, action, delegations) for action in parallel)
@@ -176,7 +211,8 @@ def _select_parallel(state: State, limit: int) -> Iterator[PendingAction]:
     batch = takewhile(lambda action: action.response_id == first.response_id, state.pending)
     selected: list[PendingAction] = []
     for action in islice(batch, max(1, limit)):
-        if any(_conflicts(state, action, other) for other in selected):
+        is_wait = action.tool_name in state.tool_traits.suspending
+        if is_wait or any(_conflicts(state, action, other) for other in selected):
             return
         selected.append(action)
         yield action
@@ -214,7 +250,11 @@ def _act(state: State, spec: Agent, action: PendingAction, delegations: int) -> 
 def _continue_turn(
     state: State, spec: Agent, seconds_left: float | None, condense_above: int
 ) -> Step:
-    """Return the next step of the agent's turn: stop, warn, condense or ask the model."""
+    """Return the next step of the agent's turn: clone, stop, warn, condense or ask the model."""
+    if spec.repository not in (None, state.repository) and not is_over(seconds_left):
+        return CloneRepository(
+            spec_seq=state.spec_seq, files_seq=state.files_seq, shown_skills=state.shown_skills
+        )
     if state.prompt_seq is None:
         return Prepare(spec_seq=state.spec_seq)
     traces = (state.recent_events, spec.stuck, state.tool_traits.polling)

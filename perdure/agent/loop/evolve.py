@@ -1,43 +1,37 @@
 """The effect of each event on the state of its conversation."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import reduce
 from typing import Any
 
+from perdure.agent.loop.endings import find_ending, request_condensation
+from perdure.agent.loop.forgotten_ids import remember_id
+from perdure.agent.loop.phase import SUSPENDED_REASON
+from perdure.agent.loop.scopes import MAX_NAMED_KEY_BYTES, MAX_NAMED_KEYS
 from perdure.agent.loop.state import (
     FOLD_VERSION,
+    Ending,
     PendingAction,
     State,
     ToolTraits,
     actions_to_confirm,
 )
-from perdure.agent.loop.status import TRUNCATED_REASON, Trigger, next_status
-from perdure.agent.loop.stuck import RESULT_KINDS, add_recent
+from perdure.agent.loop.status import TRUNCATED_REASON, Trigger
+from perdure.agent.loop.stuck import add_recent
+from perdure.agent.loop.transition import move_status
+from perdure.agent.loop.view_size import update_view
+from perdure.agent.loop.wait_changes import begin_wait, end_wait, keep_signal, wait_trigger
 from perdure.agent.spec import Agent
-from perdure.agent.view.seq_ranges import merge_ranges
 from perdure.events.risk import Risk
-from perdure.events.summary import EventSummary
+from perdure.events.summary import EXIT_COMMAND, NO_RUN, EventSummary
 from perdure.events.usage import Usage
-
-MAX_MESSAGE_IDS = 300
-"""Message ids that a conversation remembers, to recognize repeated messages."""
-
-MAX_MESSAGE_ID_BYTES = 24 * 1024
-"""Bytes of all remembered message ids: the largest state must fit into a Temporal payload."""
 
 MAX_SHOWN_SKILLS = 64
 """Newest skills that a conversation remembers to have shown."""
 
 MAX_BILLS = 16
 """Models with a bill of their own; all others share one."""
-
-SUSPENDED_REASON = (
-    "suspended, as too many conversations of the user were at work: a message makes it go on"
-)
-
-PROMPT_KINDS = ("SystemPromptEvent", "MessageEvent", "RecallEvent", "ActionEvent", *RESULT_KINDS)
-"""The events that become part of the model's prompt."""
 
 
 def fold(state: State, summaries: list[EventSummary]) -> State:
@@ -53,9 +47,11 @@ def evolve(state: State, event: EventSummary) -> State:
     """
     if event.seq != state.next_seq:
         raise ValueError(f"event {event.seq} follows event {state.next_seq - 1}: one is missing")
-    changes = _update_view(state, event) | _add_usage(state, event)
+    changes = update_view(state, event) | _add_usage(state, event)
     if state.spec is not None:
         changes["recent_events"] = add_recent(state.recent_events, event, state.spec.stuck)
+    if event.state_keys:
+        changes |= _name_values(state, event.seq, event.state_keys)
     if event.home is not None:
         changes |= {"files_seq": event.seq, "home": event.home}
     if state.fold_version != FOLD_VERSION:
@@ -93,13 +89,17 @@ def _apply(state: State, event: EventSummary) -> dict[str, Any]:
         case "Condensation":
             return {"condense_reason": None}
         case "PauseEvent":
-            return _move_status(state, "pause")
+            return move_status(state, "pause")
         case "InterruptEvent":
             return _apply_interrupt(state, event)
+        case "WaitEvent" | "QuestionEvent":
+            return begin_wait(state, event)
+        case "SignalEvent":
+            return keep_signal(state, event)
         case "StuckEvent":
-            return _move_status(state, "stuck", f"{event.key}: {event.value}")
+            return move_status(state, "stuck", f"{event.key}: {event.value}")
         case "ConversationErrorEvent":
-            failed = _move_status(state, "failure", f"{event.key}: {event.value}")
+            failed = move_status(state, "failure", f"{event.key}: {event.value}")
             return {**failed, "condense_reason": None, "overflows": 0}
         case "ConversationStateUpdateEvent":
             return _apply_update(state, event)
@@ -107,18 +107,10 @@ def _apply(state: State, event: EventSummary) -> dict[str, Any]:
             return {}
 
 
-def _move_status(state: State, trigger: Trigger, reason: str | None = None) -> dict[str, Any]:
-    """Move the status; an unchanged status keeps its reason, unless the trigger is a failure."""
-    status = next_status(state.status, trigger)
-    if status == state.status and trigger not in ("failure", "stuck"):
-        return {}
-    return {"status": status, "reason": reason}
-
-
 def _apply_interrupt(state: State, event: EventSummary) -> dict[str, Any]:
     suspended = event.key == "too_many_conversations"
     why = SUSPENDED_REASON if suspended else "interrupted by the user"
-    moved = _move_status(state, "interrupt", why)
+    moved = move_status(state, "interrupt", why)
     reason = None if state.condense_reason == "user" else state.condense_reason
     return {**moved, "finish_call_seq": None, "condense_reason": reason}
 
@@ -131,12 +123,12 @@ def _apply_message(state: State, event: EventSummary) -> dict[str, Any]:
         return {"warned_about": tuple(dict.fromkeys(topics))}
     if event.key == "interrupted":
         return {}
-    return _end_turn(state, TRUNCATED_REASON if event.value == "truncated" else None)
+    return _end_turn(state, None, TRUNCATED_REASON if event.value == "truncated" else None)
 
 
 def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
     changes = {
-        **_move_status(state, "message"),
+        **move_status(state, _message_trigger(state, event)),
         "turn_open": True,
         "first_user_seq": event.seq if state.first_user_seq is None else state.first_user_seq,
         "last_user_seq": event.seq,
@@ -144,15 +136,38 @@ def _apply_user_message(state: State, event: EventSummary) -> dict[str, Any]:
     }
     if state.status != "running":
         changes |= {"turn": state.turn + 1, "iterations": 0}
+    if state.status == "idle":  # what it rests for is not the reason of before
+        changes |= {"reason": None}
+    if event.value == EXIT_COMMAND and state.status != "closed":
+        changes |= _exit(state, event.seq)
     if event.message_id is not None:
-        changes["message_seqs"] = seen = {**state.message_seqs, event.message_id: event.seq}
-        while len(seen) > MAX_MESSAGE_IDS or sum(map(len, seen)) > MAX_MESSAGE_ID_BYTES:
-            del seen[next(iter(seen))]
+        changes |= _remember_id(state, event.message_id, event.seq)
     return changes
 
 
-def _end_turn(state: State, reason: str | None = None) -> dict[str, Any]:
-    return {**_move_status(state, "answer", reason), "turn_open": False, "finish_call_seq": None}
+def _message_trigger(state: State, event: EventSummary) -> Trigger:
+    is_only_recorded = event.key == NO_RUN
+    if event.value == "reopen" and state.status == "closed":
+        return "reopen_at_rest" if is_only_recorded else "reopen"
+    return "record" if is_only_recorded else "message"
+
+
+def _remember_id(state: State, message_id: str, seq: int) -> dict[str, Any]:
+    seqs, forgotten = remember_id(state.message_seqs, state.forgotten_ids, message_id, seq)
+    return {"message_seqs": seqs, "forgotten_ids": forgotten}
+
+
+def _exit(state: State, seq: int) -> dict[str, Any]:
+    """End the turn as the agent's `finish` would: at once, or when its pending calls are done."""
+    if not state.pending:
+        return _end_turn(state.model_copy(update={"status": "running"}), "finish")
+    return {"finish_call_seq": seq, "ending": "finish"}
+
+
+def _end_turn(state: State, ending: Ending | None, reason: str | None = None) -> dict[str, Any]:
+    moved = move_status(state, "answer", reason)
+    over = {"turn_open": False, "finish_call_seq": None, "rejection_reason": None}
+    return {**moved, **over, "ending": ending}
 
 
 def _add_pending(state: State, event: EventSummary) -> dict[str, Any]:
@@ -179,25 +194,36 @@ def _remove_pending(state: State, event: EventSummary) -> dict[str, Any]:
 
     A message that came after the call of `finish` keeps the turn open: the agent must see it.
     """
+    if state.wait is not None and state.wait.action_id == event.action_id:
+        woken = end_wait(state, state.wait, event)
+        return {**woken, **_remove_pending(state.model_copy(update=woken), event)}
     remaining = tuple(action for action in state.pending if action.action_id != event.action_id)
-    finish_seq = state.finish_call_seq
-    if event.kind == "ObservationEvent" and event.tool_name == "finish" and not event.is_error:
+    finish_seq, ending = state.finish_call_seq, find_ending(event)
+    if ending is not None:
         answered = (it.seq for it in state.pending if it.action_id == event.action_id)
         finish_seq = next(answered, finish_seq)
-    unfinished = {**_set_pending(state, remaining), "finish_call_seq": finish_seq}
+    changes = request_condensation(state, event) | ({"ending": ending} if ending else {})
+    rejection = event.value if ending == "reject" else state.rejection_reason
+    changes |= {"rejection_reason": rejection} if rejection else {}
+    rests = event.key == NO_RUN and not remaining
+    settled = _set_pending(state, remaining, "reject" if rests else "respond")
+    unfinished = {**settled, **changes, "finish_call_seq": finish_seq}
     if remaining or finish_seq is None:
         return unfinished
     if state.last_user_seq > finish_seq:
         return {**unfinished, "finish_call_seq": None}
-    return {"pending": remaining, **_end_turn(state)}
+    reason = rejection if (ending or state.ending) == "reject" else None
+    return {**changes, "pending": remaining, **_end_turn(state, ending or state.ending, reason)}
 
 
-def _set_pending(state: State, pending: tuple[PendingAction, ...]) -> dict[str, Any]:
-    """Set the pending actions; once none of them waits for confirmation, the agent goes on."""
+def _set_pending(
+    state: State, pending: tuple[PendingAction, ...], trigger: Trigger = "respond"
+) -> dict[str, Any]:
+    """Set the pending actions; once none of them waits for confirmation, move the status."""
     changes = {"pending": pending}
     if actions_to_confirm(state.model_copy(update=changes)):
         return changes
-    return {**changes, **_move_status(state, "respond")}
+    return {**changes, **move_status(state, trigger)}
 
 
 def _rate(action: PendingAction, risks: dict[str, Risk]) -> PendingAction:
@@ -212,20 +238,14 @@ def _mark(state: State, seqs: Collection[int], **changes: Any) -> tuple[PendingA
     )
 
 
-def _update_view(state: State, event: EventSummary) -> dict[str, Any]:
-    """Add the event to the size of the view, or subtract the events that it condenses."""
-    if event.kind == "Condensation":
-        if event.value is None:  # of a newer writer: an unreadable event leaves the view as it is
-            return {}
-        summary = event.value["summary"]
-        return {
-            "view_events": max(0, state.view_events - event.value["count"] + (summary > 0)),
-            "view_tokens": max(0, state.view_tokens - event.value["size"] + summary),
-            "forgotten_seqs": merge_ranges(state.forgotten_seqs, event.value["forgotten"]),
-        }
-    if event.kind not in PROMPT_KINDS:
-        return {}
-    return {"view_events": state.view_events + 1, "view_tokens": state.view_tokens + event.tokens}
+def _name_values(state: State, seq: int, keys: Mapping[str, bool]) -> dict[str, Any]:
+    """Note in which slot each value is; a state that would grow too large names none any more."""
+    named = {key: slot for key, slot in state.value_seqs.items() if key not in keys}
+    named |= {key: seq for key, has_value in keys.items() if has_value}
+    fits = all(len(key.encode()) <= MAX_NAMED_KEY_BYTES for key in keys)
+    if state.has_unnamed_values or not fits or len(named) > MAX_NAMED_KEYS:
+        return {"value_seqs": {}, "has_unnamed_values": True}
+    return {"value_seqs": named}
 
 
 def _add_usage(state: State, event: EventSummary) -> dict[str, Any]:
@@ -254,18 +274,23 @@ def _apply_update(state: State, event: EventSummary) -> dict[str, Any]:
         case "spec", _:
             return _apply_spec(state, event)
         case "status", "resumed":
-            moved = _move_status(state, "resume" if state.turn_open else "rest")
+            trigger: Trigger = "resume" if state.turn_open else "rest"
+            moved = move_status(state, wait_trigger(state.wait) if state.wait else trigger)
             return {**moved, "recent_events": (), "warned_about": ()}
         case "status", "waiting_for_confirmation":
             seqs = {action.seq for action in actions_to_confirm(state)}
             waiting = _mark(state, seqs, confirmation_requested=True)
-            return {**_move_status(state, "ask"), "pending": waiting}
+            return {**move_status(state, "ask"), "pending": waiting}
         case "status", "closed":
-            return _move_status(state, "close")
+            return move_status(state, "close")
         case "confirmed", actions:
             return _set_pending(state, _mark(state, actions, approved=True))
+        case "repository", str(url):
+            return {"repository": url}
         case "title", title:
             return {"title": title}
+        case "repeated", {"message_id": str(message_id), "seq": int(seq)}:
+            return _remember_id(state, message_id, seq)
         case "not_condensed", _ if state.condense_reason == "user":
             return {"condense_reason": None}
         case _:

@@ -1,12 +1,14 @@
 """Requests to a conversation that its log does not hold yet."""
 
+import operator
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from perdure.events.base import Frozen
 from perdure.events.images import STORED_IMAGE
+from perdure.events.trace_context import TRACEPARENT
 
 MAX_MESSAGE_BYTES = 96 * 1024
 """Bytes of one message as JSON; longer text belongs in a file of the workspace."""
@@ -20,10 +22,18 @@ _IMAGE = re.compile(
 )
 
 
-class UserMessage(Frozen):
+class ActorItem(Frozen):
+    """Something that somebody asked for; `actor` is the user, as far as the request says."""
+
+    actor: Annotated[str | None, Field(exclude_if=lambda actor: actor is None)] = None
+
+
+class UserMessage(ActorItem):
     """A message of a user; `message_id` makes repeats harmless.
 
-    `images` are URLs, or the keys of blobs of the conversation.
+    `images` are URLs, or the keys of blobs of the conversation. With `reopen` it opens the
+    conversation again where that is closed. Without `run` an agent at rest stays at rest until
+    somebody resumes it, or says something more.
     """
 
     kind: Literal["message"] = "message"
@@ -31,59 +41,109 @@ class UserMessage(Frozen):
     images: tuple[str, ...] = ()
     message_id: str | None = None
     sender: str | None = None
+    traceparent: Annotated[
+        str | None,
+        Field(pattern=f"^{TRACEPARENT.pattern}$", exclude_if=lambda span: span is None),
+    ] = None
+    """The sender's span, to which the trace of the turn is linked."""
+    reopen: bool = Field(default=False, exclude_if=operator.not_)
+    run: bool = Field(default=True, exclude_if=bool)
 
 
-class PauseRequest(Frozen):
+class PauseRequest(ActorItem):
     kind: Literal["pause"] = "pause"
 
 
-class ResumeRequest(Frozen):
+class ResumeRequest(ActorItem):
     kind: Literal["resume"] = "resume"
 
 
-class InterruptRequest(Frozen):
+class InterruptRequest(ActorItem):
     """Stop what is running, and wait for the user; `reason` is the limit that asks for it."""
 
     kind: Literal["interrupt"] = "interrupt"
     reason: Literal["too_many_conversations"] | None = None
 
 
-class CondenseRequest(Frozen):
+class CondenseRequest(ActorItem):
     kind: Literal["condense"] = "condense"
 
 
-class CloseRequest(Frozen):
+class CloseRequest(ActorItem):
     kind: Literal["close"] = "close"
 
 
-class Approval(Frozen):
+class Approval(ActorItem):
     """A person's approval of the actions in these slots."""
 
     kind: Literal["approval"] = "approval"
     actions: tuple[int, ...]
 
 
-class Rejection(Frozen):
-    """A person's rejection of the actions in these slots."""
+class Rejection(ActorItem):
+    """A person's rejection of the actions in these slots; without `run` the agent then rests."""
 
     kind: Literal["rejection"] = "rejection"
     actions: tuple[int, ...]
     reason: str
+    run: bool = Field(default=True, exclude_if=bool)
 
 
-class SpecChange(Frozen):
+class Signal(ActorItem):
+    """A signal by name, for a wait of now or of later; `signal_id` makes repeats harmless."""
+
+    kind: Literal["signal"] = "signal"
+    name: str
+    data: JsonValue = None
+    signal_id: str
+
+
+class Answer(ActorItem):
+    """A person's answer to the question of the action in this slot."""
+
+    kind: Literal["answer"] = "answer"
+    action: int
+    text: str
+
+
+class WaitStart(Frozen):
+    """The start of the wait that the action in this slot asks for."""
+
+    kind: Literal["wait_start"] = "wait_start"
+    action: int
+
+
+class WaitEnd(Frozen):
+    """The end of the wait of the action in this slot, and of what it came by."""
+
+    kind: Literal["wait_end"] = "wait_end"
+    action: int
+    ended_by: Literal["time", "signal", "message"]
+    signal_seq: int | None = Field(default=None, exclude_if=lambda seq: seq is None)
+    """The slot of the signal."""
+    has_begun: bool = Field(default=True, exclude_if=bool)
+    """False for a wait that a message makes pointless before it begins."""
+
+
+class SpecChange(ActorItem):
     """New values for fields of the spec."""
 
     kind: Literal["spec_change"] = "spec_change"
     changes: dict[str, Any]
 
 
-class StateNote(Frozen):
-    """A note that steers nothing: the title, or values of the conversation's state."""
+class StateNote(ActorItem):
+    """A note that steers nothing: the title, values of the conversation's state, or what a client
+    of OpenHands keeps beside it.
+    """
 
     kind: Literal["note"] = "note"
-    key: Literal["title", "state"]
+    key: Literal["title", "state", "openhands"]
     value: Any
+    versions: dict[str, str] | None = Field(default=None, exclude_if=operator.not_)
+    """The versions of shared values that the writer has read: others are not replaced."""
+    note_id: str | None = Field(default=None, exclude_if=operator.not_)
+    """The id by which the writer learns that shared values were refused."""
 
 
 class TurnFailure(Frozen):
@@ -99,6 +159,16 @@ class RefusedInput(Frozen):
 
     kind: Literal["refusal"] = "refusal"
     detail: str
+
+
+class WebhookFailure(Frozen):
+    """A webhook has not taken the event `event_id`; `reason` is that of the last attempt."""
+
+    kind: Literal["webhook_failure"] = "webhook_failure"
+    webhook_id: Annotated[str, Field(max_length=64)]
+    event: Annotated[str, Field(max_length=64)]
+    event_id: Annotated[str, Field(max_length=64)]
+    reason: Annotated[str, Field(max_length=2000)]
 
 
 class AgentWarning(Frozen):
@@ -139,9 +209,14 @@ InboxItem: TypeAlias = Annotated[
     | StateNote
     | TurnFailure
     | RefusedInput
+    | WebhookFailure
     | AgentWarning
     | StuckFinding
-    | ConfirmationRequest,
+    | ConfirmationRequest
+    | Signal
+    | Answer
+    | WaitStart
+    | WaitEnd,
     Field(discriminator="kind"),
 ]
 

@@ -24,6 +24,9 @@ REACHED = {
 }
 """The sentence on each limit that is reached."""
 
+LIMITS = (*REACHED, "deadline")
+"""The codes of all limits that end a turn."""
+
 
 NO_PRICE = (
     "The price of a model of this conversation is not known, so its budget cannot be kept: set "

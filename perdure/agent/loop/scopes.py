@@ -11,6 +11,12 @@ Scope: TypeAlias = Literal["own", "user", "app"]
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
+MAX_NAMED_KEYS = 128
+"""Keys of a conversation's own values that its state names."""
+
+MAX_NAMED_KEY_BYTES = 128
+
+
 class ScopedKey(NamedTuple):
     """A key split into its scope and its `name` without it."""
 

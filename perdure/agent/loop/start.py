@@ -4,12 +4,14 @@ from pydantic import Field
 
 from perdure.agent.loop.attempt import Attempt, AttemptSummary
 from perdure.agent.loop.inbox import InboxItem
+from perdure.agent.loop.phase import describe_phase, find_phase
 from perdure.agent.loop.state import RunNotes, State, actions_to_confirm
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.steps import Parent
 from perdure.agent.spec import Agent
 from perdure.events.base import Frozen
 from perdure.events.risk import Risk
+from perdure.events.status import Phase, StatusDetail
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
@@ -39,6 +41,9 @@ class Start(Frozen):
     """The state that an earlier run of the same workflow hands on, like `notes` and `inbox`."""
     notes: RunNotes = RunNotes()
     inbox: tuple[InboxItem, ...] = ()
+    saved_seq: int | None = None
+    """The slots that the state saved last covers, which an earlier run of the same workflow hands
+    on; None where that was the state itself, as runs of before took for granted."""
     session_limit: int | None = Field(default=None, ge=1)
     """The number of its user's conversations that may work at once; None if it does not count."""
     admission_id: str | None = None
@@ -66,6 +71,15 @@ class RecordedMessage(Frozen):
     event_id: str
 
 
+class RecordedSignal(RecordedMessage):
+    """The place of a signal in the log; `taken` says that an agent was waiting for it.
+
+    Any other one is kept for the next wait of its name.
+    """
+
+    taken: bool
+
+
 class PendingCall(Frozen):
     """An action without a result; `asks` says that it waits for a person."""
 
@@ -81,6 +95,11 @@ class ConversationStatus(Frozen):
 
     conversation_id: str
     status: Status
+    """What decides what may come next: `finished` says that the turn is over."""
+    phase: Phase | None = None
+    """What a person is told: more finely than `status`, also what lasts for a moment only; None
+    from a worker or a gateway of before."""
+    detail: StatusDetail | None = None
     reason: str | None = None
     title: str | None = None
     turn: int = 0
@@ -96,6 +115,14 @@ class ConversationStatus(Frozen):
     workspace: str | None = None
     """A directory of the user's; None stands for a folder of the conversation's own."""
     tags: tuple[str, ...] = ()
+    agent: str | None = None
+    """The name of the agent."""
+    app_name: str | None = None
+    """The application that the conversation belongs to."""
+    parent: str | None = None
+    """The conversation from which this one was started, where its start names one."""
+    hidden: bool = False
+    """Whether lists leave the conversation out, unless they are asked for such ones."""
     trouble: str | None = None
     """The reason why the conversation is stalled, and what to do; only clients can find out."""
     scored: AttemptSummary | None = None
@@ -108,6 +135,8 @@ def build_status(conversation_id: str, state: State, waiting: int = 0) -> Conver
     return ConversationStatus(
         conversation_id=conversation_id,
         status=state.status,
+        phase=find_phase(state),
+        detail=describe_phase(state),
         reason=state.reason,
         title=state.title or None,
         turn=state.turn,
@@ -125,4 +154,8 @@ def build_status(conversation_id: str, state: State, waiting: int = 0) -> Conver
         model=state.spec.model.name if state.spec else None,
         workspace=state.spec.workspace if state.spec else None,
         tags=state.spec.tags if state.spec else (),
+        agent=state.spec.agent if state.spec else None,
+        app_name=state.spec.app_name if state.spec else None,
+        parent=state.spec.parent if state.spec else None,
+        hidden=state.spec.hidden if state.spec else False,
     )

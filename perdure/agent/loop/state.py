@@ -1,22 +1,26 @@
 """The state of a conversation in its workflow: small, and a fold of its events."""
 
+import operator
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from perdure.agent.loop.inbox import InboxItem, UserMessage
+from perdure.agent.loop.forgotten_ids import ForgottenIds, may_be_forgotten
+from perdure.agent.loop.inbox import InboxItem, Signal, UserMessage
 from perdure.agent.loop.status import Status
 from perdure.agent.loop.stuck import RecentEvent
+from perdure.agent.loop.wait import KeptSignal, Wait, remembered_name
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent
+from perdure.agent.surroundings import is_none
 from perdure.agent.view.seq_ranges import SeqRanges
 from perdure.events.base import Frozen
 from perdure.events.risk import Risk
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
-FOLD_VERSION = 1
+FOLD_VERSION = 4
 """The version of what events fold to: one more with every change of `summarize` or `evolve`.
 
 A saved state of another version is folded anew from the events.
@@ -28,10 +32,28 @@ MAX_RESAVED_EVENTS = 500
 Workflows decide by it whether to save at their end: another number needs a patch.
 """
 
-UNFINISHED_STATUSES: tuple[Status, ...] = ("running", "paused", "waiting_for_confirmation")
+Ending: TypeAlias = Literal["finish", "reject"]
+"""How an agent that called a tool for it ended its turn."""
+
+UNFINISHED_STATUSES: tuple[Status, ...] = (
+    "running",
+    "paused",
+    "waiting_for_confirmation",
+    "waiting_for_answer",
+    "waiting",
+)
 """The statuses in which a turn is not over."""
 
-HARMLESS_TOOLS = ("think", "finish")
+ASKING_STATUSES: tuple[Status, ...] = ("waiting_for_confirmation", "waiting_for_answer")
+"""The statuses in which a person is asked for something."""
+
+WAITING_STATUSES: tuple[Status, ...] = ("waiting_for_answer", "waiting")
+"""The statuses in which a wait of the agent's has begun."""
+
+CONDENSE_TOOL = "request_condensation"
+"""The tool by which an agent asks for a smaller view."""
+
+HARMLESS_TOOLS = ("think", "finish", "reject_task", CONDENSE_TOOL)
 """Tools without effects, which need no confirmation."""
 
 DELEGATE_TOOL = "delegate"
@@ -68,6 +90,8 @@ class ToolTraits(Frozen):
     """Tools that an agent calls repeatedly in order to wait."""
     brief: tuple[str, ...] = ()
     """Tools whose calls take a few milliseconds."""
+    suspending: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Tools whose calls are waits."""
 
 
 class State(Frozen):
@@ -88,6 +112,10 @@ class State(Frozen):
     pending: tuple[PendingAction, ...] = ()
     turn_open: bool = False
     """Whether the agent still has to end its turn."""
+    ending: Ending | None = None
+    """The tool by which the agent ended its last turn; None where it ended with words."""
+    rejection_reason: str | None = Field(default=None, exclude_if=is_none)
+    """Why the agent has rejected its task, while other calls of that response are pending."""
     first_user_seq: int | None = None
     last_user_seq: int = -1
     finish_call_seq: int | None = None
@@ -118,9 +146,20 @@ class State(Frozen):
     """The slot of the event with the newest snapshot of the workspace."""
     home: str | None = None
     """The queue of the workers that have the workspace on disk."""
+    repository: str | None = Field(default=None, exclude_if=is_none)
+    """The URL of the repository that was cloned into the workspace last."""
     title: str | None = None
     message_seqs: dict[str, int] = Field(default_factory=dict)
     """The slots of the newest messages, by their senders' ids for them."""
+    forgotten_ids: ForgottenIds | None = None
+    """What is known of the ids of older messages."""
+    value_seqs: dict[str, int] = Field(default_factory=dict)
+    """The slots of the events that have the conversation's own values, by key."""
+    wait: Wait | None = Field(default=None, exclude_if=is_none)
+    signals: tuple[KeptSignal, ...] = Field(default=(), exclude_if=operator.not_)
+    """The signals that no wait has had yet, the oldest first."""
+    has_unnamed_values: bool = False
+    """Whether there are, or were, more values than `value_seqs` can name."""
 
     @property
     def at_rest(self) -> bool:
@@ -129,17 +168,32 @@ class State(Frozen):
 
 
 def is_recorded(state: State, item: InboxItem) -> bool:
-    """Check whether the item is a message that the log already holds, by its sender's id."""
+    """Check whether the item is a message or a signal that the log already holds, by its id."""
+    if isinstance(item, Signal):
+        return remembered_name(item.signal_id) in state.message_seqs
     return isinstance(item, UserMessage) and item.message_id in state.message_seqs
+
+
+def find_unsure_ids(state: State, items: Sequence[InboxItem]) -> tuple[str, ...]:
+    """Return the ids of messages that the log may hold, though the state has forgotten them."""
+    ids = (item.message_id for item in items if isinstance(item, UserMessage))
+    return tuple(
+        name
+        for name in ids
+        if name is not None
+        and name not in state.message_seqs
+        and may_be_forgotten(state.forgotten_ids, name)
+    )
 
 
 def actions_to_confirm(state: State) -> tuple[PendingAction, ...]:
     """Return the pending actions that need a person's confirmation."""
     policy = state.spec.confirmation if state.spec is not None else Confirmation()
+    harmless = (*HARMLESS_TOOLS, *state.tool_traits.suspending)
     return tuple(
         action
         for action in state.pending
-        if not (action.approved or action.tool_name in HARMLESS_TOOLS)
+        if not (action.approved or action.tool_name in harmless)
         and action.outcome_unknown is None
         and (action.confirmation_requested or policy.required_for(action.risk))
     )

@@ -4,11 +4,13 @@ from perdure.agent.loop.inbox import InboxItem, UserMessage
 from perdure.agent.loop.state import State
 from perdure.agent.loop.steps import (
     Act,
+    CloneRepository,
     Close,
     Condense,
     Delegate,
     FinishAttempt,
     GenerateTitle,
+    Ingest,
     Open,
     Prepare,
     Record,
@@ -21,6 +23,7 @@ from perdure.agent.loop.steps import (
     Think,
 )
 from perdure.agent.spec import Agent
+from perdure.agent.surroundings import name_directory
 from perdure.wording import count
 
 MAX_SUMMARY_CHARS = 80
@@ -37,6 +40,8 @@ def summarize_step(step: Step | Open, state: State, spec: Agent) -> str:
             return shorten_summary(f"sample {step.attempt.sample}")
         case Record():
             return _summarize_items(step)
+        case CloneRepository():
+            return shorten_summary(name_directory(spec.repository or ""))
         case Prepare():
             return _count_tools(spec)
         case Think() | Condense():
@@ -45,6 +50,8 @@ def summarize_step(step: Step | Open, state: State, spec: Agent) -> str:
             return f"{model} · title"
         case Act() | Delegate() | ResolveLostCall() | Report():
             return _summarize_call(step.action_seq, state)
+        case Ingest():
+            return "what it was about"
         case SaveState() | Close():
             return f"{step.state.status} · {step.state.next_seq} events"
 

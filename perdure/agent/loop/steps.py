@@ -5,7 +5,7 @@ fields are slots of the log, `spec_seq` that of its spec.
 """
 
 import operator
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
@@ -59,10 +59,12 @@ class Say(Frozen):
 
 
 class Refusal(Frozen):
-    """Actions that will not run, with the reason."""
+    """Actions that will not run, with the reason; without `run` the agent then rests."""
 
     action_seqs: tuple[int, ...]
     reason: str
+    actor: Annotated[str | None, Field(exclude_if=lambda actor: actor is None)] = None
+    run: bool = Field(default=True, exclude_if=bool)
 
 
 class Record(Frozen):
@@ -75,6 +77,20 @@ class Record(Frozen):
     spec_seq: int = 0
     shown_skills: tuple[str, ...] | None = ()
     """The skills that were recalled before; None before the first message."""
+    unsure_ids: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
+    """The ids of messages that may be in the log already, before slot `ids_before`."""
+    ids_before: Annotated[int, Field(exclude_if=lambda seq: not seq)] = 0
+    prompt_seq: int | None = Field(default=None, exclude_if=lambda seq: seq is None)
+    """The slot of the prompt, which is recorded anew if the state that it shows has changed."""
+
+
+class CloneRepository(Frozen):
+    """Clone the repository of the spec into the workspace, and record what is in it."""
+
+    kind: Literal["workspace.clone"] = Field(default="workspace.clone", exclude=True)
+    spec_seq: int
+    files_seq: int | None = None
+    shown_skills: tuple[str, ...] = ()
 
 
 class Prepare(Frozen):
@@ -178,6 +194,13 @@ class Close(Frozen):
     state: State
 
 
+class Ingest(Frozen):
+    """Put what the conversation was about into the memories of its user; the workflow ends."""
+
+    kind: Literal["memory.ingest"] = Field(default="memory.ingest", exclude=True)
+    spec_seq: int
+
+
 class FinishAttempt(Frozen):
     """Save the final state of an attempt, score its outcome, and record the result."""
 
@@ -188,6 +211,7 @@ class FinishAttempt(Frozen):
 
 Step: TypeAlias = (
     Record
+    | CloneRepository
     | Prepare
     | SetUp
     | Say
@@ -200,6 +224,7 @@ Step: TypeAlias = (
     | ResolveLostCall
     | SaveState
     | Close
+    | Ingest
     | FinishAttempt
 )
 

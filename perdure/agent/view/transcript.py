@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from perdure.agent.calls.arguments import render_arguments
 from perdure.agent.spec import CondenserSpec, NoCondenser
 from perdure.agent.view.atomic_groups import ActionResult
-from perdure.agent.view.condense.masking import VisibleView, hides_events, mask_view
+from perdure.agent.view.condense.masking import VisibleView, mask_view, may_hide
 from perdure.agent.view.cut_points import ViewEvent, is_user
 from perdure.agent.view.view import View
 from perdure.events.content import (
@@ -82,7 +82,7 @@ class Transcript:
         system: list[ChatMessage] = []
         if prompt is not None:
             system.append(self._render_once(f"{prompt.id} system", _system_message, prompt))
-        if hides_events(self.condenser):
+        if may_hide(self.condenser, self.view.result_names):
             return system + self._render(mask_view(self.view, self.condenser), set())
         return system + self._render_grown()
 

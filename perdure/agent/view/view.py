@@ -10,6 +10,7 @@ from perdure.events.custom import CustomEvent
 from perdure.events.entry import Entry
 from perdure.events.event import AnyEvent
 from perdure.events.messages import SystemPromptEvent
+from perdure.events.tools import ObservationEvent
 
 
 class View(Sequence[ViewEvent]):
@@ -27,6 +28,8 @@ class View(Sequence[ViewEvent]):
         self.prompt: SystemPromptEvent | None = None
         self.condensation_requested = False
         self.condensations = 0
+        self.result_names: set[str] = set()
+        """The names of the tools that results are of."""
         self._ids: set[str] = set()
         self.remaining: list[ViewEvent] = []
         self._events: list[ViewEvent] | None = None
@@ -74,6 +77,8 @@ class View(Sequence[ViewEvent]):
             self.remaining.append(event)
         if isinstance(event, SystemPromptEvent):
             self.prompt = event
+        elif isinstance(event, ObservationEvent):
+            self.result_names.add(event.tool_name)
 
     @property
     def events(self) -> list[ViewEvent]:

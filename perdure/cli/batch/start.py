@@ -8,14 +8,17 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from perdure.agent.spec import ModelSpec
+from perdure.agent.layers import Layer
+from perdure.agent.resolve import resolve_agent
+from perdure.agent.spec import Agent, ModelSpec
 from perdure.cli.agent_options import apply_agent_options
+from perdure.cli.agent_sources import open_agent_sources
 from perdure.cli.batch.control import connect_batches
 from perdure.cli.batch.follow import attach, note_start
+from perdure.cli.declarations.agent_fields import AgentFieldOptions
 from perdure.cli.declarations.batches import Rescore, Retry, Run
 from perdure.cli.environment import Environment, open_environment
 from perdure.cli.model_check import check_agent_models
-from perdure.cli.options import AgentFieldOptions
 from perdure.cli.output import show_result
 from perdure.cli.script_server import resolve_script_path
 from perdure.client.batch.protocol import BatchClient, BatchControl
@@ -47,7 +50,8 @@ async def run(options: Run) -> int:
     changes = {name: value for name in names if (value := getattr(options, name))}
     changes["arguments"] = parse_pairs("-T", options.arguments)
     changes["model_fields"] = parse_pairs("-M", options.model_fields)
-    batches = load_batches(options.file, changes, options)
+    named = await _find_named(options)
+    batches = load_batches(options.file, changes, options, named)
     if mode != "rescore":
         for batch in batches:
             await _check_models(batch)
@@ -116,16 +120,19 @@ async def _follow(start: StartBatches, environment: Environment, options: StartO
 
 
 def load_batches(
-    source: str, changes: dict[str, Any], options: AgentFieldOptions | None = None
+    source: str,
+    changes: dict[str, Any],
+    options: AgentFieldOptions | None = None,
+    named: Agent | None = None,
 ) -> list[BatchSpec]:
     """Load the batches of a file, one for each model, and make its folder importable.
 
-    `options` are stronger than the file's agent. Raises Invalid.
+    `options` are stronger than the file's agent, and a `named` agent is weaker. Raises Invalid.
     """
     folder = Path.cwd() if _is_reference(source) else Path(source).absolute().parent
     make_importable(folder)
     try:
-        models = tuple(changes.get("models", ()))
+        models = tuple(changes.get("models", ())) or ((named.model.name,) if named else ())
         batch = read_batch(source, Overrides(changes.pop("arguments", {}), models))
         batch = check_scorers(_apply_changes(batch, changes)) if changes else batch
     except InvalidBatch as error:
@@ -133,13 +140,27 @@ def load_batches(
     singles = [_resolve_script(folder, single) for single in split_by_model(batch)]
     if options is None:
         return singles
-    return [_apply_options(single, options, bool(changes.get("models"))) for single in singles]
+    is_chosen = bool(changes.get("models"))
+    return [_apply_options(single, options, is_chosen, named) for single in singles]
 
 
-def _apply_options(batch: BatchSpec, options: AgentFieldOptions, is_named: bool) -> BatchSpec:
-    """Change the agent of a batch, whose model was named on the command line too or was not."""
-    agent = apply_agent_options(options, batch.agent, batch.agent.model.name if is_named else None)
+def _apply_options(
+    batch: BatchSpec, options: AgentFieldOptions, is_chosen: bool, named: Agent | None
+) -> BatchSpec:
+    """Change the agent of a batch, whose model was chosen on the command line too or was not."""
+    model = batch.agent.model.name if is_chosen else None
+    agent = apply_agent_options(options, batch.agent, model, named)
     return batch.model_copy(update={"agent": agent})
+
+
+async def _find_named(options: Run) -> Agent | None:
+    """Find the named agent of the options. Raises Invalid."""
+    if options.agent is None:
+        return None
+    arguments = [Layer("options", {"model": name}) for name in (options.models or [])[:1]]
+    async with open_agent_sources() as sources:
+        offer = await sources.load_offer(options.agent, arguments)
+    return resolve_agent(options.agent, arguments, offer).agent
 
 
 def make_importable(folder: Path) -> None:

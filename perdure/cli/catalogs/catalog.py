@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from perdure.storage.summaries import Summary
+
+
+WalkOrder: TypeAlias = Literal["newest", "oldest", "activity"]
 
 
 class Catalog(Protocol):
@@ -29,7 +32,7 @@ class Catalog(Protocol):
         may_match: Callable[[str], bool],
         limit: int,
         *,
-        oldest_first: bool = False,
+        order: WalkOrder = "newest",
         with_message: bool = False,
     ) -> AsyncIterator[Summary]:
         """Yield the summaries of the conversations in order, of which some `limit` are wanted.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from perdure.api.conversations import Conversation, Page
+from perdure.cli.catalogs.catalog import WalkOrder
 from perdure.client.http.client import HttpClient
 from perdure.errors import NotFound
 from perdure.storage.summaries import Summary
@@ -49,36 +50,48 @@ class GatewayCatalog:
         may_match: Callable[[str], bool],
         limit: int,
         *,
-        oldest_first: bool = False,
+        order: WalkOrder = "newest",
         with_message: bool = False,  # noqa: ARG002 - a title begins with the first message
     ) -> AsyncIterator[Summary]:
         """Yield the summaries in order; the gateway reads a page of them at a time."""
         self.ids = []
-        if oldest_first:
+        if order == "oldest":
             items = [item async for item in self._pages(PAGE_SIZE)]
             for item in reversed(items):
                 if may_match(item.id):
                     yield to_summary(item)
             return
-        async for item in self._pages(min(limit, PAGE_SIZE)):
+        async for item in self._pages(min(limit, PAGE_SIZE), order):
             if may_match(item.id):
                 yield to_summary(item)
 
-    async def _pages(self, size: int) -> AsyncIterator[Conversation]:
+    async def _pages(self, size: int, order: WalkOrder = "newest") -> AsyncIterator[Conversation]:
         cursor: str | None = None
         while True:
-            page = await self._load(limit=size, cursor=cursor)
+            page = await self._load(size, cursor, by_activity=order == "activity")
             self.ids += [to_summary(item).id for item in page.items]
             for item in page.items:
                 yield item
             if (cursor := page.next_cursor) is None:
                 return
 
-    async def _load(self, limit: int, cursor: str | None = None, prefix: str | None = None) -> Page:
+    async def _load(
+        self,
+        limit: int,
+        cursor: str | None = None,
+        prefix: str | None = None,
+        by_activity: bool = False,
+    ) -> Page:
         if self._shared:
             return await self._client.connection.get("/v1/shared", Page, limit=limit, cursor=cursor)
         return await self._client.connection.get(
-            "/v1/conversations", Page, limit=limit, cursor=cursor, prefix=prefix, order="created"
+            "/v1/conversations",
+            Page,
+            limit=limit,
+            cursor=cursor,
+            prefix=prefix,
+            order="activity" if by_activity else "created",
+            hidden=True,
         )
 
 
@@ -88,6 +101,7 @@ def to_summary(shown: Conversation) -> Summary:
     return Summary(
         id=shown.id if shown.access == "owner" else f"{shown.owner}/{shown.id}",
         status=status.status,
+        phase=status.phase or status.status,
         turn=status.turn,
         events=status.next_seq,
         model=status.model,
@@ -101,4 +115,8 @@ def to_summary(shown: Conversation) -> Summary:
         cost=status.spent.known_cost,
         usage=status.spent,
         first_message=None,
+        agent=status.agent,
+        app=status.app_name,
+        wait=detail.wait.model_dump() if (detail := status.detail) and detail.wait else None,
+        is_hidden=status.hidden,
     )

@@ -4,10 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
+from perdure.cli.catalogs.catalog import WalkOrder
 from perdure.cli.output import note
 from perdure.client.ids import split_owner
 from perdure.storage import keys
-from perdure.storage.conversations import list_by_prefix, list_candidates, list_conversations
+from perdure.storage.conversations import (
+    list_ages,
+    list_by_prefix,
+    list_candidates,
+    list_conversations,
+)
+from perdure.storage.list_index import find_place, load_index
 from perdure.storage.shared import MAX_LISTED, list_shared
 from perdure.storage.store import Store, list_folders
 from perdure.storage.summaries import Summary, summarize
@@ -48,7 +55,7 @@ class StoreCatalog:
         may_match: Callable[[str], bool],
         limit: int,
         *,
-        oldest_first: bool = False,
+        order: WalkOrder = "newest",
         with_message: bool = False,
     ) -> AsyncIterator[Summary]:
         """Yield the summaries in order, read a page at a time."""
@@ -56,9 +63,9 @@ class StoreCatalog:
             shared = await list_shared(self._store, self._user_id, "conversation", MAX_LISTED)
             self.ids = [f"{it.owner}/{it.id}" for it in shared]
         else:
-            self.ids = await list_candidates(self._store, self._user_id)
+            self.ids = await self._list_ids(order)
         ids = [id for id in self.ids if may_match(split_owner(id)[0])]
-        if oldest_first:
+        if order == "oldest":
             ids.reverse()
         size = min(limit, PARALLEL_SUMMARIES)
         for first in range(0, len(ids), size):
@@ -68,6 +75,15 @@ class StoreCatalog:
             found = await asyncio.gather(*(self._summarize(name, with_message) for name in page))
             for summary in filter(None, found):
                 yield summary
+
+    async def _list_ids(self, order: WalkOrder) -> list[str]:
+        if order != "activity":
+            return await list_candidates(self._store, self._user_id)
+        index = (await load_index(self._store, self._user_id)).merge()
+        ages = await list_ages(self._store, self._user_id)
+        return [
+            name for _, name in sorted((find_place(age, name, index), name) for age, name in ages)
+        ][::-1]
 
     async def _summarize(self, name: str, with_message: bool = False) -> Summary | None:
         id, owner = split_owner(name)

@@ -6,7 +6,7 @@ from perdure.cli.chat.chat import Chat
 from perdure.cli.output import show
 from perdure.events.control import ConversationStateUpdateEvent
 from perdure.events.entry import Entry
-from perdure.operations.worker_process import choose_configured_sandbox
+from perdure.operations.worker.process import choose_configured_sandbox
 from perdure.storage.log.readable import ReadableLog
 
 NEWEST_EVENTS = 100

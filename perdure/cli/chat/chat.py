@@ -1,23 +1,26 @@
 """The chat that both front ends share: its conversation, its agent and what they print."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.state import State
+from perdure.agent.loop.phase import find_phase
+from perdure.agent.loop.state import ASKING_STATUSES, State
 from perdure.agent.spec import Agent
 from perdure.cli.chat.attachments import Draft, attach_files
 from perdure.cli.environment import Environment
 from perdure.cli.follow import exit_code_of
 from perdure.cli.output import note
+from perdure.cli.questions import find_choice
 from perdure.cli.rendering.chat import ChatPrinter
 from perdure.cli.workspaces import find_own_folder
 from perdure.client.ids import new_message_id
 from perdure.client.protocol import ConversationClient, ConversationHandle
 from perdure.client.turn import is_turn_over
-from perdure.errors import Conflict
+from perdure.errors import Conflict, Invalid
 from perdure.events.entry import Entry
 from perdure.events.projection import summarize
 from perdure.operations.error_reports import EXIT_OK, report_error
@@ -39,6 +42,8 @@ class Chat(ABC):
     script: Path | None = None
     attached: Draft = field(default_factory=Draft)
     """The images of the first message that is sent from here, without its text."""
+    replay: Sequence[Mapping[str, Any]] | None = None
+    """Recorded events whose answers come before those of the model."""
     printer: ChatPrinter = field(default_factory=ChatPrinter)
     state: State = field(default_factory=State)
     exit_code: int = EXIT_OK
@@ -115,11 +120,33 @@ class Chat(ABC):
         self.attached = Draft()
         return message_id
 
+    async def answer_question(self, text: str) -> bool:
+        """Answer the question that waits, by a number or in words; tell whether one did.
+
+        A message answers it as well, and may bring images.
+        """
+        wait = self.state.wait
+        if self.state.status != "waiting_for_answer" or wait is None or self.attached != Draft():
+            return False
+        choice = find_choice(text, wait.choices)
+        try:
+            await self.conversation.answer(None if choice else text, choice, wait.tool_call_id)
+        except (Invalid, Conflict):  # somebody else has answered it
+            return False
+        return True
+
     async def _send(self, draft: Draft, message_id: str) -> None:
         if self.spec is None:
             await self.conversation.send(draft.text, message_id, draft.images)
             return
-        await self.conversation.start(draft.text, self.spec, message_id, draft.images)
+        self.conversation = await self.client.start(
+            draft.text,
+            self.spec,
+            self.conversation.id,
+            message_id,
+            draft.images,
+            replay=self.replay,
+        )
         self.spec = None
 
     async def rewind(self, conversation: ConversationHandle, after: int) -> None:
@@ -137,9 +164,12 @@ class Chat(ABC):
         """Note how the turn ended, where that is not plain from its events."""
         state = self.state
         self.exit_code = exit_code_of(state)
-        plain = ("finished", "error", *(["waiting_for_confirmation"] * self.interactive))
-        if state.status not in plain:
-            note(f"{state.status}{f': {state.reason}' if state.reason else ''}")
+        phase = find_phase(state)
+        plain = ("finished", "error", *(ASKING_STATUSES if self.interactive else ()))
+        if phase == "rejected":  # its reason is its answer
+            note(phase)
+        elif state.status not in plain:
+            note(f"{phase}{f': {state.reason}' if state.reason else ''}")
 
     def report(self, error: Exception) -> None:
         """Print an expected error, which becomes the exit code."""

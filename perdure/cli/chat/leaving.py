@@ -19,7 +19,8 @@ def describe_leaving(chat: Chat, at_work: bool, interrupted: bool) -> str:
 def _sentences(chat: Chat, goes_on: bool, interrupted: bool) -> Iterator[str]:
     own_stack = chat.environment.own_stack is not None
     name = chat.conversation.id
-    waits = bool(actions_to_confirm(chat.state)) and not goes_on
+    asks = chat.state.status == "waiting_for_answer"
+    waits = (asks or bool(actions_to_confirm(chat.state))) and not goes_on
     if interrupted:
         yield "The turn is interrupted, and the conversation waits for you."
     elif waits:
@@ -37,7 +38,8 @@ def _sentences(chat: Chat, goes_on: bool, interrupted: bool) -> Iterator[str]:
     if own_stack:
         comes_back = f"`perdure dev`, and in another terminal {comes_back}"
     elif waits:
-        comes_back += f", `perdure approve {name}` answers it"
+        answer = f"answer {name} TEXT" if asks else f"approve {name}"
+        comes_back += f", `perdure {answer}` answers it"
     yield f"{comes_back}."
     if chat.script is not None and (goes_on or waits):
         yield "The scripted model ends with this command, too: the conversation will ask in vain."

@@ -98,6 +98,8 @@ class LineChat(Chat):
     async def _process_line(self, text: str) -> None:
         if text.startswith("/"):
             await run_slash_command(self, text)
+        elif text and await self.answer_question(text):
+            await self.follow_turn()
         elif text:
             spec = self.spec
             message_id = await self.send(text)

@@ -18,7 +18,7 @@ from perdure.cli.rendering.live_region import SPEAKERS, wrap_words
 from perdure.client.running_step import RunningStep
 from perdure.events.entry import Entry
 from perdure.events.usage import Usage
-from perdure.models.price_table import load_prices
+from perdure.models.price_table import find_window
 
 Fragments: TypeAlias = list[tuple[str, str]]
 
@@ -126,7 +126,7 @@ def render_status_line(
     parts = [shorten_line(agent.model.name.rpartition("/")[2], 30)] if agent is not None else []
     parts.append(f"{usage.prompt_tokens + usage.completion_tokens:,} tokens")
     parts.append(_describe_spent(usage, agent.limits.max_budget if agent is not None else None))
-    if agent is not None and (window := find_context_window(agent)):
+    if agent is not None and (window := find_window(agent.model)):
         used = max(state.view_tokens, state.last_usage.prompt_tokens)
         parts.append(f"{max(0, 100 - 100 * used // window)}% context left")
     if agent is not None:
@@ -143,19 +143,6 @@ def _describe_spent(usage: Usage, budget: float | None) -> str:
         return describe_cost(usage)
     cents = 2 if round(budget, 2) == budget else 4
     return f"{describe_cost(usage)} of ${budget:,.{cents}f}"
-
-
-@lru_cache(maxsize=8)
-def _find_listed_window(name: str) -> int | None:
-    prices = load_prices()
-    entry = prices.get(name) or prices.get(name.partition("/")[2]) or {}
-    window: int | None = entry.get("max_input_tokens")
-    return window
-
-
-def find_context_window(agent: Agent) -> int | None:
-    """Find the most tokens that the model takes, if that is known."""
-    return agent.model.max_input_tokens or _find_listed_window(agent.model.name)
 
 
 def _fit(line: str, columns: int) -> str:

@@ -51,9 +51,10 @@ COMMANDS: dict[str, tuple[str, SlashCommand]] = {
     "/compact": ("", control.compact),
     "/detach": ("", control.leave),
     "/quit": ("", control.leave),
+    "/exit": ("", control.exit_chat),
 }
 
-ALIASES = {"/condense": "/compact", "/exit": "/quit"}
+ALIASES = {"/condense": "/compact"}
 
 
 async def run_slash_command(chat: Chat, text: str) -> None:

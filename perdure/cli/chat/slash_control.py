@@ -10,14 +10,20 @@ from perdure.cli.model_check import check_models
 from perdure.cli.output import note, show
 from perdure.cli.rendering.log_pages import title_from_first_message
 from perdure.cli.script_server import resolve_script_path
+from perdure.client.http.remote_agent import RemoteAgent
+from perdure.client.ids import new_message_id
 from perdure.client.turn import is_turn_over
 from perdure.errors import Conflict, Invalid, NotFound
 from perdure.events.content import join_text
 from perdure.events.messages import MessageEvent
+from perdure.events.summary import EXIT_COMMAND
 from perdure.models.budget import check_budget
 from perdure.storage.log.state import load_cached_state
 
-NOTHING_TO_RESUME = ("finished", "running", "waiting_for_confirmation")
+NOTHING_TO_RESUME = (
+    *("finished", "running", "waiting"),
+    *("waiting_for_confirmation", "waiting_for_answer"),
+)
 
 MAX_LISTED = 10
 """Conversations that /resume lists."""
@@ -55,7 +61,10 @@ async def _configure(chat: Chat, field: str, value: object) -> None:
         changes = check_changes(chat.spec, {field: value}).changes
     except ValueError as error:
         raise Invalid(str(error)) from error
-    chat.spec = Agent.model_validate({**chat.spec.model_dump(mode="json"), **changes})
+    fields = {**chat.spec.model_dump(mode="json"), **changes}
+    if isinstance(chat.spec, RemoteAgent):
+        fields["request"] = {**chat.spec.request, **changes}
+    chat.spec = type(chat.spec).model_validate(fields)
 
 
 def describe_policy(agent: Agent) -> str:
@@ -161,4 +170,12 @@ async def _continue_in_fork(chat: Chat, at: int | None) -> None:
 
 async def leave(chat: Chat, _: str) -> None:
     """Leave; a running turn continues."""
+    chat.leave()
+
+
+async def exit_chat(chat: Chat, _: str) -> None:
+    """End the turn as the agent would, and leave."""
+    is_over = chat.state.status == "closed" or chat.state.ending is not None
+    if chat.spec is None and (chat.at_work or not is_over):
+        await chat.conversation.send(EXIT_COMMAND, new_message_id())
     chat.leave()

@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -15,6 +14,7 @@ from perdure.cli.chat.chat import Chat
 from perdure.cli.chat.input_line import InputLine
 from perdure.cli.chat.leaving import describe_leaving, leave_at_end_signals
 from perdure.cli.chat.live_view import LiveView, render_status_line
+from perdure.cli.chat.side_tasks import SideTasks
 from perdure.cli.chat.slash_commands import run_slash_command
 from perdure.cli.chat.turn_watch import watch_turn
 from perdure.cli.output import note, show
@@ -67,7 +67,7 @@ class TerminalChat(Chat):
         self.input = InputLine(self, self._render, self._render_status, lambda: self.workspace)
         self._lines: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._wake = asyncio.Event()
-        self._tasks: set[asyncio.Future[Any]] = set()
+        self._tasks = SideTasks(self.input.session.app)
         self._unread: set[str] = set()  # messages that were sent, and are not in the log yet
 
     async def run(self) -> int:
@@ -79,35 +79,13 @@ class TerminalChat(Chat):
         with patch_stdout(raw=True), leave_at_end_signals(self.leave):
             try:
                 self._follow()
-                self._start(self._process_lines())
+                self._tasks.start(self._process_lines())
                 await self.input.session.prompt_async(set_exception_handler=False)
             finally:
-                await self._stop()
+                await self._tasks.stop(but=self._interrupting)  # it was asked for
         if text := describe_leaving(self, self._busy, self._busy and self.interrupted):
             note(text)
         return EXIT_OK if self._busy else self.exit_code
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run `work` beside the input; an error that is not foreseen ends the chat."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-
-        def finish(done: asyncio.Task[None]) -> None:
-            self._tasks.discard(done)
-            app = self.input.session.app
-            error = None if done.cancelled() else done.exception()
-            if error is not None and app.is_running and not app.is_done:
-                app.exit(exception=error)
-
-        task.add_done_callback(finish)
-        return task
-
-    async def _stop(self) -> None:
-        """Let an interrupt that was asked for get through, and end all else."""
-        for task in tuple(self._tasks):
-            if task is not self._interrupting:
-                task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def submit(self, text: str, shown: str) -> None:
         """Take a line: the answer to a question, a message, or a command."""
@@ -133,7 +111,14 @@ class TerminalChat(Chat):
                 self.report(error)
 
     async def _send_message(self, text: str, shown: str) -> None:
-        """Send a message at once; during a turn it stands above the prompt until it is read."""
+        """Send a message at once; during a turn it stands above the prompt until it is read.
+
+        The answer to a question is no message.
+        """
+        if not self._busy and await self.answer_question(text):
+            print_user_text(shown)
+            self._expect()
+            return
         message_id = new_message_id()
         if self._busy:
             self.live.queued[message_id] = shown
@@ -190,7 +175,7 @@ class TerminalChat(Chat):
         """Print the events of the conversation from now on."""
         if self._followers is not None:
             self._followers.cancel()
-        self._followers = self._start(self._follow_log())
+        self._followers = self._tasks.start(self._follow_log())
 
     async def _follow_log(self) -> None:
         while True:
@@ -226,13 +211,13 @@ class TerminalChat(Chat):
             self.note_end()
             asking = self._approvals is not None and not self._approvals.done()
             if self.state.status == "waiting_for_confirmation" and not asking:
-                self._approvals = self._start(self._ask_approvals())
+                self._approvals = self._tasks.start(self._ask_approvals())
         return not busy
 
     def _set_busy(self, busy: bool) -> None:
         if busy and not self._busy:
             self.live.start()
-            self._beside_turn = self._start(
+            self._beside_turn = self._tasks.start(
                 watch_turn(self.conversation, self.live.set_steps, self.input.redraw)
             )
         elif not busy and self._busy and self._beside_turn is not None:
@@ -276,7 +261,7 @@ class TerminalChat(Chat):
             self.leave()
         elif stoppable:
             self._last_interrupt = now
-            self._interrupting = self._start(self._interrupt())
+            self._interrupting = self._tasks.start(self._interrupt())
         else:
             self._last_interrupt = now
             show("  ^C once more, ^D or /quit leaves; /help lists what there is.")

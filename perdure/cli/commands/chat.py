@@ -3,21 +3,23 @@
 import os
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from perdure.agent.spec import Agent
 from perdure.cli.chat.attachments import Draft, draft_images
 from perdure.cli.chat.chat import Chat
+from perdure.cli.declarations.agent_fields import AgentOptions
 from perdure.cli.declarations.conversations import Chat as Options
 from perdure.cli.environment import Environment, connect_client, open_conversation, open_environment
-from perdure.cli.options import AgentOptions
 from perdure.cli.script_server import open_agent_and_environment
 from perdure.client.ids import new_conversation_id
 from perdure.client.protocol import ConversationClient
 from perdure.errors import Invalid, NotFound
+from perdure.testing.replay import read_recorded_events
 
 
 async def chat(options: Options) -> int:
@@ -53,6 +55,8 @@ def _hold_typeahead() -> Iterator[None]:
 
 def _check_options(options: Options, resumed: bool) -> None:
     """Raises Invalid for options that contradict each other."""
+    if resumed and options.replay is not None:
+        raise Invalid("A recording is replayed from the beginning.", "Leave --replay out.")
     if resumed and any(getattr(options, field.name) is not None for field in fields(AgentOptions)):
         raise Invalid(
             "A conversation keeps its agent when it is resumed.",
@@ -61,9 +65,10 @@ def _check_options(options: Options, resumed: bool) -> None:
 
 
 async def _begin_chat(options: Options, attached: Draft) -> int:
+    replay = None if options.replay is None else read_recorded_events(options.replay)
     async with open_agent_and_environment(options) as (agent, environment):
         client, name = await connect_client(environment.settings), new_conversation_id()
-        return await _run_chat(client, name, environment, attached, agent, options.script)
+        return await _run_chat(client, name, environment, attached, agent, options.script, replay)
 
 
 async def _resume_chat(conversation_id: str | None, attached: Draft) -> int:
@@ -83,10 +88,11 @@ async def _run_chat(
     attached: Draft,
     agent: Agent | None = None,
     script: Path | None = None,
+    replay: Sequence[Mapping[str, Any]] | None = None,
 ) -> int:
     conversation = open_conversation(client, name)
     front_end = _select_front_end()
-    session = front_end(client, conversation, environment, agent, script, attached)
+    session = front_end(client, conversation, environment, agent, script, attached, replay)
     return await environment.run_with_stack(session.run())
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from perdure.agent.configure import check_changes
 from perdure.agent.spec import Agent, ModelSpec
-from perdure.cli.agent_file import resolve_paths
 from perdure.cli.agent_in_force import agent_fields, describe_fields, load_agent
 from perdure.cli.agent_options import check_code_names
 from perdure.cli.arguments import parse_assignment, parse_assignments
@@ -18,6 +17,7 @@ from perdure.cli.output import show_result
 from perdure.cli.rendering.status_lines import calls_awaiting_approval
 from perdure.cli.script_server import resolve_script_path
 from perdure.cli.workspaces import find_workspace
+from perdure.client.agents.paths import resolve_paths
 from perdure.client.fork_handle import Fork
 from perdure.client.ids import split_owner
 from perdure.client.protocol import ConversationHandle
@@ -121,6 +121,11 @@ async def note(options: control.Note) -> None:
         raise Invalid("There is nothing to note.", "Give --title, --tag or --state.")
     await (await _connect(options)).note(options.title, options.tag or None, state)
     _confirm("Noted.", options)
+
+
+async def delete(options: control.Delete) -> None:
+    await (await _connect(options)).delete()
+    _confirm("Closed, and hidden from lists.", options)
 
 
 async def fork(options: control.Fork) -> None:

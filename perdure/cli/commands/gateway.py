@@ -41,7 +41,8 @@ async def gateway(options: declarations.Gateway) -> None:
         await find_servers()  # puts a running stack's addresses into the environment
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    command = (*GATEWAY_COMMAND, "--host", options.host, "--port", str(options.port))
+    address = ("--host", options.host, "--port", str(options.port))
+    command = (*GATEWAY_COMMAND, *address, "--grace", str(options.grace))
     os.execv(command[0], command)
 
 

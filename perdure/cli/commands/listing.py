@@ -10,10 +10,11 @@ from typing import Any, get_args
 from perdure.agent.loop.status import Status
 from perdure.cli.catalogs.catalog import Catalog
 from perdure.cli.declarations.conversations import Ls
-from perdure.cli.environment import open_catalog
+from perdure.cli.declarations.operations import Reindex
+from perdure.cli.environment import find_servers, open_catalog
 from perdure.cli.moments import parse_since
 from perdure.cli.options import Format
-from perdure.cli.output import is_terminal, note, print_list
+from perdure.cli.output import is_terminal, note, print_list, show_result
 from perdure.cli.rendering.conversation_table import (
     STALLED,
     STATUS_WORDS,
@@ -21,9 +22,13 @@ from perdure.cli.rendering.conversation_table import (
     show_line,
     show_table,
 )
+from perdure.client.store import open_configured_store
 from perdure.errors import Invalid
+from perdure.events.status import Phase
 from perdure.storage.conversations import creation_time
+from perdure.storage.list_index import reindex as make_index
 from perdure.storage.summaries import Summary
+from perdure.wording import count
 
 SORTS: dict[str, Callable[[Summary], Any]] = {
     "cost": lambda summary: summary.cost or 0.0,
@@ -42,12 +47,20 @@ class Query:
     model: str
     words: tuple[str, ...]
     since: datetime | None
+    agent: str | None = None
+    app: str | None = None
+    active: bool = False
+    hidden: bool = False
 
     def matches(self, summary: Summary) -> bool:
         text = f"{summary.title or ''} {summary.first_message or ''}".lower()
         return (
-            self.status in (None, summary.status, describe_status(summary))
+            self.status in (None, summary.status, summary.phase, describe_status(summary))
             and self.tags <= set(summary.tags)
+            and self.agent in (None, summary.agent)
+            and self.app in (None, summary.app)
+            and not (self.active and summary.status == "closed")
+            and (self.hidden or not summary.is_hidden)
             and self.model in (summary.model or "").lower()
             and all(word in text for word in self.words)
             and self._is_recent(summary)
@@ -72,6 +85,14 @@ async def ls(options: Ls) -> None:
         note(_describe_none(catalog, options))
 
 
+async def reindex(options: Reindex) -> None:
+    settings = (await find_servers()).settings
+    user = options.user or settings.user
+    number = await make_index(open_configured_store(settings), user)
+    fields = {"user": user, "conversations": number}
+    show_result(fields, options.output, remark=f"Indexed {count(number, 'conversation')}.")
+
+
 def _describe_none(catalog: Catalog, options: Ls) -> str:
     if catalog.ids:
         return "No conversation matches."
@@ -88,6 +109,10 @@ def _parse_query(options: Ls, now: datetime) -> Query:
         model=(options.model or "").lower(),
         words=tuple((options.text or "").lower().split()),
         since=parse_since(options.since, now) if options.since is not None else None,
+        agent=options.agent,
+        app=options.app,
+        active=options.active,
+        hidden=options.hidden,
     )
 
 
@@ -96,11 +121,9 @@ def _parse_status(text: str | None) -> str | None:
         return None
     words = {word: name for name, word in STATUS_WORDS.items()}
     name = words.get(text, text).replace("-", "_")
-    if name not in (*get_args(Status), STALLED):
-        raise Invalid(
-            f"There is no status {text!r}.",
-            f"It is one of {', '.join([*get_args(Status), STALLED])}.",
-        )
+    known = [*dict.fromkeys([*get_args(Status), *get_args(Phase), STALLED])]
+    if name not in known:
+        raise Invalid(f"There is no status {text!r}.", f"It is one of {', '.join(known)}.")
     return name
 
 
@@ -110,7 +133,7 @@ async def _collect(catalog: Catalog, query: Query, options: Ls) -> list[Summary]
     walk = catalog.walk(
         query.may_match,
         options.limit,
-        oldest_first=options.sort == "oldest",
+        order=options.sort if options.sort in ("oldest", "activity") else "newest",
         with_message=bool(query.words),
     )
     async for summary in walk:

@@ -1,6 +1,8 @@
 """`perdure run`: run a conversation to the end of its first turn."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from perdure.agent.spec import Agent
 from perdure.cli.arguments import load_images, read_text
@@ -17,6 +19,7 @@ from perdure.client.saved import wait_until_saved
 from perdure.errors import Conflict, Invalid
 from perdure.operations.error_reports import EXIT_OK
 from perdure.storage.keys import is_conversation_id
+from perdure.testing.replay import read_recorded_events
 
 
 async def run(options: Run) -> int:
@@ -34,16 +37,19 @@ class FirstMessage:
 
     text: str
     images: tuple[Image, ...]
+    replay: Sequence[Mapping[str, Any]] | None
+    """Recorded events whose answers come before those of the model."""
     id: str = field(default_factory=new_message_id)
 
 
 def _read_message(options: Run) -> FirstMessage:
-    """Read stdin and images, before anything is started. Raises Invalid."""
+    """Read stdin and files, before anything is started. Raises Invalid, ScriptError."""
     if options.id is not None and not is_conversation_id(options.id):
         raise Invalid(
             f"{options.id!r} is not a UUID.", "Give one in lower case, or leave --id out."
         )
-    return FirstMessage(read_text(options.task), load_images(options.images or []))
+    replay = None if options.replay is None else read_recorded_events(options.replay)
+    return FirstMessage(read_text(options.task), load_images(options.images or []), replay)
 
 
 async def _start_and_follow(
@@ -71,7 +77,7 @@ async def _run_detached(options: Run) -> int:
         )
     message = _read_message(options)
     environment = await find_environment()
-    async with open_agent(options) as agent:
+    async with open_agent(options, environment) as agent:
         conversation = await _start_conversation(options, message, agent, environment)
     show_result({"conversation_id": conversation.id}, options.output, conversation.id)
     return EXIT_OK
@@ -88,5 +94,6 @@ async def _start_conversation(
             f"There is a conversation {conversation.id} already.",
             f"Send it a message with `perdure send {conversation.id} TEXT`.",
         )
-    await conversation.start(message.text, agent, message.id, message.images)
-    return conversation
+    return await client.start(
+        message.text, agent, conversation.id, message.id, message.images, replay=message.replay
+    )

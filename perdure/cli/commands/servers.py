@@ -8,7 +8,8 @@ from perdure.cli.output import show_result
 from perdure.errors import Conflict, Invalid
 from perdure.operations import codec_server
 from perdure.settings.settings import load_settings
-from perdure.temporal.codec import KEY_HINT, SETTING, build_encryption
+from perdure.storage.credentials.key_ring import make_hint
+from perdure.temporal.codec import SETTING, build_encryption
 from perdure.testing.script import read_scripts
 from perdure.testing.server import serve_scripts
 
@@ -19,7 +20,7 @@ async def serve_codec(options: operations.ServeCodec) -> None:
         _check_origin(origin)
     codec = build_encryption(load_settings().payload_keys)
     if codec is None:
-        raise Invalid(f"{SETTING} is not set: nothing is encrypted.", KEY_HINT)
+        raise Invalid(f"{SETTING} is not set: nothing is encrypted.", make_hint(SETTING))
     allowed = f"pages of {', '.join(origins)}" if origins else "no page, but for an --origin"
     try:
         async with codec_server.serve_codec(codec, host, port, origins) as endpoint:

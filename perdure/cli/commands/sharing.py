@@ -1,19 +1,21 @@
-"""`perdure share` and `perdure batch share`: what other users may do."""
+"""`perdure share`, also of batches and discussions: what other users may do."""
 
 from typing import Any, Protocol
 
 from perdure.cli.batch.control import find_batch
-from perdure.cli.declarations import batches, control
+from perdure.cli.declarations import batches, control, discussions
 from perdure.cli.environment import connect_client, open_conversation
+from perdure.cli.open_discussion import open_discussion
 from perdure.cli.options import Format
 from perdure.cli.output import show_result
 from perdure.client.batch.protocol import BatchControl
+from perdure.client.discussion.protocol import DiscussionControl
 from perdure.client.protocol import ConversationHandle
 from perdure.errors import Invalid
 
 
 class ShareOptions(Protocol):
-    """The options of both commands."""
+    """The options of all these commands."""
 
     user: str | None
     write: bool
@@ -33,8 +35,14 @@ async def share_batch(options: batches.Share) -> None:
     await _change(batch, options, place, f"{batch.folder.user_id}/{batch.name}")
 
 
+async def share_discussion(options: discussions.Share) -> None:
+    discussion = await open_discussion(options.session)
+    place = {"session_id": discussion.id, "owner": discussion.owner}
+    await _change(discussion, options, place, f"{discussion.owner}/{discussion.id}")
+
+
 async def _change(
-    shared: ConversationHandle | BatchControl,
+    shared: ConversationHandle | BatchControl | DiscussionControl,
     options: ShareOptions,
     place: dict[str, Any],
     name: str,

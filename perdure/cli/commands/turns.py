@@ -13,11 +13,15 @@ from perdure.cli.declarations import conversations
 from perdure.cli.environment import connect_client, open_conversation, open_log
 from perdure.cli.follow import TurnView, follow, note_trouble
 from perdure.cli.options import Format
-from perdure.cli.output import note, show_json, show_result
+from perdure.cli.output import note, show, show_json, show_result
 from perdure.cli.rendering import log_pages
 from perdure.cli.rendering.events import SlotPrinter, slot_fields
 from perdure.cli.rendering.live_region import run_beside, show_live_steps
-from perdure.cli.rendering.status_lines import status_fields, status_lines
+from perdure.cli.rendering.status_lines import (
+    describe_status_event,
+    status_fields,
+    status_lines,
+)
 from perdure.client.ids import new_message_id, split_owner
 from perdure.client.logged_status import read_logged_status
 from perdure.client.running_step import RunningStep
@@ -26,6 +30,7 @@ from perdure.client.trouble import temporal_unreachable
 from perdure.client.turn import is_turn_over
 from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.events.entry import Entry
+from perdure.events.event import dump_event
 from perdure.events.projection import summarize
 from perdure.events.usage import describe_cost
 from perdure.operations.error_reports import EXIT_OK
@@ -44,7 +49,7 @@ async def send(options: conversations.Send) -> int:
     conversation = open_conversation(await connect_client(), name)
     waits = options.wait or options.answer_only
     end = await conversation.log.end() if waits or output is Format.text else 0
-    await conversation.send(text, message_id, images)
+    await conversation.send(text, message_id, images, options.reopen, not options.no_run)
     if waits:
         view = TurnView(output, options.full, options.answer_only)
         state = await follow(conversation, message_id, end - 1, view, options.timeout)
@@ -52,6 +57,8 @@ async def send(options: conversations.Send) -> int:
         await wait_until_saved(conversation.log, state.next_seq)
         return code
     remark = f"Sent. `perdure watch {name} --after {end - 1}` shows what comes of it."
+    if options.no_run:
+        remark = f"Sent. An agent at rest sees it once `perdure resume {name}` makes it run."
     fields = {"conversation_id": name, "message_id": message_id}
     show_result(fields, output, message_id, remark=remark)
     return EXIT_OK
@@ -74,6 +81,9 @@ async def ask(options: conversations.Ask) -> None:
 
 
 async def status(options: conversations.Status) -> None:
+    if options.follow:
+        await follow_statuses(options)
+        return
     status = await _query_status(options.conversation_id)
     if not status.title:
         # The status is worth printing without a title too.
@@ -84,6 +94,20 @@ async def status(options: conversations.Status) -> None:
             status = status.model_copy(update={"title": title})
     owner = split_owner(options.conversation_id)[1]
     show_result(status_fields(status, owner), options.output, *status_lines(status, owner))
+
+
+async def follow_statuses(options: conversations.Status) -> None:
+    """Print the status as an event whenever it changes, until it is closed. Raises NotFound."""
+    output = options.output
+    if output is Format.json:
+        raise Invalid("A status that is followed has no end, and JSON needs one.", "Use -o jsonl.")
+    conversation = open_conversation(await connect_client(), options.conversation_id)
+    await conversation.status()
+    async for event in conversation.statuses():
+        if output is Format.jsonl:
+            show_json(dump_event(event), output)
+        else:
+            show(f"{event.timestamp[11:19]}  {describe_status_event(event)}")
 
 
 async def _query_status(conversation_id: str) -> ConversationStatus:

@@ -1,19 +1,24 @@
-"""`perdure verify`: check every stored object of conversations."""
+"""`perdure verify`: check every stored object of conversations and discussions."""
 
 import contextlib
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from perdure.agent.discussion.spec import DiscussionKey
+from perdure.agent.discussion.steps import speaker_conversation_id
+from perdure.cli.declarations import discussions
 from perdure.cli.declarations.operations import Verify
 from perdure.cli.environment import connect_servers, open_store_alone, open_stored_log
 from perdure.cli.options import Format
 from perdure.cli.output import escape_controls, is_terminal, print_list, show_parts
 from perdure.cli.rendering import log_pages
-from perdure.errors import Invalid, Unreachable
+from perdure.errors import Invalid, NotFound, Unreachable
 from perdure.operations.error_reports import EXIT_FAILED, EXIT_OK
 from perdure.storage.conversations import list_conversations
+from perdure.storage.discussions.folder import list_sessions
+from perdure.storage.discussions.verify import verify_discussion
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.inspection import Finding
 from perdure.storage.log.verify import verify as find_damage
@@ -21,12 +26,13 @@ from perdure.storage.log.verify import verify as find_damage
 
 @dataclass
 class Verdict:
-    """The verdict on one conversation; `events` counts those it has or should have."""
+    """The verdict on one log; `events` counts those it has or should have."""
 
     id: str
     whole: bool
     events: int
     findings: list[dict[str, Any]]
+    kind: Literal["conversation", "discussion"] = "conversation"
 
 
 async def verify(options: Verify) -> int:
@@ -40,7 +46,50 @@ async def verify(options: Verify) -> int:
                 verdict = await _verify_log(log, output)
                 whole = whole and verdict.whole
                 print_verdict(verdict)
+        if options.every:
+            async for verdict in _verify_sessions([], output):
+                whole = whole and verdict.whole
+                print_verdict(verdict)
     return EXIT_OK if whole else EXIT_FAILED
+
+
+async def verify_discussions(options: discussions.Verify) -> int:
+    sessions, output = options.sessions or [], options.output
+    if options.every == bool(sessions):
+        raise Invalid("Name discussions, or give --all.", "`perdure discussion ls` lists them.")
+    whole = True
+    with print_list(asdict, _show_verdict, output) as print_verdict:
+        async for verdict in _verify_sessions(sessions, output):
+            whole = whole and verdict.whole
+            print_verdict(verdict)
+    return EXIT_OK if whole else EXIT_FAILED
+
+
+async def _verify_sessions(sessions: list[str], output: Format) -> AsyncGenerator[Verdict, None]:
+    """Yield the verdicts on discussions, and on the conversations of their agents.
+
+    Without a name, on all of them. Raises NotFound, Invalid.
+    """
+    store, user = await open_store_alone()
+    for name in sessions or await list_sessions(store, user):
+        try:
+            verified = await verify_discussion(store, user, name)
+        except ValueError as error:
+            raise Invalid(str(error)) from error
+        if not verified.objects and name in sessions:
+            raise NotFound.for_discussion(name)
+        if not verified.objects:  # it was just deleted
+            continue
+        findings = [asdict(finding) for finding in verified.findings]
+        if output is Format.text:
+            for finding in verified.findings:
+                _show_finding(name, finding)
+        yield Verdict(name, not findings, verified.events, findings, "discussion")
+        key = DiscussionKey(user_id=user, session_id=name)
+        for speaker in verified.speakers:
+            log = await open_stored_log(speaker_conversation_id(key, speaker))
+            if await log.exists():
+                yield await _verify_log(log, output)
 
 
 async def _open_logs(ids: list[str]) -> AsyncGenerator[EventLog, None]:
@@ -73,7 +122,8 @@ async def _verify_log(log: EventLog, output: Format) -> Verdict:
 
 def _show_verdict(verdict: Verdict) -> None:
     verdict_text = ("whole", "green") if verdict.whole else ("DAMAGED", "bold red")
-    show_parts((f"{verdict.id}  {verdict.events:>6} events  ", ""), verdict_text)
+    name = verdict.id if verdict.kind == "conversation" else f"discussion {verdict.id}"
+    show_parts((f"{name}  {verdict.events:>6} events  ", ""), verdict_text)
 
 
 def _show_finding(conversation_id: str, finding: Finding) -> None:

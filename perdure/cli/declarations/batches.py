@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import typer
 
+from perdure.cli.declarations.agent_fields import AgentFieldOptions
 from perdure.cli.options import (
     USAGE_ERROR,
-    AgentFieldOptions,
     Detach,
     ExportOptions,
     Format,

@@ -89,13 +89,37 @@ class Condense(Signal):
 
 @command(app, "commands.control:note")
 class Note(ConversationOptions):
-    """Set the title, tags or state of a conversation; the agent does not see them."""
+    """Set the title, tags or state of a conversation.
+
+    The agent sees none of them, but for the state if its `state` is "shown".
+    """
 
     title: str | None = option("The title.")
     tag: list[str] | None = option(
         "A tag; may be repeated. The tags replace the previous ones.", metavar="TAG"
     )
     state: list[str] | None = option("A key of the state; may be repeated.", metavar="KEY=VALUE")
+
+
+@command(app, "commands.state:state")
+class State(ConversationOptions):
+    """Show the state of a conversation, or change values of it.
+
+    A key that begins with `user:` is shared by all conversations of the user, one with `app:` by
+    those of all users. The agent is shown the state only if its `state` is "shown".
+    """
+
+    changes: list[str] | None = argument(
+        "[KEY=VALUE]...", "A key and its new value, in JSON or as plain text."
+    )
+    delete: list[str] | None = option(
+        "A key whose value is deleted; may be repeated.", metavar="KEY"
+    )
+    version: list[str] | None = option(
+        "Change a shared value only while it is of this version, as `-o json` shows it; may be "
+        "repeated. If somebody else has changed it meanwhile, the exit code is 4.",
+        metavar="KEY=VERSION",
+    )
 
 
 @command(app, "commands.control:fork")
@@ -129,6 +153,16 @@ class Share(ConversationOptions):
 
 @command(app, "commands.control:send_signal")
 class Close(Signal):
-    """Close a conversation for good; its log stays."""
+    """Close a conversation; its log stays, and `perdure send --reopen` opens it again."""
 
     confirmation = "The conversation closes after its current step; its log stays."
+
+
+@command(app, "commands.control:delete")
+class Delete(ConversationOptions):
+    """Close a conversation and hide it from lists.
+
+    Its log stays: `perdure rm` is what deletes it from the store.
+    """
+
+    conversation_id: str = id_argument("ID", own=True)

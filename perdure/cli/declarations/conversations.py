@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Literal
 
+from perdure.cli.declarations.agent_fields import AgentOptions
 from perdure.cli.options import (
     After,
-    AgentOptions,
     ConversationOptions,
     Detach,
     FullOptions,
     Images,
     Options,
     OutputOptions,
+    Replayed,
     Timeout,
     TurnOptions,
     argument,
@@ -72,6 +73,7 @@ class Run(AgentOptions, TurnOptions, OutputOptions):
 
     task: str = argument("TASK", "The task of the agent; - reads it from stdin.")
     images: Images = None
+    replay: Replayed = None
     id: str | None = option("The UUID of the new conversation.")
     timeout: Timeout = None
     detach: Detach = False
@@ -104,6 +106,7 @@ class Chat(AgentOptions, ResumeOptions):
         "--image",
         metavar="FILE",
     )
+    replay: Replayed = None
 
 
 @command(app, "commands.turns:send")
@@ -118,6 +121,10 @@ class Send(ConversationOptions, TurnOptions):
     images: Images = None
     message_id: str | None = option(
         "A name for the message; a second message of that name is ignored."
+    )
+    reopen: bool = flag("Open the conversation again if it is closed.", "--reopen")
+    no_run: bool = flag(
+        "Only record the message; `perdure resume` makes the agent run.", "--no-run"
     )
     wait: bool = flag("Show the events until the turn ends.", "--wait")
     timeout: float | None = option("The seconds to --wait; the work continues after that.", min=0)
@@ -143,7 +150,9 @@ class Show(ConversationOptions, FullOptions):
     with 1.
     """
 
-    agent: bool = flag("Print the agent as a TOML file for --agent-file.", "--agent")
+    agent: bool = flag(
+        "Print the agent as a TOML file for --agent-file, with the source of each field.", "--agent"
+    )
     after: After = -1
     limit: int | None = option("The maximum of events to show.", min=1)
     kind: str | None = option("Show only events of this kind.")
@@ -202,8 +211,14 @@ class Ls(OutputOptions):
     text: str | None = option(
         "List only those with these words in the title or first message.", metavar="WORDS"
     )
-    sort: Literal["newest", "oldest", "cost", "events", "status"] = option(
-        "The order: newest, oldest, cost, events or status.",
+    agent: str | None = option("List only conversations of the agent of this name.")
+    app: str | None = option("List only conversations of this application.")
+    active: bool = flag("Leave out those that are closed.", "--active")
+    hidden: bool = flag(
+        "List also those that were started with --hidden; deleted ones stay hidden.", "--hidden"
+    )
+    sort: Literal["newest", "oldest", "activity", "cost", "events", "status"] = option(
+        "The order: newest, oldest, activity, cost, events or status.",
         default="newest",
         metavar="ORDER",
     )
@@ -213,8 +228,11 @@ class Ls(OutputOptions):
 class Status(ConversationOptions):
     """Print the status of a conversation: its state, what it waits for, its cost.
 
-    The workflow reports it if it runs, else the log.
+    The workflow reports it if it runs, else the log. With --follow, print the status as an event,
+    now and whenever it changes: what is loaded, the model that is asked again, the limit reached.
     """
+
+    follow: bool = flag("Print each status as it comes, until ^C or the end.", "--follow", "-f")
 
 
 @command(app, "commands.turns:ask")

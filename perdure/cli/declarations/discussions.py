@@ -2,7 +2,7 @@
 
 import typer
 
-from perdure.cli.options import USAGE_ERROR, Detach, Options, OutputOptions, argument, option
+from perdure.cli.options import USAGE_ERROR, Detach, Options, OutputOptions, argument, flag, option
 from perdure.cli.runner import command, new_group
 
 top = new_group()
@@ -13,8 +13,9 @@ class DiscussionOptions(OutputOptions):
     """The options of a command about one discussion, whose agents are run by workers alone."""
 
     runs_user_code = False
+    through_gateway = "works"
 
-    session: str = argument("ID", "The discussion's id.")
+    session: str = argument("ID", "The discussion's id; USER/ID is one that USER shares.")
 
 
 @app.callback(invoke_without_command=True)
@@ -34,6 +35,8 @@ class Discuss(OutputOptions):
     each event is a line. The exit code is 0 once it is over, and 1 if it failed.
     """
 
+    through_gateway = "works"
+
     spec: str = argument("SPEC", "A .toml or .json file.")
     session: str | None = option("The id of the discussion.", "--id", metavar="ID")
     detach: Detach = False
@@ -44,6 +47,9 @@ class List(OutputOptions):
     """List the ids of all discussions."""
 
     runs_user_code = False
+    through_gateway = "works"
+
+    shared: bool = flag("List the discussions that others share with you, as USER/ID.", "--shared")
 
 
 @command(app, "discussion:show_status")
@@ -90,6 +96,48 @@ class Close(DiscussionOptions):
     """End a discussion for good; its log stays."""
 
 
+@command(app, "commands.sharing:share_discussion")
+class Share(DiscussionOptions):
+    """Let another user read a discussion, or take part with --write; without USER, list who may.
+
+    That user names the discussion as YOU/ID, where YOU is your own name, speaks there by his own
+    user id, and reads the conversations of its agents too. Only its user can share or delete it.
+    """
+
+    user: str | None = argument("[USER]", "The user who may read it.")
+    write: bool = flag("Let the user also speak, vote, pause, resume and close it.", "--write")
+    revoke: str | None = option("Take back what this user may do.", "--revoke", metavar="USER")
+
+
+@command(app, "commands.verify:verify_discussions")
+class Verify(OutputOptions):
+    """Check every stored object of discussions, and name each damaged event.
+
+    The conversations of their agents are checked too. The exit code is 1 if anything is damaged.
+    """
+
+    runs_user_code = False
+
+    sessions: list[str] | None = argument("[ID]...", "The ids of discussions.")
+    every: bool = flag("Check every discussion.", "--all")
+
+
+@command(app, "commands.deletion:rm_discussions")
+class Rm(OutputOptions):
+    """Delete discussions for good: their logs, their agents' conversations, and their histories.
+
+    A discussion that is running is refused without --force. On a pipe, where nobody can answer a
+    question, it needs --yes.
+    """
+
+    runs_user_code = False
+
+    sessions: list[str] = argument("ID...", "The ids of discussions.")
+    yes: bool = flag("Delete without a question.", "--yes", "-y")
+    force: bool = flag("Also delete discussions that run; their workflows end.", "--force", "-f")
+    with_forks: bool = flag("Also delete all forks of the conversations.", "--with-forks")
+
+
 @command(app, "discussion:export")
 class Export(Options):
     """Export a discussion, pruned events too: as lines of JSON, a page, or each agent's messages.
@@ -98,8 +146,9 @@ class Export(Options):
     """
 
     runs_user_code = False
+    through_gateway = "works"
 
-    session: str = argument("ID", "The discussion's id.")
+    session: str = argument("ID", "The discussion's id; USER/ID is one that USER shares.")
     format: str = option(
         "events: an event a line; html: one page for people; results: a folder with the messages "
         "of each agent, as in llm_messages.json.",

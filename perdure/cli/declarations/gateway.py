@@ -1,7 +1,9 @@
 """Commands of a gateway and its keys."""
 
+from perdure.cli.declarations.agent_fields import AgentOptions
 from perdure.cli.options import Options, OutputOptions, argument, flag, option
 from perdure.cli.runner import command, new_group
+from perdure.operations.worker.options import DEFAULT_GRACE
 
 DEFAULT_PORT = 8700
 
@@ -21,6 +23,39 @@ class Gateway(Options):
 
     host: str = option("The address to listen on.", default="127.0.0.1")
     port: int = option("The port to listen on.", default=DEFAULT_PORT, min=0, max=65535)
+    grace: float = option(
+        "The seconds from SIGTERM in which requests may end; streams are ended at once, and their "
+        "clients go on at another gateway.",
+        default=DEFAULT_GRACE,
+        metavar="SECONDS",
+        min=1,
+    )
+
+
+@command(app, "commands.mcp:mcp")
+class Mcp(Options):
+    """Serve conversations to a program that talks MCP, over stdin and stdout.
+
+    The program starts this command, as it starts any server of the Model Context Protocol. A
+    gateway serves the same tools at /mcp.
+    """
+
+    through_gateway = "works"
+
+    agent: str | None = option(
+        "The agent of conversations whose start names none, by its name.", metavar="NAME"
+    )
+
+
+@command(app, "commands.acp:acp")
+class Acp(AgentOptions):
+    """Serve conversations to an editor that talks ACP, over stdin and stdout.
+
+    The editor starts this command, as any agent of the Agent Client Protocol. With `perdure dev`
+    the agent works in the folder of the editor's project. A turn goes on when the editor is closed.
+    """
+
+    through_gateway = "works"
 
 
 key = new_group()

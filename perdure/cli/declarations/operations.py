@@ -1,5 +1,6 @@
 """Commands for operators, and exports."""
 
+from enum import StrEnum
 from pathlib import Path
 
 from perdure.cli.options import (
@@ -15,6 +16,7 @@ from perdure.cli.options import (
     option,
 )
 from perdure.cli.runner import command, new_group
+from perdure.operations.worker.options import DEFAULT_GRACE
 
 app = new_group()
 
@@ -49,7 +51,55 @@ class Verify(OutputOptions):
     """
 
     ids: list[str] | None = id_argument("[ID]...")
-    every: bool = flag("Check every conversation.", "--all")
+    every: bool = flag("Check every conversation, and every discussion.", "--all")
+
+
+@command(app, "commands.listing:reindex")
+class Reindex(OutputOptions):
+    """Make the index of conversations anew from their logs.
+
+    Lists are quick by the index and right without it: this is for one that was lost or damaged. It
+    needs only the store.
+    """
+
+    runs_user_code = False
+    user: str | None = option("The user whose index is made.", metavar="USER")
+
+
+@command(app, "commands.backup:backup")
+class Backup(OutputOptions):
+    """Copy the store into another one: all users, their logs, and all else that is kept.
+
+    It may be repeated, and then copies what is new. It deletes nothing there, and leaves out what
+    can be made again, and sessions of browsers. The copy is a store: PERDURE_STORE may name it.
+    """
+
+    through_gateway = "unrelated"
+
+    into: str = argument("INTO", "The other store: file:///folder or s3://bucket/prefix.")
+
+
+@command(app, "commands.backup:drill")
+class Drill(OutputOptions):
+    """Restore yesterday's state of a store into an empty one, and verify everything.
+
+    Logs are restored up to the moment, and all else as it is now. Nothing of it is started, and the
+    store that is restored from is only read. The exit code is 1 if anything is damaged.
+    """
+
+    through_gateway = "unrelated"
+
+    source: str | None = option(
+        "The store to restore from, such as a backup; the configured one by default.",
+        "--from",
+        metavar="STORE",
+    )
+    at: str = option(
+        "The moment: now, 2h or 1d for so long ago, or an ISO date.", default="1d", metavar="TIME"
+    )
+    into: str | None = option(
+        "An empty store, which is kept; a temporary folder by default.", metavar="STORE"
+    )
 
 
 class Deletion(OutputOptions):
@@ -101,18 +151,75 @@ class Doctor(OutputOptions):
     through_gateway = "unrelated"
 
 
+@command(app, "commands.top:top")
+class Top(OutputOptions):
+    """Show who is at work, at what, since when, what it costs and what is in trouble.
+
+    On a terminal it is shown again and again until ^C; on a pipe, and with `--once`, it is shown
+    once. It shows the conversations of all users: whoever runs it holds the keys of Temporal.
+    Steps and costs are those before the turn that is at work.
+    """
+
+    through_gateway = "unrelated"
+
+    user: str | None = option("Show only what this user has at work.", metavar="USER")
+    limit: int = option(
+        "The maximum of conversations to show, the longest at work first.",
+        *("--limit", "-n"),
+        default=30,
+        min=1,
+    )
+    once: bool = flag("Show it once.", "--once")
+
+
+class WorkerKind(StrEnum):
+    """The kinds of steps that a worker may be for."""
+
+    model = "model"
+    tools = "tools"
+    workflows = "workflows"
+
+
 @command(app, "commands.worker:worker")
 class Worker(Options):
     """Run a worker, as one process or several.
 
     It works for the configured Temporal and store, else for the stack of `perdure dev`, until ^C or
     SIGTERM. A process uses one core; of several, one that dies is started again.
+
+    With --only it takes one kind of steps: `model` asks models, `tools` runs tools and commands in
+    workspaces, `workflows` does all else, and hands these on. Each kind then needs a worker.
     """
 
     through_gateway = "unrelated"
 
     processes: int = option(
         "The number of processes; 0 is one for each core.", default=1, metavar="N", min=0
+    )
+    only: list[WorkerKind] | None = option(
+        "The kind of steps to take: model, tools or workflows; may be repeated.", metavar="KIND"
+    )
+    concurrency: int | None = option(
+        "The steps that a process has at work at once from each task queue; 100 by default.",
+        metavar="N",
+        min=1,
+    )
+    max_memory: str | None = option(
+        "The memory of a process, such as 2GiB: past it, it drains and exits with 75, to be "
+        "started again.",
+        metavar="SIZE",
+    )
+    grace: float = option(
+        "The seconds from SIGTERM to the exit; steps that take longer are handed on.",
+        default=DEFAULT_GRACE,
+        metavar="SECONDS",
+        min=1,
+    )
+    health_port: int | None = option(
+        "The port at which /livez and /readyz answer whoever reaches this machine.",
+        metavar="PORT",
+        min=0,
+        max=65535,
     )
 
 

@@ -27,6 +27,7 @@ from perdure.events.tools import (
     ObservationEvent,
     UserRejectObservation,
 )
+from perdure.events.waiting import QuestionEvent, SignalEvent, WaitEvent
 from perdure.wording import count
 
 Result: TypeAlias = ObservationEvent | AgentErrorEvent | UserRejectObservation
@@ -64,6 +65,13 @@ class ChatPrinter:
                 show(Text(escape_controls(f"{event.code}: {event.detail}"), "red"))
             case Condensation():
                 show(Text("  * condensed", "dim"))
+            case QuestionEvent() as event:
+                first, *rest = escape_controls(event.describe()[1]).split("\n")
+                show(Text(f"\n  ? {first.removeprefix('asks: ')}", "bold"))
+                for line in rest:
+                    show(Text(f"  {line}"))
+            case WaitEvent() | SignalEvent() as event:
+                show(Text(escape_controls(f"  * {event.describe()[1]}"), "dim"))
             case StuckEvent() as event:  # an interrupt is what the end of the turn names
                 show(Text(escape_controls(" ".join(describe_event(event))), "yellow"))
 

@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 
 # rich is slow to import: functions import it for a terminal.
 
-STATUS_WORDS = {"waiting_for_confirmation": "needs approval"}
+STATUS_WORDS = {
+    "waiting_for_confirmation": "needs approval",
+    "waiting_for_answer": "asks you",
+    "awaiting_user": "awaits you",
+}
 """The words for statuses whose names are long."""
 
 STALLED = "stalled"
 """The word for a conversation that does not go on."""
 
-STYLES = {"needs approval": "yellow", STALLED: "yellow", "error": "red", "stuck": "red"}
+STYLES = {
+    **dict.fromkeys(("needs approval", "asks you", STALLED, "limited", "rejected"), "yellow"),
+    **dict.fromkeys(("error", "stuck"), "red"),
+}
 
 MIN_ID_CHARS = 13
 """The characters of an id that hold its time."""
@@ -35,7 +42,7 @@ def describe_status(summary: Summary) -> str:
     """Return the word for the status."""
     if summary.trouble:
         return STALLED
-    return STATUS_WORDS.get(summary.status, summary.status)
+    return STATUS_WORDS.get(summary.phase, summary.phase)
 
 
 def show_table(summaries: Sequence[Summary], ids: Iterable[str], now: datetime) -> None:

@@ -12,6 +12,7 @@ from perdure.cli.rendering.diffs import diff_of_edit
 from perdure.events.actions import (
     FileEditorAction,
     FinishAction,
+    IPythonRunCellAction,
     MCPToolAction,
     TaskTrackerAction,
     TerminalAction,
@@ -38,6 +39,7 @@ from perdure.events.tools import (
 )
 from perdure.events.usage import Usage
 from perdure.storage.log.readable import EntryOrError
+from perdure.temporal.names import DEFAULT_USER
 from perdure.wording import count
 
 MAX_RESULT_LINES = 12
@@ -69,7 +71,8 @@ class SlotPrinter:
         if self.output is not Format.text:
             show_json(slot_fields(slot), self.output)
         elif isinstance(slot, Entry):
-            _show_entry(slot, *self._describe(slot.event))
+            source, text = self._describe(slot.event)
+            _show_entry(slot, name_actor(slot.event, source), text)
         else:
             show_parts((f"{slot.seq:>6}  {slot}", "red"))
 
@@ -82,6 +85,14 @@ class SlotPrinter:
                     changes = describe_changes(before, self._spec)
                     return event.source, f"configured: {changes or 'nothing changed'}"
         return describe_event(event, self.full)
+
+
+def name_actor(event: AnyEvent, source: str) -> str:
+    """Return who did it: the name of the user in place of `user`, if there are several users."""
+    actor = getattr(event, "actor", None)
+    if not isinstance(actor, str) or actor == DEFAULT_USER or source != "user":
+        return source
+    return shorten(actor)
 
 
 def flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -211,6 +222,8 @@ def describe_call(name: str, action: AnyAction) -> str:
     match action:
         case TerminalAction():
             return f"$ {action.command}"
+        case IPythonRunCellAction():
+            return f">>> {action.code}"
         case FileEditorAction():
             return "\n".join([f"{name} {action.command} {action.path}", *_diff_lines(action)])
         case ThinkAction():
@@ -238,6 +251,8 @@ def _describe_state_update(event: ConversationStateUpdateEvent) -> str:
             return f"agent of {spec.get('model', {}).get('name', 'no model')}"
         case "opened", {"run_id": run}:
             return f"opened by the workflow run {run}"
+        case "repository", {"url": url, "directory": directory, "commit": commit}:
+            return f"cloned {url} into {directory}, at commit {commit[:8] or 'none: it is empty'}"
         case key, value:
             return f"{key}: {value if isinstance(value, str) else _compact_json(value)}"
 

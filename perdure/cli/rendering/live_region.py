@@ -108,7 +108,9 @@ def step_lines(step: RunningStep, max_lines: int) -> list[Text]:
     lines = wrap_words(text, width)
     if step.attempt > 1:
         failure = escape_controls(" ".join((step.failure or "").split()))
-        mark = f"(attempt {step.attempt}{': ' if failure else ''}{failure})"
+        next_at = step.retry.next_at if step.retry is not None else None
+        when = f" at {next_at[11:19]} UTC" if next_at is not None else ""
+        mark = f"(attempt {step.attempt}{when}{': ' if failure else ''}{failure})"
         lines = [chop_cells(mark, width)[0], *(lines[-max_lines + 1 :] if text else [])]
     elif not text:
         lines = ["..."]

@@ -5,7 +5,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from perdure.agent.loop.start import ConversationStatus, PendingCall
+from perdure.cli.output import escape_controls
+from perdure.cli.questions import describe_question
 from perdure.cli.workspaces import describe_workspace, find_workspace
+from perdure.events.control import ConversationStateUpdateEvent
+from perdure.events.status import (
+    ModelRetry,
+    StatusDetail,
+    WaitDetail,
+    describe_loading,
+    describe_retry,
+    describe_time,
+    describe_wait,
+)
 from perdure.events.usage import Usage, describe_cost
 from perdure.settings.settings import load_settings
 from perdure.wording import count
@@ -32,9 +44,12 @@ def _describe_fields(status: ConversationStatus, owner: str | None) -> Iterator[
     answers = count(status.iterations, "answer of the model", "answers of the model")
     lines = {
         "title": status.title,
-        "status": status.status,
+        "status": status.phase or status.status,
         "reason": status.reason,
+        "loads": describe_loading(status.detail.loading) if status.detail else "",
+        "model fails": describe_retry(retry) if (retry := _find_retry(status)) else "",
         "waits for": _describe_wait(status),
+        "asks": _describe_question(status),
         "trouble": name_commands(status.trouble or "", status.conversation_id),
         "turn": f"{status.turn}, {answers}",
         "events": f"{status.next_seq}, {status.shown} of them in view ({view_tokens})",
@@ -62,8 +77,12 @@ def _describe_wait(status: ConversationStatus) -> str | None:
         case "waiting_for_confirmation":
             calls = count(len(calls_awaiting_approval(status)), "call")
             return f"you, to allow or refuse {calls}: `perdure approve {name}`, or `reject`"
+        case "waiting_for_answer":
+            return f"your answer: `perdure answer {name} TEXT`"
+        case "waiting" if status.detail is not None and status.detail.wait is not None:
+            return _describe_awaited(status.detail.wait)
         case "finished":
-            return "your next message"
+            return "your answer" if status.phase == "awaiting_user" else "your next message"
         case "paused":
             return f"`perdure resume {name}`"
         case "idle" if not status.next_seq:
@@ -71,6 +90,34 @@ def _describe_wait(status: ConversationStatus) -> str | None:
         case "idle" | "error" | "stuck":
             return f"a message, or `perdure resume {name}`"
     return None
+
+
+def _describe_awaited(wait: WaitDetail) -> str:
+    if wait.signal is None:
+        return f"the time {describe_time(wait.until or '')}"
+    return describe_wait(wait.until, wait.signal).removeprefix("for ")
+
+
+def _describe_question(status: ConversationStatus) -> str | None:
+    wait = status.detail.wait if status.detail else None
+    if wait is None or wait.question is None:
+        return None
+    return escape_controls(f"\n{'':<13}".join(describe_question(wait)))
+
+
+def describe_status_event(event: ConversationStateUpdateEvent) -> str:
+    """Describe a status as it is told: its name, and what belongs to it."""
+    detail = event.status_detail or StatusDetail()
+    more = (
+        describe_loading(detail.loading),
+        describe_retry(detail.retry) if detail.retry else "",
+        detail.reason or "",
+    )
+    return escape_controls("  ".join([str(event.value), *filter(None, more)]))
+
+
+def _find_retry(status: ConversationStatus) -> ModelRetry | None:
+    return status.detail.retry if status.detail else None
 
 
 def _describe_unrecorded(status: ConversationStatus) -> str | None:

@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from typing import Any
 
 from perdure.api import batches as api
-from perdure.api.conversations import Grants, ShareConversation
-from perdure.client.http.address import grant_path, quote_segment
+from perdure.client.http.address import quote_segment
 from perdure.client.http.connection import Connection
 from perdure.client.http.log import HttpLog
+from perdure.client.http.resource import HttpResource
 from perdure.client.trouble import Trouble
 from perdure.errors import Unreachable
 from perdure.evaluation.messages import LimitsUpdate
@@ -21,8 +19,6 @@ from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec
 from perdure.storage.batches import BatchRecord
 from perdure.storage.grants import Access, Grant
-
-T = TypeVar("T")
 
 POLL_INTERVAL = 2.0
 """Seconds between two questions whether a batch has finished."""
@@ -51,12 +47,14 @@ class HttpBatch:
         """The samples and the results."""
         return HttpBatchFolder(self.connection, self.user_id, self.name, self.path, self.owner)
 
+    @property
+    def _resource(self) -> HttpResource:
+        return HttpResource(self.connection, self.path, self.owner)
+
     async def load_record(self) -> BatchRecord:
         """Load the record of the batch. Raises NotFound."""
         shown = await self._show(trouble=False)
-        fields: dict[str, Any] = await self.connection.get(
-            f"{self.path}/spec", dict, owner=self.owner
-        )
+        fields: dict[str, Any] = await self._resource.get("/spec", dict)
         return BatchRecord(
             spec=BatchSpec.model_validate(fields),
             samples=shown.sample_set,
@@ -82,11 +80,11 @@ class HttpBatch:
 
     async def pause(self) -> None:
         """Start no further samples; running ones finish. Raises as `resume`."""
-        await self._post("/pause", type(None), repeatable=True)
+        await self._resource.post("/pause", type(None), repeatable=True)
 
     async def resume(self) -> None:
         """Start samples again. Raises Conflict if it does not run, NotFound, Unreachable."""
-        await self._post("/resume", type(None), repeatable=True)
+        await self._resource.post("/resume", type(None), repeatable=True)
 
     async def update_limits(self, changes: LimitsUpdate, max_wait: float = 20.0) -> Progress:
         """Change concurrency and limits while it runs.
@@ -94,7 +92,7 @@ class HttpBatch:
         Raises Conflict if it does not run, Invalid, NotFound, Unreachable, and TimedOut: the change
         may still take effect then.
         """
-        return await self._post("/retune", Progress, changes, max_wait=max_wait)
+        return await self._resource.post("/retune", Progress, changes, max_wait=max_wait)
 
     async def wait_until_finished(self) -> Progress:
         """Wait until the batch has finished, through outages of the gateway.
@@ -112,26 +110,18 @@ class HttpBatch:
 
         Raises NotFound, Forbidden for another user's batch, and Invalid for a bad user id.
         """
-        path = grant_path(self.path, user_id)
-        await self.connection.put(path, ShareConversation(access=access), owner=self.owner)
+        await self._resource.grant(user_id, access)
 
     async def revoke(self, user_id: str) -> None:
         """Take the grant of a user back, at once. Raises as `grant`."""
-        await self.connection.delete(grant_path(self.path, user_id), owner=self.owner)
+        await self._resource.revoke(user_id)
 
     async def grants(self) -> list[Grant]:
         """List the grants to other users. Raises NotFound, and Forbidden for another's."""
-        path = f"{self.path}/grants"
-        listed = await self.connection.get(path, Grants, owner=self.owner)
-        return [Grant(user_id=each.user_id, access=each.access) for each in listed.items]
+        return await self._resource.list_grants()
 
     async def _show(self, trouble: bool) -> api.Batch:
-        return await self.connection.get(self.path, api.Batch, trouble=trouble, owner=self.owner)
-
-    async def _post(
-        self, path: str, kind: type[T], body: BaseModel | None = None, **options: Any
-    ) -> T:
-        return await self.connection.post(self.path + path, kind, body, owner=self.owner, **options)
+        return await self._resource.get("", api.Batch, trouble=trouble)
 
 
 @dataclass(frozen=True)
@@ -144,17 +134,23 @@ class HttpBatchFolder:
     path: str
     owner: str | None
 
+    @property
+    def _resource(self) -> HttpResource:
+        return HttpResource(self.connection, self.path, self.owner)
+
     async def read_chunk(self, samples: str, number: int) -> list[Sample]:
         """Read a part of the samples of a set."""
         part = {"sample_set": samples, "chunk": number}
-        page = await self._get("/samples", api.Samples, **part)
+        page = await self._resource.get("/samples", api.Samples, **part)
         return list(page.items)
 
     async def read_results(self) -> AsyncIterator[SampleResult]:
         """Yield every sample that has a result, with all attempts, in the order of the samples."""
         cursor: str | None = None
         while True:
-            page = await self._get("/results", api.BatchResults, limit=RESULTS_PAGE, cursor=cursor)
+            page = await self._resource.get(
+                "/results", api.BatchResults, limit=RESULTS_PAGE, cursor=cursor
+            )
             for result in page.items:
                 if result.attempts:
                     yield result
@@ -179,7 +175,4 @@ class HttpBatchFolder:
         return HttpLog(self.connection, self.user_id, conversation_id, self.owner)
 
     async def _load(self, sample: str) -> SampleResult:
-        return await self._get("/result", SampleResult, sample=sample)
-
-    async def _get(self, path: str, kind: type[T], **query: Any) -> T:
-        return await self.connection.get(self.path + path, kind, owner=self.owner, **query)
+        return await self._resource.get("/result", SampleResult, sample=sample)

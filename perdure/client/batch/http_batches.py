@@ -10,6 +10,7 @@ from perdure.client.batch.changes import check_scorers
 from perdure.client.batch.http_batch import HttpBatch
 from perdure.client.batch.protocol import Options
 from perdure.client.http.client import HttpClient
+from perdure.client.http.problems import build_body
 from perdure.datasets.dataset import read_dataset
 from perdure.datasets.rows import BadDataset
 from perdure.errors import Invalid, NotFound
@@ -117,7 +118,8 @@ class HttpBatches:
         except BadDataset as error:
             raise Invalid(str(error)) from error
         table = batch.model_dump(mode="json", exclude_none=True, exclude=LOCAL_FIELDS)
-        body = api.StartBatch(batch=table, samples=samples, mode=mode, options=options or {})
+        content = {"batch": table, "samples": samples, "options": options or {}}
+        body = build_body(api.StartBatch, mode=mode, **content)
         # A second request of the same content attaches to the batch.
         started = await self._client.connection.post(
             "/v1/batches", api.Batch, body, repeatable=True, max_wait=60.0

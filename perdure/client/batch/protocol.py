@@ -1,4 +1,4 @@
-"""What programs and commands need of batches, whether at Temporal or behind a gateway."""
+"""The interface of batches for programs and commands, at Temporal or behind a gateway."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias

@@ -10,6 +10,7 @@ from temporalio.api.enums import v1 as enums
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 
+from perdure.agent.loop.model_queues import llm_queue_name, tools_queue_name
 from perdure.client.description import Description, is_running
 from perdure.client.diagnosis import failures
 from perdure.client.diagnosis import trouble as troubles
@@ -130,9 +131,12 @@ async def _diagnose_step(
         return troubles.step_paused(step.activity_type.name)
     waited = seconds_since(step.scheduled_time)
     if step.state == STEP_SCHEDULED and waited > MAX_PICKUP_DELAY:
+        queue = step.activity_options.task_queue.name
+        common = description.execution_config.task_queue.name
+        if queue in (kinds := {llm_queue_name(common): "model", tools_queue_name(common): "tools"}):
+            return troubles.no_worker(queue, waited, f" --only {kinds[queue]}")
         # A step with its own timeout for this is then scheduled on another queue.
         gives_up = step.activity_options.schedule_to_start_timeout.ToMilliseconds() > 0
-        queue = step.activity_options.task_queue.name
         return None if gives_up else troubles.no_worker(queue, waited)
     if step.attempt < 2 or not step.HasField("last_failure"):
         return None

@@ -1,5 +1,6 @@
 """Failures of workflow tasks, steps and workflows, as Temporal records them."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverse
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
+from perdure.agent.loop.phase import FAULT_MARK
 from perdure.client.description import RPC_TIMEOUT, Description
 from perdure.errors import ClientError
 from perdure.temporal.connect import translate_rpc_errors
@@ -38,9 +40,9 @@ class TaskFailureKind(Enum):
     )
     NONDETERMINISTIC = (
         "The code of its workers does not fit its history (tried {times}): {reason} It goes on "
-        "when a worker runs the version that it began with, or one that can replay it; where no "
-        "other was deployed, terminate the workflow in Temporal: `perdure resume` then opens the "
-        "conversation from its log."
+        "when a worker runs the version that it began with, or one that can replay it; else its "
+        "workflow is replaced by one that is opened from the log, after a minute, or at once by "
+        "`perdure reopen`."
     )
     TOO_LARGE = (
         "What its workflow hands to Temporal is too large (tried {times}): {reason} Terminate the "
@@ -56,6 +58,14 @@ class FailureReason(NamedTuple):
     since: str = ""
     worker: str = ""
     kind: TaskFailureKind = TaskFailureKind.BROKEN
+
+
+class DecodedError(NamedTuple):
+    """The error behind a failure; `details` are what was said of it beside its message."""
+
+    message: str
+    type: str = ""
+    details: Sequence[Any] = ()
 
 
 def _causes(*names: str) -> frozenset[Cause.ValueType]:
@@ -102,13 +112,22 @@ async def load_step_failure(
 
     Raises Unreachable.
     """
-    reason, error_type = await decode_reason(temporal, step.last_failure)
+    error = await decode_error(temporal, step.last_failure)
     since = (
         format_time(event.event_time)
         for event in await _load_newest_events(temporal, description)
         if event.activity_task_scheduled_event_attributes.activity_id == step.activity_id
     )
-    return FailureReason(reason, error_type, next(since, "long ago"), step.last_worker_identity)
+    since_then = next(since, "long ago")
+    return FailureReason(_tell(error), error.type, since_then, step.last_worker_identity)
+
+
+def _tell(error: DecodedError) -> str:
+    """Return the reason for a client: of a fault of ours its kind and its id alone."""
+    match tuple(error.details):
+        case (str() as mark, str() as fault_id) if mark == FAULT_MARK:
+            return f"{error.type}, see {fault_id} in the worker's log"
+    return error.message
 
 
 async def load_workflow_failure(temporal: Client, description: Description) -> FailureReason | None:
@@ -149,15 +168,23 @@ async def _load_newest_events(
 
 async def decode_reason(temporal: Client, failure: Failure) -> tuple[str, str]:
     """Decode the reason and its type, skipping wrappers by the server and the SDK."""
+    error = await decode_error(temporal, failure)
+    return error.message, error.type
+
+
+async def decode_error(temporal: Client, failure: Failure) -> DecodedError:
+    """Decode the error behind a failure, skipping wrappers by the server and the SDK."""
     try:
         error = await temporal.data_converter.decode_failure(failure)
     except ClientError as unreadable:
-        return str(unreadable)[:MAX_REASON_CHARS], type(unreadable).__name__
+        return DecodedError(str(unreadable)[:MAX_REASON_CHARS], type(unreadable).__name__)
     while _is_wrapper(failure, error) and error.__cause__ is not None:
         error, failure = error.__cause__, failure.cause
     message = str(getattr(error, "message", "") or error).strip()
-    kind = error.type or "" if isinstance(error, ApplicationError) else ""
-    return " ".join(message.split())[:MAX_REASON_CHARS], kind
+    sentence = " ".join(message.split())[:MAX_REASON_CHARS]
+    if not isinstance(error, ApplicationError):
+        return DecodedError(sentence)
+    return DecodedError(sentence, error.type or "", error.details)
 
 
 def _is_wrapper(failure: Failure, error: BaseException) -> bool:

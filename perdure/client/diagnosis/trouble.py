@@ -6,7 +6,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 
-from perdure.client.diagnosis.failures import FailureReason, format_time
+from perdure.client.diagnosis.failures import FailureReason, TaskFailureKind, format_time
 from perdure.client.trouble import ENDED_CAUSE, FAILED_CAUSE, Trouble, as_sentence
 
 STORE_CAUSE = "store"
@@ -39,11 +39,12 @@ def step_paused(name: str) -> Trouble:
     return Trouble(f"{name} paused", f"{sentence}: it goes on when they unpause it.")
 
 
-def no_worker(queue: str, seconds: float) -> Trouble:
+def no_worker(queue: str, seconds: float, options: str = "") -> Trouble:
+    """Describe a step that nobody takes up; `options` are those of a worker that would."""
     return Trouble(
         "untaken",
         f"No worker has taken it up for {seconds:.0f} s: none runs on the queue {queue!r}, or all "
-        "are busy. `perdure worker` starts one.",
+        f"are busy. `perdure worker{options}` starts one.",
     )
 
 
@@ -60,6 +61,11 @@ def workflow_task_failed(failed: FailureReason, times: int) -> Trouble:
     reason = as_sentence(failed.message)
     sentence = failed.kind.value.format(times=_format_times(times), reason=reason)
     return Trouble(f"{failed.kind.name}: {failed.message}", sentence)
+
+
+def is_replay_trouble(trouble: Trouble) -> bool:
+    """Tell whether the workers' code does not fit the history of a workflow."""
+    return trouble.cause.startswith(f"{TaskFailureKind.NONDETERMINISTIC.name}:")
 
 
 def step_failed(step: PendingActivityInfo, failed: FailureReason) -> Trouble:

@@ -2,8 +2,8 @@
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from pydantic import ValidationError
 from temporalio.common import SearchAttributePair, TypedSearchAttributes, WorkflowIDConflictPolicy
@@ -18,8 +18,12 @@ from perdure.client.discussion.handle import DiscussionHandle
 from perdure.client.http.client import HttpClient
 from perdure.errors import Conflict, Invalid, Unreachable
 from perdure.models.budget import check_prices, list_models
-from perdure.storage.discussions.folder import list_sessions, save_spec
+from perdure.storage.discussions.folder import list_discussions, save_spec
 from perdure.storage.discussions.shared_log import SharedLog
+from perdure.storage.granted_store import open_granted
+from perdure.storage.grants import Shareable
+from perdure.storage.shared import Shared, list_shared
+from perdure.temporal.fairness import user_priority
 from perdure.temporal.names import discussion_workflow_id
 from perdure.temporal.search_attributes import USER
 from perdure.temporal.timeouts import TASK_TIMEOUT
@@ -33,12 +37,11 @@ class Discussions:
 
     @classmethod
     def from_client(cls, client: Client) -> "Discussions":
-        """Return the discussions of a client. Raises Invalid for that of a gateway."""
+        """Return the discussions of a client; those of a gateway's are `HttpDiscussions`."""
         if isinstance(client, HttpClient):
-            raise Invalid(
-                "Discussions do not go through a gateway.",
-                "Connect to Temporal and the store themselves.",
-            )
+            from perdure.client.discussion.http_discussions import HttpDiscussions
+
+            return cast("Discussions", HttpDiscussions(client))
         return cls(client)
 
     async def start(
@@ -66,27 +69,37 @@ class Discussions:
             searchable=await self.client.has_search_attributes(),
             model_queues=self.client.model_queues or None,
         )
-        await self._start_workflow(handle, start, spec)
-        return handle
+        return replace(handle, attached=not await self._start_workflow(handle, start, spec))
 
-    def get(self, session_id: str) -> DiscussionHandle:
-        """Return the handle of a discussion, existing or not. Raises Invalid for a bad id."""
+    def get(self, session_id: str, owner: str | None = None) -> DiscussionHandle:
+        """Return the handle of a discussion, existing or not. Raises Invalid for a bad id.
+
+        `owner` is another user, who has granted access to the discussion; without a grant it is as
+        if it did not exist.
+        """
         client = self.client
         try:
-            key = DiscussionKey(user_id=client.user_id, session_id=session_id)
-            log = SharedLog(client.store, client.user_id, session_id)
+            of = Shareable("discussion", client.user_id if owner is None else owner, session_id)
+            store = open_granted(client.store, of, client.user_id)
+            key = DiscussionKey(user_id=of.owner, session_id=session_id)
+            log = SharedLog(store, of.owner, session_id)
         except (ValueError, ValidationError) as error:
             message = f"{session_id!r} is no id of a discussion."
             raise Invalid(message, "Use letters, digits and '.', '_', '-'.") from error
-        return DiscussionHandle(client.temporal, client.store, key, log)
+        return DiscussionHandle(client.temporal, store, key, log, client.user_id)
 
     async def list_ids(self) -> list[str]:
         """List the ids of all discussions."""
-        return await list_sessions(self.client.store, self.client.user_id)
+        return await list_discussions(self.client.store, self.client.user_id)
+
+    async def list_shared(self, limit: int = 20) -> list[Shared]:
+        """List discussions that others share with the user, by id."""
+        return await list_shared(self.client.store, self.client.user_id, "discussion", limit)
 
     async def _start_workflow(
         self, handle: DiscussionHandle, start: DiscussionStart, spec: DiscussionSpec
-    ) -> None:
+    ) -> bool:
+        """Start the workflow; return whether none was running. Raises Unreachable."""
         attributes = [SearchAttributePair(USER, start.key.user_id)] if start.searchable else []
         names = ", ".join(agent.id for agent in spec.agents)
         try:
@@ -96,15 +109,17 @@ class Discussions:
                 id=discussion_workflow_id(start.key.user_id, handle.id),
                 task_queue=self.client.task_queue,
                 task_timeout=TASK_TIMEOUT,
+                priority=user_priority(start.key.user_id),
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 search_attributes=TypedSearchAttributes(attributes) if attributes else None,
                 static_summary=f"{names}: {' '.join(spec.topic.split())}"[:200],
                 result_type=DiscussionStatus,
             )
         except WorkflowAlreadyStartedError:
-            return
+            return False
         except RPCError as error:
             raise Unreachable(f"Temporal did not take the discussion: {error.message}") from error
+        return True
 
 
 def _set_code(spec: DiscussionSpec, choose: Callable[[str | None], str | None]) -> DiscussionSpec:
@@ -124,8 +139,7 @@ def _check_budget(spec: DiscussionSpec) -> None:
     """Raise Invalid for a budget in dollars with a model whose price is unknown."""
     if spec.limits.budget is None:
         return
-    moderator = (spec.moderator.agent,) if spec.moderator.agent else ()
-    for agent in (*(it.agent for it in spec.agents), *moderator):
+    for agent in spec.all_agents():
         check_prices(list_models(agent), agent.model)
 
 

@@ -28,6 +28,9 @@ class SyncDiscussionHandle:
     pause = BlockingMethod(DiscussionHandle.pause)
     resume = BlockingMethod(DiscussionHandle.resume)
     close = BlockingMethod(DiscussionHandle.close)
+    grant = BlockingMethod(DiscussionHandle.grant)
+    revoke = BlockingMethod(DiscussionHandle.revoke)
+    grants = BlockingMethod(DiscussionHandle.grants)
     events = BlockingIteration(DiscussionHandle.events)
     stored_events = BlockingIteration(DiscussionHandle.stored_events)
 
@@ -40,10 +43,11 @@ class SyncDiscussions:
         self.portal = portal
 
     list_ids = BlockingMethod(Discussions.list_ids)
+    list_shared = BlockingMethod(Discussions.list_shared)
 
     @classmethod
     def from_client(cls, client: SyncClient) -> "SyncDiscussions":
-        """Return the discussions of a client. Raises Invalid for that of a gateway."""
+        """Return the discussions of a client, also of one of a gateway."""
         connected: Any = client.wrapped
         return cls(Discussions.from_client(connected), client.portal)
 
@@ -54,6 +58,6 @@ class SyncDiscussions:
         handle = wait_for(self.portal, lambda: self.wrapped.start(spec, session_id))
         return SyncDiscussionHandle(handle, self.portal)
 
-    def get(self, session_id: str) -> SyncDiscussionHandle:
-        """Return the handle of a discussion, existing or not. Raises Invalid for a bad id."""
-        return SyncDiscussionHandle(self.wrapped.get(session_id), self.portal)
+    def get(self, session_id: str, owner: str | None = None) -> SyncDiscussionHandle:
+        """Return the handle of a discussion, existing or not; see `Discussions.get`."""
+        return SyncDiscussionHandle(self.wrapped.get(session_id, owner), self.portal)

@@ -20,11 +20,15 @@ def make_event(event_class: type[MadeEvent], /, **fields: Any) -> MadeEvent:
     The fields may be spelt in every way that `read_event` accepts. Raises Invalid for a field that
     the class does not have, or whose value does not fit.
     """
-    now = datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
-    given = {"id": str(uuid4()), "timestamp": now, **fields}
+    given = {"id": str(uuid4()), "timestamp": utc_now(), **fields}
     kind = event_class.model_fields["kind"].default
     try:
         return event_class.model_validate(normalize_fields({"kind": kind, **given}))
     except ValidationError as error:
         name = event_class.__name__
         raise Invalid(f"This is no {name}: {describe_errors(error)}.") from error
+
+
+def utc_now() -> str:
+    """Return the current time as the timestamp of an event."""
+    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)

@@ -4,6 +4,7 @@ from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
 from perdure.errors import Invalid
+from perdure.secrets.vault import check_name
 from perdure.storage.keys import check_user_id
 
 HINT = "Write it as https://HOST or https://HOST:PORT."
@@ -44,6 +45,11 @@ def grant_path(path: str, user_id: str) -> str:
         return f"{path}/grants/{quote_segment(check_user_id(user_id))}"
     except ValueError as error:
         raise Invalid(str(error)) from error
+
+
+def secret_path(name: str) -> str:
+    """Return the path of a secret. Raises Invalid for what is no name of one."""
+    return f"/v1/secrets/{check_name(name)}"
 
 
 def _is_loopback(host: str) -> bool:

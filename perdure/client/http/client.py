@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from perdure.client.connecting import Connecting
 from perdure.errors import Invalid
 
 if TYPE_CHECKING:
     from perdure.agent.loop.ask import AskResponse
+    from perdure.agent.loop.status import Status
     from perdure.agent.spec import Agent
-    from perdure.api.conversations import Conversation
+    from perdure.api.conversations import Conversation, Page
     from perdure.api.keys import Me
+    from perdure.api.secrets import Secret
     from perdure.client.fork_handle import Fork
     from perdure.client.http.conversation import HttpConversation
     from perdure.client.images import Image
+    from perdure.client.recording import RecordedEvents
     from perdure.settings.settings import Settings
     from perdure.storage.shared import Shared
 
@@ -82,20 +85,22 @@ class HttpClient:
     async def start(
         self,
         text: str | None,
-        spec: Agent,
+        spec: Agent | Mapping[str, Any] | str,
         conversation_id: str | None = None,
         message_id: str | None = None,
         images: Sequence[Image] = (),
         title: str | None = None,
+        replay: RecordedEvents | None = None,
     ) -> HttpConversation:
         """Start a conversation with its first message; without one the agent waits for it.
 
         `images` are http addresses, files, bytes, or `data:image/…` with the image itself. The
-        agent is what the gateway's installation allows. Raises Invalid.
+        answers in the events of `replay` come before those of the model: tools are called anew. The
+        agent is what the gateway's installation allows; see `Client.start`. Raises Invalid.
         """
         await self.me()
         conversation = self.conversation(conversation_id or self._parts.new_conversation_id())
-        await conversation.start(text, spec, message_id, images, title)
+        await conversation.start(text, spec, message_id, images, title, replay)
         return conversation
 
     def conversation(self, conversation_id: str, owner: str | None = None) -> HttpConversation:
@@ -116,6 +121,37 @@ class HttpClient:
         """List the ids of conversations, the newest first."""
         pages = self._pages("/v1/conversations", limit, order="created")
         return [item.id async for item in pages]
+
+    async def find_conversations(
+        self,
+        limit: int = 50,
+        cursor: str | None = None,
+        *,
+        app: str | None = None,
+        status: Status | None = None,
+        agent: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        active: bool = False,
+        hidden: bool = False,
+    ) -> Page:
+        """Find conversations, those that were last at work first, a page of at most 100 at a time.
+
+        `text` has words of the title, `app` is the name of an application. `active` leaves out
+        those that are closed; `hidden` lists also those whose start says that lists leave them out.
+        The page's `next_cursor` asks for the following one. Raises Invalid for a bad cursor.
+        """
+        await self.me()
+        query = {"app": app, "status": status, "agent": agent, "tag": tag, "text": text}
+        return await self.connection.get(
+            "/v1/conversations",
+            self._parts.Page,
+            limit=limit,
+            cursor=cursor,
+            active=active,
+            hidden=hidden,
+            **query,
+        )
 
     async def list_shared(self, limit: int = 20) -> list[Shared]:
         """List conversations that others share with the user, the newest first."""
@@ -151,7 +187,7 @@ class HttpClient:
         needs the grant `read`; the fork is one's own. Raises Invalid, NotFound.
         """
         parts = self._parts
-        body = parts.ForkConversation(at=at, model=model)
+        body = parts.build_body(parts.ForkConversation, at=at, model=model)
         path = f"{self.conversation(conversation_id, owner).log.path}/fork"
         shared_by = None if owner == self.user_id else owner
         made = await self.connection.post(path, parts.ForkResult, body, owner=shared_by)
@@ -173,13 +209,31 @@ class HttpClient:
         """
         parts = self._parts
         wait = parts.MAX_ASK_WAIT if max_wait is None else min(max_wait, parts.MAX_ASK_WAIT)
-        body = parts.AskQuestion(question=question, max_wait=wait)
+        body = parts.build_body(parts.AskQuestion, question=question, max_wait=wait)
         conversation = self.conversation(conversation_id, owner)
         asked_of = None if owner == self.user_id else owner
         path = f"{conversation.log.path}/ask"
         return await self.connection.post(
             path, parts.AskResponse, body, max_wait=wait, owner=asked_of
         )
+
+    async def put_secret(self, name: str, value: str, description: str = "") -> None:
+        """Hand a secret in for agents that name it; they are told the description.
+
+        The store has the value encrypted, and nothing returns it. Raises Invalid, also where the
+        gateway has no keys for that.
+        """
+        parts = self._parts
+        body = parts.build_body(parts.PutSecret, value=value, description=description)
+        await self.connection.put(parts.secret_path(name), body)
+
+    async def list_secrets(self) -> list[Secret]:
+        """List the secrets that the user has handed in, by name, without their values."""
+        return list((await self.connection.get("/v1/secrets", self._parts.Secrets)).items)
+
+    async def remove_secret(self, name: str) -> None:
+        """Remove a secret of the user: no later command has it. Raises NotFound."""
+        await self.connection.delete(self._parts.secret_path(name))
 
 
 async def _connect(settings: Settings | None) -> HttpClient:

@@ -15,6 +15,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from perdure.client.http.address import check_address
 from perdure.client.http.problems import parse_problem, to_error
 from perdure.errors import PerdureError, Unreachable
+from perdure.temporal.names import TRACE_HEADER
+from perdure.temporal.sender import find_traceparent
 
 T = TypeVar("T")
 
@@ -50,7 +52,11 @@ class Connection:
         timeout = httpx2.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
         self._http = httpx2.AsyncClient(
-            base_url=self.url, headers=headers, timeout=timeout, limits=limits
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout,
+            limits=limits,
+            event_hooks={"request": [_name_sender]},
         )
 
     def __repr__(self) -> str:
@@ -235,6 +241,12 @@ def _pauses() -> Iterator[float]:
 
 def _drop_unset(query: Query | None) -> dict[str, Any]:
     return {name: value for name, value in (query or {}).items() if value is not None}
+
+
+async def _name_sender(request: httpx2.Request) -> None:
+    """Say from which span a request is sent, as W3C Trace Context wants it."""
+    if (traceparent := find_traceparent()) is not None:
+        request.headers[TRACE_HEADER] = traceparent
 
 
 def _parse(response: httpx2.Response, kind: type[T]) -> T:

@@ -1,52 +1,40 @@
 """The handle of a conversation behind a gateway."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
 
-from pydantic import BaseModel
-
-from perdure.agent.loop.start import ConversationStatus, RecordedMessage
+from perdure.agent.loop.start import ConversationStatus, RecordedMessage, RecordedSignal
 from perdure.agent.loop.state import State
 from perdure.agent.spec import Agent
 from perdure.api import conversations as api
 from perdure.api import files as api_files
 from perdure.api.reading import Diagnosis, News
-from perdure.client.file_change import FileChange
-from perdure.client.http.address import grant_path, quote_segment
+from perdure.api.waiting import AnswerQuestion, AnswerResult, SendSignal
+from perdure.client.absence import explain_absence
+from perdure.client.file_change import FileChange, GatewayChanges
+from perdure.client.http.address import quote_segment
+from perdure.client.http.bodies import build_message, build_note, build_start
 from perdure.client.http.connection import Connection
+from perdure.client.http.live import watch_running_steps, watch_statuses
 from perdure.client.http.log import HttpLog
-from perdure.client.ids import new_message_id
-from perdure.client.images import Image, check_image
+from perdure.client.http.problems import build_body
+from perdure.client.http.resource import HttpResource
+from perdure.client.images import Image
 from perdure.client.logged_conversation import LoggedConversation
 from perdure.client.open_state import require_open
 from perdure.client.patience import Outage
+from perdure.client.recording import RecordedEvents
 from perdure.client.running_step import RunningStep
+from perdure.client.signals import build_signal
 from perdure.client.trouble import Trouble
 from perdure.errors import NotFound, TimedOut, Unreachable
-from perdure.events.images import to_data_url
 from perdure.storage.grants import Access, Grant
-
-T = TypeVar("T")
+from perdure.storage.noted_values import SessionValues
 
 UPDATE_TIMEOUT = 60.0
 """Seconds for a worker to answer an update."""
-
-
-@dataclass(frozen=True)
-class GatewayChanges:
-    """The changes that some events made in a workspace, as the gateway lists them."""
-
-    files: Sequence[FileChange]
-    faults: Sequence[str]
-    unified: str
-
-    def summarize(self) -> list[FileChange]:
-        return list(self.files)
-
-    def diff(self) -> str:
-        return self.unified
 
 
 class HttpConversation(LoggedConversation):
@@ -64,8 +52,7 @@ class HttpConversation(LoggedConversation):
     ) -> None:
         self.id = conversation_id
         self.log = HttpLog(connection, user_id, conversation_id, owner)
-        self._connection = connection
-        self._owner = owner
+        self._resource = HttpResource(connection, self.log.path, owner)
         self._outage = Outage()
 
     def __repr__(self) -> str:
@@ -74,35 +61,41 @@ class HttpConversation(LoggedConversation):
     async def start(
         self,
         text: str | None,
-        spec: Agent,
+        spec: Agent | Mapping[str, Any] | str,
         message_id: str | None = None,
         images: Sequence[Image] = (),
         title: str | None = None,
+        replay: RecordedEvents | None = None,
     ) -> None:
         """Start the conversation with a message; Temporal has it when this returns.
 
-        Without a text and images the agent waits for its first message. Raises Invalid, too.
+        Without a text and images the agent waits for its first message. The answers in the events
+        of `replay` come before those of the model, and its first message is sent where there is no
+        text: tools are called anew. The agent may be one of the gateway's by its name, or fields
+        that extend it. Raises Invalid, too.
         """
-        body = api.Start(
-            text=text,
-            agent=spec,
-            conversation_id=self.id,
-            message_id=message_id or new_message_id(),
-            images=await _encode_images(images),
-            title=title,
-        )
-        if text is not None or images:
+        body = await build_start(self.id, text, spec, message_id, images, title, replay)
+        if text is not None or images or replay is not None:
             self._sent_id, self._sent_after = body.message_id, -1
-        await self._connection.post("/v1/conversations", api.Conversation, body, repeatable=True)
+        await self._resource.connection.post(
+            "/v1/conversations", api.Conversation, body, repeatable=True
+        )
 
     async def send(
-        self, text: str, message_id: str | None = None, images: Sequence[Image] = ()
+        self,
+        text: str,
+        message_id: str | None = None,
+        images: Sequence[Image] = (),
+        reopen: bool = False,
+        run: bool = True,
     ) -> None:
-        """Send a message. Raises Invalid too.
+        """Send a message; with `reopen` it opens a closed conversation again. Raises Invalid too.
 
+        Without `run` it is only recorded: an agent at rest sees it once `resume`, or another
+        message, makes it run.
         `images` are http addresses, files, bytes, or `data:image/…` with the image itself.
         """
-        await self._send(text, message_id, images, wait=False)
+        await self._send(text, message_id, images, reopen, run, wait=False)
 
     async def submit(
         self,
@@ -110,15 +103,18 @@ class HttpConversation(LoggedConversation):
         message_id: str | None = None,
         max_wait: float = UPDATE_TIMEOUT,
         images: Sequence[Image] = (),
+        reopen: bool = False,
+        run: bool = True,
     ) -> RecordedMessage:
-        """Send a message, and wait until it is in the log.
+        """Send a message, and wait until it is in the log; `reopen` and `run` are as for
+        `send`.
 
         Raises what `send` raises, and TimedOut after `max_wait` seconds: the message may still
         arrive then.
         """
         try:
             async with asyncio.timeout(max_wait):
-                recorded = await self._send(text, message_id, images, wait=True)
+                recorded = await self._send(text, message_id, images, reopen, run, wait=True)
         except TimeoutError as error:
             hint = "It may still be recorded; the same `message_id` again makes no second one."
             raise TimedOut(f"The message was not recorded within {max_wait:g} s.", hint) from error
@@ -126,71 +122,73 @@ class HttpConversation(LoggedConversation):
         return recorded
 
     async def _send(
-        self, text: str, message_id: str | None, images: Sequence[Image], wait: bool
+        self,
+        text: str,
+        message_id: str | None,
+        images: Sequence[Image],
+        reopen: bool,
+        run: bool,
+        wait: bool,
     ) -> RecordedMessage | None:
-        message_id = message_id or new_message_id()
-        encoded = await _encode_images(images)
-        body = api.SendMessage(text=text, message_id=message_id, images=encoded, wait=wait)
-        self._sent_id, self._sent_after = message_id, await self.log.end() - 1
+        body = await build_message(text, message_id, images, wait, reopen, run)
+        self._sent_id, self._sent_after = body.message_id, await self.log.end() - 1
         kind: Any = RecordedMessage | None
-        recorded: RecordedMessage | None = await self._post(
+        recorded: RecordedMessage | None = await self._resource.post(
             "/messages", kind, body, repeatable=True, max_wait=UPDATE_TIMEOUT
         )
         return recorded
 
     async def status(self) -> ConversationStatus:
         """Ask for the status: the workflow's, else that of the log. Raises NotFound."""
-        shown = await self._get("", api.Conversation)
+        shown = await self._resource.get("", api.Conversation)
         return shown.status
 
     async def diagnose(self) -> Trouble | None:
         """Ask what blocks the conversation; None if it progresses."""
-        found = (await self._get("/trouble", Diagnosis)).trouble
+        found = (await self._resource.get("/trouble", Diagnosis)).trouble
         return Trouble(found.cause, found.sentence, found.slow) if found else None
 
     async def exists(self) -> bool:
         """Tell whether it has been started, even if no worker has taken it up yet."""
         try:
-            await self._get("", api.Conversation)
+            await self._resource.get("", api.Conversation)
         except NotFound:
-            if self._owner is not None:  # without a grant nobody is told
+            if self._resource.owner is not None:  # without a grant nobody is told
                 raise
             return False
         return True
 
     async def values(self) -> dict[str, Any]:
         """Read its noted state; keys of `user:` and `app:` are shared with other conversations."""
-        noted = await self._get("/values", api.Values)
+        noted = await self._resource.get("/values", api.Values)
         return dict(noted.values)
+
+    async def read_values(self) -> SessionValues:
+        """Read its noted state with the versions of shared values, for `note` to replace them."""
+        noted = await self._resource.get("/values", api.Values)
+        return SessionValues(dict(noted.values), dict(noted.versions))
 
     async def changes(self, after: int = -1) -> GatewayChanges:
         """Compare the files of the workspace after slot `after` with the newest ones."""
-        found = await self._get("/diff", api_files.Changes, after_seq=after)
+        found = await self._resource.get("/diff", api_files.Changes, after_seq=after)
         files = [FileChange(**dict(item)) for item in found.items]
         return GatewayChanges(files, found.faults, found.diff)
 
     async def files(self, at: int | None = None) -> api_files.Files:
         """List the files of the workspace as they were kept last up to slot `at`."""
-        return await self._get("/files", api_files.Files, at=at)
+        return await self._resource.get("/files", api_files.Files, at=at)
 
     async def read_file(self, path: str, at: int | None = None) -> bytes:
         """Read a file of the workspace as it was kept last up to slot `at`. Raises NotFound."""
         quoted = "/".join(map(quote_segment, path.split("/")))
-        return await self._get(f"/files/{quoted}", bytes, at=at)
+        return await self._resource.get(f"/files/{quoted}", bytes, at=at)
 
-    async def watch_running_steps(self) -> AsyncIterator[tuple[RunningStep, ...]]:
+    def watch_running_steps(self) -> AsyncIterator[tuple[RunningStep, ...]]:
         """Yield the running steps that have said anything, whenever their text grows, forever."""
-        previous: tuple[RunningStep, ...] = ()
-        async with self.log.follow(await self.log.end() - 1) as following:
-            while True:
-                current = tuple(following.steps.values())
-                if current != previous:
-                    yield current
-                    previous = current
-                elif following.failure is not None:
-                    raise following.failure
-                else:
-                    await following.wait()
+        return watch_running_steps(self.log)
+
+    def _watch_statuses(self) -> AsyncGenerator[ConversationStatus, None]:
+        return watch_statuses(self.log)
 
     async def text(self) -> AsyncIterator[str]:
         """Yield the model's text of that turn piece by piece while it grows, and end with it."""
@@ -200,112 +198,148 @@ class HttpConversation(LoggedConversation):
             async def list_steps() -> tuple[RunningStep, ...]:
                 return tuple(following.steps.values())
 
-            async for piece in turn.text(list_steps):
-                yield piece
+            async with aclosing(turn.text(list_steps)) as pieces:
+                async for piece in pieces:
+                    yield piece
 
     async def _has_news(self, next_seq: int) -> bool | None:
         try:
-            news = await self._get("/news", News, next_seq=next_seq)
+            news = await self._resource.get("/news", News, next_seq=next_seq)
         except Unreachable:
             return None
         return news.has_news
 
     async def _check_workflow(self) -> None:
         try:
-            await self._get("/news", News, next_seq=0)
+            news = await self._resource.get("/news", News, next_seq=0)
         except Unreachable as error:
             self._outage.bear(error, self.id)
-        else:
-            self._outage.end()
+            return
+        self._outage.end()
+        if not news.has_workflow:
+            raise await explain_absence(self.log)
 
     async def pause(self) -> None:
         """Pause between two steps. Raises Conflict if no workflow is running, too."""
-        await self._post("/pause", type(None), repeatable=True)
+        await self._resource.post("/pause", type(None), repeatable=True)
 
     async def resume(self) -> None:
         """Go on after a pause, an interrupt, an error or a limit."""
-        await self._post("/resume", type(None))
+        await self._resource.post("/resume", type(None))
 
     async def interrupt(self) -> None:
         """Stop the running model or tool call; the conversation waits for its user."""
-        await self._post("/interrupt", type(None))
+        await self._resource.post("/interrupt", type(None))
 
     async def condense(self) -> None:
         """Condense the view before the next model call."""
-        await self._post("/condense", type(None))
+        await self._resource.post("/condense", type(None))
 
     async def close(self) -> None:
-        """End the conversation for good; its log stays."""
-        await self._post("/close", type(None))
+        """Close the conversation; its log stays, and `send` may open it again."""
+        await self._resource.post("/close", type(None))
+
+    async def delete(self) -> None:
+        """Close the conversation and hide it from lists; its log stays.
+
+        Raises NotFound, and Forbidden for another user's. `perdure rm` deletes what is stored.
+        """
+        await self._resource.delete()
+
+    async def describe(self, with_state: bool = True) -> api.Conversation:
+        """Describe it as lists do: its status, application, agent, times and session state.
+
+        Raises NotFound.
+        """
+        return await self._resource.get("", api.Conversation, with_state=with_state)
 
     async def respond(
-        self, accept: bool, calls: Sequence[str] = (), through: int | None = None, reason: str = ""
+        self,
+        accept: bool,
+        calls: Sequence[str] = (),
+        through: int | None = None,
+        reason: str = "",
+        run: bool = True,
     ) -> list[str]:
         """Accept or reject waiting actions, and return the ids of their calls.
 
         `calls` are call ids; alternatively `through` selects all actions up to that slot, so that
-        nothing is accepted unseen. The model is shown the `reason` of a rejection.
+        nothing is accepted unseen. The model is shown the `reason` of a rejection;
+        without `run` the agent rests after it, until `resume` or a message.
         """
-        body = api.Respond(accept=accept, calls=tuple(calls), through=through, reason=reason)
-        settled = await self._post("/respond", api.RespondResult, body, max_wait=UPDATE_TIMEOUT)
+        body = build_body(
+            api.Respond, accept=accept, calls=tuple(calls), through=through, reason=reason, run=run
+        )
+        settled = await self._resource.post(
+            "/respond", api.RespondResult, body, max_wait=UPDATE_TIMEOUT
+        )
         return list(settled.calls)
+
+    async def signal(
+        self, name: str, data: Any = None, signal_id: str | None = None
+    ) -> RecordedSignal:
+        """Send a signal by its name to the agent, and wait until it is in the log.
+
+        The agent's wait for it ends with `data`, JSON of 32 KiB at most; without such a wait it is
+        kept for the next one, and 50 at most are: a further one raises Conflict. The same
+        `signal_id` again is recorded once.
+        """
+        sent = build_signal(name, data, signal_id)
+        body = build_body(SendSignal, data=sent["data"], signal_id=sent["signal_id"])
+        path = f"/signals/{quote_segment(name)}"
+        return await self._resource.post(path, RecordedSignal, body, max_wait=UPDATE_TIMEOUT)
+
+    async def answer(
+        self, text: str | None = None, choice: str | None = None, call: str | None = None
+    ) -> str:
+        """Answer the question that the agent waits with, and return the answer as recorded.
+
+        It is one of the question's choices, or a text in other words; `call` is the id of the tool
+        call that asks. Raises Invalid where no question waits.
+        """
+        body = build_body(AnswerQuestion, text=text, choice=choice, call=call)
+        result = await self._resource.post("/answer", AnswerResult, body, max_wait=UPDATE_TIMEOUT)
+        return result.text
 
     async def configure(self, changes: Mapping[str, Any]) -> RecordedMessage:
         """Change fields of the spec (model, limits, tags …); return where that is recorded."""
-        body = api.Configure(changes=dict(changes))
-        return await self._post("/configure", RecordedMessage, body, max_wait=UPDATE_TIMEOUT)
+        body = build_body(api.Configure, changes=dict(changes))
+        return await self._resource.post(
+            "/configure", RecordedMessage, body, max_wait=UPDATE_TIMEOUT
+        )
 
     async def note(
         self,
         title: str | None = None,
         tags: Sequence[str] | None = None,
         state: Mapping[str, Any] | None = None,
+        versions: Mapping[str, str] | None = None,
     ) -> None:
-        """Record metadata; `tags` replace the earlier ones, `state` is merged by key."""
-        noted = None if tags is None else tuple(tags)
-        body = api.Note(title=title, tags=noted, state=None if state is None else dict(state))
-        await self._connection.patch(
-            self.log.path, api.Conversation, body, max_wait=UPDATE_TIMEOUT, owner=self._owner
-        )
+        """Record metadata; `tags` replace the earlier ones, `state` is merged by key.
+
+        Keys of `user:` and `app:` are shared with other conversations; None deletes a value. A
+        shared value that is no longer of the version in `versions`, as `read_values` has it, is not
+        replaced: that raises Conflict. Raises Forbidden for `app:` values where the user may not
+        change them.
+        """
+        body = build_note(title, tags, state, versions)
+        await self._resource.patch(api.Conversation, body, UPDATE_TIMEOUT)
 
     async def grant(self, user_id: str, access: Access = "read") -> None:
         """Let another user read the conversation, or also steer it; see `Client.conversation`.
 
         Raises NotFound, Forbidden for another user's conversation, and Invalid for a bad user id.
         """
-        body = api.ShareConversation(access=access)
-        path = grant_path(self.log.path, user_id)
-        await self._connection.put(path, body, owner=self._owner)
+        await self._resource.grant(user_id, access)
 
     async def revoke(self, user_id: str) -> None:
         """Take the grant of a user back, at once. Raises as `grant`."""
-        await self._connection.delete(grant_path(self.log.path, user_id), owner=self._owner)
+        await self._resource.revoke(user_id)
 
     async def grants(self) -> list[Grant]:
         """List the grants to other users. Raises NotFound, and Forbidden for another's."""
-        listed = await self._get("/grants", api.Grants)
-        return [Grant(user_id=each.user_id, access=each.access) for each in listed.items]
+        return await self._resource.list_grants()
 
     async def require_open(self) -> State:
         """Return the state of the log. Raises NotFound, and Conflict if it is closed or damaged."""
         return await require_open(self.log, self.exists)
-
-    async def _get(self, path: str, kind: type[T], **query: Any) -> T:
-        return await self._connection.get(self.log.path + path, kind, owner=self._owner, **query)
-
-    async def _post(
-        self, path: str, kind: type[T], body: BaseModel | None = None, **options: Any
-    ) -> T:
-        return await self._connection.post(
-            self.log.path + path, kind, body, owner=self._owner, **options
-        )
-
-
-async def _encode_images(images: Sequence[Image]) -> tuple[str, ...]:
-    """Return what a request has in the place of images. Raises Invalid."""
-    return tuple([await asyncio.to_thread(_encode_image, image) for image in images])
-
-
-def _encode_image(image: Image) -> str:
-    checked = check_image(image)
-    return checked if isinstance(checked, str) else to_data_url(checked)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -126,9 +126,10 @@ class HttpLog:
         """
         seq, ending = after + 1, False
         if not self.following.is_live:
-            async for entry in self._read_on(seq):
-                yield entry
-                seq += 1
+            async with aclosing(self._read_on(seq)) as present:
+                async for entry in present:
+                    yield entry
+                    seq += 1
         async with self.following.attach(after):
             while True:
                 next_entry = await self._load_one(seq) if ending else await self.find(seq)

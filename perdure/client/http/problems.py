@@ -1,9 +1,9 @@
 """The errors of a gateway, raised as those that the library raises for the same reason."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from perdure.api.problem import Problem
 from perdure.errors import (
@@ -15,7 +15,10 @@ from perdure.errors import (
     TimedOut,
     Unreachable,
 )
+from perdure.events.validation_errors import describe_errors
 from perdure.storage.errors import BadSlot, Damaged, StoreError, StoreUnavailable
+
+M = TypeVar("M", bound=BaseModel)
 
 KIND_OF_CODE: dict[str, type[PerdureError]] = {
     "invalid": Invalid,
@@ -42,6 +45,14 @@ KIND_OF_STATUS: dict[int, type[PerdureError]] = {
 }
 
 KEY_HINT = "Set PERDURE_GATEWAY_KEY to a key of this gateway: `perdure key create` makes one."
+
+
+def build_body(kind: type[M], **fields: Any) -> M:
+    """Build the body of a request. Raises Invalid for what no gateway would take."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        raise Invalid(f"The request is not right: {describe_errors(error)}.") from error
 
 
 def parse_problem(body: bytes) -> Problem | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from random import uniform
 from time import monotonic
@@ -10,6 +11,7 @@ from typing import TypeAlias
 import httpx2
 from pydantic import ValidationError
 
+from perdure.agent.loop.start import ConversationStatus
 from perdure.api.frames import (
     FRAME,
     DeltaFrame,
@@ -30,6 +32,9 @@ from perdure.events.entry import Entry
 
 FIRST_PAUSE, MAX_PAUSE = 0.1, 2.0
 """Seconds between two attempts to connect again."""
+
+MAX_STATUSES = 256
+"""The newest statuses that are remembered for readers that are behind."""
 
 StepKey: TypeAlias = tuple[str, str]
 """The run and the activity of a step."""
@@ -58,6 +63,9 @@ class SharedStream:
         self._path = path
         self._owner = owner
         self._take = take
+        self.status_count = 0
+        """The number of statuses that have come."""
+        self._statuses: deque[ConversationStatus] = deque(maxlen=MAX_STATUSES)
         self._offsets: dict[StepKey, int] = {}
         self._seq = -1
         self._followers = 0
@@ -91,6 +99,11 @@ class SharedStream:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await bell.wait()
+
+    def statuses_after(self, count: int) -> list[ConversationStatus]:
+        """List the statuses behind the first `count`, as far as they are remembered."""
+        missing = self.status_count - count
+        return list(self._statuses)[-missing:] if missing > 0 else []
 
     def _ring(self) -> None:
         self._bell.set()
@@ -147,6 +160,8 @@ class SharedStream:
                 self._drop(run, item)
             case StatusFrame(status=status):
                 self.end = max(self.end, status.next_seq)
+                self.status_count += 1
+                self._statuses.append(status)
             case ErrorFrame(code=code, detail=detail):
                 raise to_error(Problem(title="", status=503, code=code, detail=detail))
             case _:

@@ -42,7 +42,7 @@ class BatchDescription(NamedTuple):
 
 @dataclass
 class Cause:
-    """Why attempts failed: `final` ones count as failed, `repeated` ones were tried again."""
+    """A cause of failures: `final` attempts count as failed, `repeated` ones were tried again."""
 
     kind: str
     code: str

@@ -6,13 +6,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from perdure.evaluation.spec import BatchSpec
-from perdure.events.control import PROMPT_FIELDS
+from perdure.events.control import LOG_FIELDS
 from perdure.exports.report.formatting import count, duration, json_value, money
 
 MAX_SPECIFICATION = 20_000
 """Characters of a specification that a page shows."""
 
-OMITTED = {"agent", "model", "limits", "mcp", *PROMPT_FIELDS, "tools", "secrets"}
+OMITTED = {"agent", "model", "limits", "mcp", *LOG_FIELDS, "tools", "secrets"}
 """Settings of an agent that have a line of their own, or need none."""
 
 

@@ -17,6 +17,12 @@ PRINCIPAL_KEY = "perdure.principal"
 
 MAX_PATH_CHARS = 300
 
+POSTS_PATH = "/v1/posts/"
+"""The beginning of addresses to which others post; their end is a secret."""
+
+JSON = {"is_json": True}
+"""The mark of a record whose message is JSON: a log in JSON has its fields in place of a text."""
+
 
 def note_principal(connection: HTTPConnection, principal: Principal) -> None:
     """Note who has sent a request."""
@@ -39,7 +45,7 @@ def describe_request(connection: HTTPConnection) -> dict[str, object]:
     principal = scope.get(PRINCIPAL_KEY)
     fields: dict[str, object] = {
         "method": scope.get("method", "SOCKET"),
-        "path": str(scope["path"])[:MAX_PATH_CHARS],
+        "path": name_path(connection)[:MAX_PATH_CHARS],
         "address": connection.client.host if connection.client else None,
     }
     if isinstance(principal, Principal):
@@ -48,5 +54,13 @@ def describe_request(connection: HTTPConnection) -> dict[str, object]:
     return fields
 
 
+def name_path(connection: HTTPConnection) -> str:
+    """Return the path of a request, without the secret that it may have."""
+    path = str(connection.scope["path"])
+    if not path.startswith(POSTS_PATH):
+        return path
+    return POSTS_PATH + path.removeprefix(POSTS_PATH).partition("/")[0]
+
+
 def _write(connection: HTTPConnection, fields: dict[str, object]) -> None:
-    logger.info("%s", json.dumps(fields | describe_request(connection)))
+    logger.info("%s", json.dumps(fields | describe_request(connection)), extra=JSON)

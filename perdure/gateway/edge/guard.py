@@ -11,10 +11,13 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from perdure.gateway.edge.audit import audit_refusal, describe_request
+from perdure.gateway.edge.audit import JSON, audit_refusal, describe_request, name_path
 from perdure.gateway.edge.large_answer import is_slow_reader
-from perdure.gateway.errors import problem_response
+from perdure.gateway.errors import Answer, answer_problem
 from perdure.gateway.identity.sites import Site
+from perdure.telemetry.current import TRACE_ID
+from perdure.temporal.names import TRACE_HEADER
+from perdure.temporal.sender import sent_from
 
 logger = logging.getLogger("perdure.gateway")
 access_logger = logging.getLogger("perdure.gateway.access")
@@ -40,13 +43,14 @@ QUIET_PATHS = ("/health", "/ready")
 class Guard:
     """The application behind checks that need no user.
 
-    A failure is answered by a problem and logged without what the request had; where the answer has
-    begun, the connection is closed.
+    A failure gets an `answer` and is logged without what the request had; where one has begun, the
+    connection is closed.
     """
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: Site, answer: Answer = answer_problem) -> None:
         self._app = app
         self._site = site
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -67,10 +71,11 @@ class Guard:
         try:
             if not self._is_for_us(connection):
                 detail = "The gateway is not called so: use the address that it has printed."
-                response = problem_response(421, "unknown_host", detail)
+                response = self._answer(connection, 421, "unknown_host", detail)
                 await response(scope, receive, send_noted)
             else:
-                await self._app(scope, receive, send_noted)
+                with sent_from(connection.headers.get(TRACE_HEADER)):
+                    await self._app(scope, receive, send_noted)
         except Exception as error:
             if is_slow_reader(error):
                 audit_refusal(connection, status or 0, "slow_reader")  # its connection closes now
@@ -78,7 +83,8 @@ class Guard:
             log_failure(connection, error)
             if status is None and scope["type"] == "http":
                 detail = "This is a bug of the gateway, which its log describes."
-                await problem_response(500, "internal", detail)(scope, receive, send_noted)
+                answer = self._answer(connection, 500, "internal", detail)
+                await answer(scope, receive, send_noted)
         finally:
             self._note(connection, status, monotonic() - began)
 
@@ -99,12 +105,14 @@ class Guard:
             audit_refusal(connection, status)
         if connection.scope["path"] not in QUIET_PATHS:
             fields: dict[str, Any] = {"status": status, "ms": round(seconds * 1000)}
-            access_logger.info("%s", json.dumps(fields | describe_request(connection)))
+            if (trace_id := TRACE_ID.get()) is not None:
+                fields["trace_id"] = trace_id
+            access_logger.info("%s", json.dumps(fields | describe_request(connection)), extra=JSON)
 
 
 def log_failure(connection: HTTPConnection, error: Exception) -> None:
     """Log a bug: where it is, and what it says unless that quotes a request."""
-    path = connection.scope["path"]
+    path = name_path(connection)
     frames = "".join(traceback.format_tb(error.__traceback__))
     says = "" if isinstance(error, ValidationError) else f": {error}"
     logger.error("%s failed: %s%s\n%s", path, type(error).__name__, says, frames)

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perdure.gateway.edge.large_answer import LimitedAnswer, name_holder
-from perdure.gateway.errors import EXPECTED, BodyRefused, problem_response
+from perdure.gateway.errors import EXPECTED, Answer, BodyRefused, answer_problem
 from perdure.gateway.limits.held_bytes import HeldBytes
 
 BODY_TIMEOUT = 60.0
@@ -46,7 +46,9 @@ class TransferLimits:
         held: HeldBytes,
         body_timeout: float = BODY_TIMEOUT,
         send_timeout: float = SEND_TIMEOUT,
+        answer: Answer = answer_problem,
     ) -> None:
+        self._answer = answer
         self._app = app
         self._most = most
         self._identify = identify
@@ -62,7 +64,7 @@ class TransferLimits:
         stated = connection.headers.get("content-length", "")
         if stated.isdecimal() and int(stated) > self._most:
             detail = TOO_LARGE.format(most=self._most)
-            await problem_response(413, "too_large", detail)(scope, receive, send)
+            await self._answer(connection, 413, "too_large", detail)(scope, receive, send)
             return
         answer = LimitedAnswer(connection, send, self._held, self._send_timeout)
         room = _BodyRoom(connection, self._identify, self._held)

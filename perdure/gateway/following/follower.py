@@ -12,6 +12,7 @@ from perdure.agent.loop.state import State
 from perdure.api.frames import ErrorFrame, Frame, NoticeFrame, StatusFrame
 from perdure.api.notices import notice_of_event
 from perdure.client.conversation import Conversation
+from perdure.client.running_step import with_steps
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import Unreachable
 from perdure.events.entry import Entry
@@ -42,6 +43,7 @@ BURST = 3
 BURST_READ = 32
 
 StatusListener = Callable[[ConversationStatus], None]
+EntryListener = Callable[[Entry], None]
 
 
 class Follower:
@@ -49,7 +51,7 @@ class Follower:
 
     `state` is the fold of the entries that have been published: a client reads those before
     `state.next_seq` from the log, and the others from `frames`. `on_status` is called with each
-    new status.
+    new status, and `on_entry` with each new entry, if anybody measures them.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Follower:
         pacing: Pacing,
         limits: FollowingLimits,
         on_status: StatusListener,
+        on_entry: EntryListener | None = None,
     ) -> None:
         self.conversation = conversation
         self.log = conversation.log
@@ -75,7 +78,7 @@ class Follower:
         self.history = HistoryWatch(self.workflow)
         self._changes = changes
         self._pacing = pacing
-        self._on_status = on_status
+        self._on_status, self._on_entry = on_status, on_entry
         self._reading = asyncio.Lock()
         self._rung = asyncio.Event()
         self._hinted = 0.0
@@ -141,6 +144,7 @@ class Follower:
     def publish_status(self) -> None:
         """Publish the status if it has changed."""
         status = build_status(self.conversation.id, self.state)
+        status = with_steps(status, self.texts.at_work.current)
         status = status.model_copy(update={"trouble": self.trouble})
         if status != self.status:
             self.status = status
@@ -163,6 +167,8 @@ class Follower:
     def _take(self, entry: Entry) -> None:
         frames: list[ReadyFrame] = [make_ready(part) for part in self.texts.settle(entry)]
         self.frames.publish([*frames, make_durable(entry.seq, entry.body)])
+        if self._on_entry is not None:
+            self._on_entry(entry)
         self.state = fold(self.state, [summarize(entry)])
         if (notice := notice_of_event(entry.event)) is not None:
             self.publish([notice])

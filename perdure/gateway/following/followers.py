@@ -13,7 +13,7 @@ from perdure.errors import ClientError, NotFound
 from perdure.gateway.following.attachment import Attachment
 from perdure.gateway.following.change_watch import ChangeWatch
 from perdure.gateway.following.feeds import FeedClient, Feeds, RequireVisible
-from perdure.gateway.following.follower import Follower
+from perdure.gateway.following.follower import EntryListener, Follower
 from perdure.gateway.following.pacing import Pacing
 from perdure.gateway.following.permissions import Check, Permission, Permissions
 from perdure.gateway.following.settings import FollowingLimits
@@ -44,7 +44,9 @@ class Followers:
         client: Client,
         limits: FollowingLimits | None = None,
         require_visible: RequireVisible | None = None,
+        on_entry: EntryListener | None = None,
     ) -> None:
+        self._on_entry = on_entry
         self.limits = limits or FollowingLimits()
         self.changes = ChangeWatch(client, self.limits.change_interval)
         self.feeds = Feeds(client, self.changes, require_visible)
@@ -108,7 +110,10 @@ class Followers:
 
     def remove(self, owner: str, conversation_id: str) -> None:
         """Detach all clients of a conversation that was hidden or deleted in this process."""
-        if (follower := self._followers.pop((owner, conversation_id), None)) is not None:
+        key = (owner, conversation_id)
+        if (timer := self._leaving.pop(key, None)) is not None:
+            timer.cancel()
+        if (follower := self._followers.pop(key, None)) is not None:
             follower.stop(REMOVED)
         self.feeds.remove(owner, conversation_id)
 
@@ -194,7 +199,9 @@ class Followers:
             owner, conversation_id = key
             conversation = self._client.as_user(owner).conversation(conversation_id)
             tell = partial(self.feeds.take_status, owner)
-            follower = Follower(conversation, self.changes, self._pacing, self.limits, tell)
+            follower = Follower(
+                conversation, self.changes, self._pacing, self.limits, tell, self._on_entry
+            )
             self._followers[key] = follower
             if self._is_closed:
                 follower.stop(SHUTDOWN)

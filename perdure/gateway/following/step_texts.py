@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perdure.api.frames import DeltaFrame, ItemAbortedFrame
-from perdure.client.running_step import RunningStep
+from perdure.client.running_step import RunningStep, StepsAtWork
 from perdure.client.turn import find_growth, spoken_text
-from perdure.events.entry import Entry, Origin
-from perdure.storage.cache import Cache
+from perdure.events.entry import Entry
 
 MODEL_STEP = "llm.chat"
 """The step whose text is that of its event, once it is whole."""
@@ -21,9 +20,6 @@ TOOL_STEP = "tool.call"
 
 MAX_KNOWN_CHARS = 256 * 1024
 """Characters that are kept of a text, for clients that attach in the middle: its end."""
-
-MAX_ENDED_STEPS = 64
-"""Steps that are known to have ended: a look at Temporal may be older than their events."""
 
 
 @dataclass
@@ -74,14 +70,12 @@ class StepTexts:
 
     def __init__(self) -> None:
         self._texts: dict[str, _StepText] = {}
-        self._ended: Cache[tuple[str, str], bool] = Cache(MAX_ENDED_STEPS)
+        self.at_work = StepsAtWork()
 
     def observe(self, steps: Iterable[RunningStep]) -> list[DeltaFrame]:
         """Take what Temporal says of running steps; return the parts that are new."""
         parts: list[DeltaFrame] = []
-        for step in steps:
-            if self._ended.get((step.run_id, step.activity_id)) is not None:
-                continue
+        for step in self.at_work.observe(steps):
             known = self._texts.get(step.activity_id)
             if known is None or known.step.run_id != step.run_id:
                 known = self._texts[step.activity_id] = _StepText(step, step.attempt)
@@ -93,9 +87,8 @@ class StepTexts:
 
         Returns the part that makes the text of a model whole, if any of it was sent.
         """
-        run_id, item_id = find_step(entry.origin)
+        run_id, item_id = self.at_work.settle(entry.origin)
         known = self._texts.get(item_id)
-        self._ended.put((run_id, item_id), True)
         if known is None or known.step.run_id != run_id:
             return []
         del self._texts[item_id]
@@ -123,11 +116,6 @@ class StepTexts:
     def so_far(self) -> list[DeltaFrame]:
         """Return the text of each step that clients have a part of."""
         return [known.so_far() for known in self._texts.values() if known.was_sent]
-
-
-def find_step(origin: Origin) -> tuple[str, str]:
-    """Return the run and the item of the step that an entry comes from, without its part."""
-    return origin.run, origin.activity.partition(" ")[0]
 
 
 def _grow(known: _StepText, step: RunningStep) -> list[DeltaFrame]:

@@ -12,6 +12,7 @@ from perdure.client.live import list_running_steps
 from perdure.client.running_step import RunningStep
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import Unreachable
+from perdure.events.status import describe_retry
 from perdure.gateway.following.history_watch import HistoryWatch
 from perdure.gateway.following.pacing import Pacing
 from perdure.gateway.following.step_texts import StepTexts
@@ -116,7 +117,9 @@ class StepWatch:
                 if monotonic() - max(followed.last_growth, self._diagnosed) > QUIET_SECONDS:
                     await self.diagnose()
         if not followed.history.steps:
+            followed.texts.observe(())
             await self._abort_gone(())
+            followed.publish_status()
 
     async def _look(self) -> bool:
         """Look at the steps once; tell whether a text has grown. Raises Unreachable."""
@@ -124,6 +127,7 @@ class StepWatch:
         parts = self._followed.texts.observe(steps)
         self._followed.publish([*self._list_notices(steps), *parts])
         await self._abort_gone(steps)
+        self._followed.publish_status()
         return bool(parts)
 
     async def _abort_gone(self, steps: Sequence[RunningStep]) -> None:
@@ -140,6 +144,7 @@ class StepWatch:
             is_retry = step.kind.startswith("llm.") and step.attempt > 1 and step.failure
             if is_retry and self._notices.get(key) is None:
                 self._notices.put(key, True)
-                message = str(step.failure)
+                again = f" ({describe_retry(step.retry)})" if step.retry else ""
+                message = f"{step.failure}{again}"
                 notices.append(NoticeFrame(type="info", id=RETRY_NOTICE, message=message))
         return notices

@@ -57,6 +57,12 @@ VIEWS = (
     "/conversations/{conversation_id}",
     "/batches",
     "/batches/{name}",
+    "/discussions",
+    "/discussions/{session_id}",
+    "/schedules",
+    "/webhooks",
+    "/agents",
+    "/memory",
     "/keys",
 )
 """The addresses of the page; each of them is `index.html`."""

@@ -19,6 +19,7 @@ from perdure.evaluation.result import SampleResult
 from perdure.evaluation.summary import Summary, Tally
 from perdure.exports.report.batch import page
 from perdure.exports.report.collect import BatchDescription, Collected
+from perdure.gateway.agents.own_secrets import agent_user
 from perdure.gateway.batch_calls import ToRead, ToWrite
 from perdure.gateway.callers import COSTLY, Reader, Writer
 from perdure.gateway.views.batches import (
@@ -42,7 +43,7 @@ REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": {"text/htm
 async def start_batch(body: StartBatch, caller: Writer, response: Response) -> Batch:
     """Start a batch; the answer is 200 where it runs already."""
     catalog = caller.gateway.agents
-    spec = parse_request(body.batch, catalog)
+    spec = await parse_request(body.batch, catalog, agent_user(caller.client))
     await asyncio.to_thread(check_rows, body.samples, catalog.policy)
     handle = await Batches.from_client(caller.client).run(
         spec, body.mode, body.options, body.samples

@@ -20,13 +20,11 @@ from perdure.api.conversations import (
 )
 from perdure.client.ask import ask as ask_agent
 from perdure.client.fork import fork as fork_conversation
+from perdure.client.ids import derive_message_id
 from perdure.errors import Conflict, Invalid
+from perdure.gateway.agents.own_secrets import list_own_secrets
 from perdure.gateway.callers import COSTLY, ConversationCall, ToWrite
-from perdure.gateway.views.idempotency import (
-    IdempotencyKey,
-    derive_message_id,
-    require_same_text,
-)
+from perdure.gateway.views.idempotency import IdempotencyKey, require_same_text
 from perdure.operations.reopen import reopen as reopen_conversation
 from perdure.storage.log.state import read_agent
 
@@ -43,9 +41,11 @@ async def send_message(
     if message_id is None and idempotency_key is not None:
         message_id = derive_message_id(to.client.user_id, idempotency_key)
     if not body.wait:
-        await to.conversation.send(body.text, message_id, body.images)
+        await to.conversation.send(body.text, message_id, body.images, body.reopen, body.run)
         return None
-    recorded = await to.conversation.submit(body.text, message_id, images=body.images)
+    recorded = await to.conversation.submit(
+        body.text, message_id, images=body.images, reopen=body.reopen, run=body.run
+    )
     if idempotency_key is not None:
         await require_same_text(to.conversation.log, recorded.seq, body.text)
     return recorded
@@ -77,7 +77,7 @@ async def condense(to: ToWrite) -> None:
 
 @router.post("/close", status_code=204)
 async def close(to: ToWrite) -> None:
-    """End the conversation for good; its log stays."""
+    """Close the conversation; its log stays, and a message with `reopen` opens it again."""
     await to.conversation.close()
 
 
@@ -91,7 +91,9 @@ async def reopen(to: ToWrite) -> ReopenResult:
 @router.post("/respond")
 async def respond(body: Respond, to: ToWrite) -> RespondResult:
     """Accept or reject actions that wait for a person."""
-    calls = await to.conversation.respond(body.accept, body.calls, body.through, body.reason)
+    calls = await to.conversation.respond(
+        body.accept, body.calls, body.through, body.reason, body.run
+    )
     return RespondResult(calls=tuple(calls))
 
 
@@ -103,7 +105,10 @@ async def configure(body: Configure, to: ToWrite) -> RecordedMessage:
         after = before.model_copy(update=_parse(before, body))
     except ValueError as error:
         raise Invalid(str(error)) from error
-    to.gateway.agents.policy.check(after, before)
+    # Whoever may write to a conversation of another lends none of its owner's secrets.
+    is_own = to.conversation.log.user_id == to.client.user_id
+    own_secrets = await list_own_secrets(to.client, after) if is_own else ()
+    to.gateway.agents.policy.check(after, before, own_secrets)
     return await to.conversation.configure(body.changes)
 
 

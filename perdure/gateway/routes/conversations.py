@@ -1,24 +1,19 @@
 """Conversations: start, show, list and hide them."""
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
 from perdure.api.conversations import Conversation, Note, Page, Start
-from perdure.client.access import require_owner
-from perdure.errors import Conflict, Invalid
+from perdure.client.ids import derive_conversation_id, derive_message_id
+from perdure.client.lists.lists import ListOrder
+from perdure.errors import Invalid
+from perdure.gateway.agents.own_secrets import agent_user, list_own_secrets
 from perdure.gateway.callers import Reader, ToRead, ToWrite, Writer
-from perdure.gateway.edge.audit import audit
-from perdure.gateway.views.conversations import require_conversation, show_conversation
-from perdure.gateway.views.idempotency import (
-    IdempotencyKey,
-    derive_conversation_id,
-    derive_message_id,
-)
+from perdure.gateway.deleting import delete_conversation as delete
+from perdure.gateway.views.idempotency import IdempotencyKey
 from perdure.gateway.views.list_filter import Wanted
-from perdure.gateway.views.listing import ListOrder
 
 router = APIRouter(prefix="/v1/conversations", tags=["conversations"])
 
@@ -33,7 +28,8 @@ async def start_conversation(
     """
     gateway, client = caller.gateway, caller.client
     gateway.agents.policy.check_images(body.images)
-    agent = gateway.agents.choose(body.agent, body.model)
+    agent = await gateway.agents.choose(agent_user(client), body.agent, body.model)
+    agent = gateway.agents.apply(agent, body, await list_own_secrets(client, agent, body))
     if body.tags:
         agent = agent.model_copy(update={"tags": body.tags})
     name, message_id = body.conversation_id, body.message_id
@@ -44,10 +40,12 @@ async def start_conversation(
         await gateway.hidden.require_visible(client.user_id, name, name)
     exists = name is not None and await client.conversation(name).exists()
     title = None if exists else body.title
-    conversation = await client.start(body.text, agent, name, message_id, body.images, title)
+    conversation = await client.start(
+        body.text, agent, name, message_id, body.images, title, body.replay
+    )
     response.status_code = 200 if exists else 201
     response.headers["Location"] = f"/v1/conversations/{conversation.id}"
-    return await show_conversation(conversation)
+    return await conversation.describe(with_state=False)
 
 
 @router.get("")
@@ -61,8 +59,9 @@ async def list_conversations(
 ) -> Page:
     """List the conversations of the user, those that were last at work first.
 
-    `text` has words of titles, `prefix` is the beginning of an id. The order follows what Temporal
-    knows of their workflows, and for all others their creation; by `created`, creation alone.
+    `text` has words of titles, `prefix` is the beginning of an id, `app` the name of an
+    application. `active` leaves out those that are closed; `hidden` lists also those whose start
+    says that lists leave them out. With the order `created` the newest come first.
     """
     wanted = replace(wanted, prefix=prefix)
     return await caller.gateway.lists.read_page(caller.client, limit, cursor, wanted, order)
@@ -70,20 +69,14 @@ async def list_conversations(
 
 @router.delete("/{conversation_id}", status_code=204)
 async def delete_conversation(request: Request, to: ToWrite) -> None:
-    """Close a conversation for good and hide it; the store keeps its log."""
-    await require_owner(to.conversation.log.store)
-    await require_conversation(to.conversation)
-    with suppress(Conflict):  # closed already, or so damaged that it cannot go on
-        await to.conversation.close()
-    await to.gateway.hidden.hide(to.client.user_id, to.id)
-    to.gateway.followers.remove(to.client.user_id, to.id)
-    audit(request, "conversation.delete")
+    """Close a conversation and hide it; the store keeps its log."""
+    await delete(to.gateway, request, to.conversation)
 
 
 @router.get("/{conversation_id}")
-async def get_conversation(to: ToRead) -> Conversation:
-    """Show a conversation with its status."""
-    return await show_conversation(to.conversation)
+async def get_conversation(to: ToRead, with_state: bool = False) -> Conversation:
+    """Show a conversation with its status, and `with_state` the values of its session state."""
+    return await to.conversation.describe(with_state)
 
 
 @router.patch("/{conversation_id}")
@@ -91,5 +84,5 @@ async def note(body: Note, to: ToWrite) -> Conversation:
     """Change the title, the tags (which replace the earlier ones) or values of the conversation."""
     if body.title is None and body.tags is None and body.state is None:
         raise Invalid("There is nothing to note.", "Give a `title`, `tags` or a `state`.")
-    await to.conversation.note(body.title, body.tags, body.state)
-    return await show_conversation(to.conversation)
+    await to.conversation.note(body.title, body.tags, body.state, body.versions)
+    return await to.conversation.describe(with_state=False)

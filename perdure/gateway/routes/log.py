@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from perdure.api.reading import Diagnosis, News, Trouble
+from perdure.client.absence import WorkflowLost
 from perdure.client.outage import check_workflow
 from perdure.client.patience import Outage
 from perdure.gateway.callers import ToRead
@@ -30,11 +31,14 @@ async def get_trouble(to: ToRead) -> Diagnosis:
 async def get_news(to: ToRead, next_seq: Annotated[int, Query(ge=0, le=2**53)] = 0) -> News:
     """Tell whether more is to be recorded than the slots before `next_seq`.
 
-    A workflow that has failed is a conflict.
+    A workflow that has failed is a conflict; a fork that nobody has started has none.
     """
     await require_conversation(to.conversation)
     workflow = to.conversation.workflow
-    await check_workflow(workflow, Outage(NO_PATIENCE))
+    try:
+        await check_workflow(workflow, Outage(NO_PATIENCE))
+    except WorkflowLost:
+        return News(has_news=False, has_workflow=False)
     return News(has_news=await workflow.has_news(next_seq))
 
 

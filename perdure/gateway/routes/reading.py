@@ -121,7 +121,8 @@ async def _show_turn(conversation: Conversation, after: int, state: State, is_ov
 async def get_values(to: ToRead) -> Values:
     """Read the values that are noted of the conversation, and those that it shares."""
     await require_conversation(to.conversation)
-    return Values(values=await to.conversation.values())
+    found = await to.conversation.read_values()
+    return Values(values=found.values, versions=found.versions)
 
 
 @router.get("/export", response_class=Response, responses=EXPORT_RESPONSES, dependencies=COSTLY)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from perdure.agent.named import EXTENDS
 from perdure.api.batches import Batch, BatchResults
 from perdure.client.access import find_access
 from perdure.client.batch.handle import BatchHandle
@@ -19,8 +20,8 @@ from perdure.evaluation.scorers.custom import CustomScorer
 from perdure.evaluation.scorers.model_graded import ModelGraded
 from perdure.evaluation.spec import BatchSpec, InvalidBatch, parse_batch
 from perdure.events.content import ImageContent
-from perdure.gateway.agents.catalog import AgentCatalog
-from perdure.gateway.agents.policy import AgentPolicy
+from perdure.gateway.agents.catalog import AgentCatalog, AgentUser
+from perdure.gateway.agents.policy import AgentPolicy, list_secrets
 from perdure.storage.batches import BatchFolder, BatchRecord
 from perdure.storage.errors import Altered
 
@@ -32,24 +33,32 @@ PARALLEL_READS = 8
 _CURSOR = re.compile(r"([0-9a-f]{16})\.([0-9]{1,7})\.([0-9]{1,7})")
 
 
-def parse_request(table: Mapping[str, JsonValue], catalog: AgentCatalog) -> BatchSpec:
-    """Parse the specification of a request. Raises Invalid for what may not be."""
+async def parse_request(
+    table: Mapping[str, JsonValue], catalog: AgentCatalog, user: AgentUser
+) -> BatchSpec:
+    """Parse the specification of a user's request.
+
+    Raises Invalid for what may not be, Altered, StoreUnavailable.
+    """
     if "dataset" in table or "models" in table:
         name = "dataset" if "dataset" in table else "models"
         hint = "Send the rows as `samples`, and start a batch for each model."
         raise Invalid(f"A batch that is sent has no `{name}`.", hint)
     fields: dict[str, Any] = {**table, "dataset": {"path": SENT_DATASET}}
     agent = fields.get("agent")
-    if agent is None or isinstance(agent, str):
+    is_named = not isinstance(agent, Mapping) or EXTENDS in agent
+    if is_named:
         model = fields.pop("model", None)
-        chosen = catalog.choose(agent, model if isinstance(model, str) else None)
+        named_model = model if isinstance(model, str) else None
+        chosen = await catalog.choose(user, agent, named_model)
         fields["agent"] = chosen.model_dump(mode="json", exclude_unset=True)
     try:
         batch = parse_batch(fields)
     except InvalidBatch as error:
         raise Invalid(str(error)) from error
-    if not (agent is None or isinstance(agent, str)):
-        catalog.policy.check(batch.agent)
+    if not is_named:
+        own_secrets = await user.list_secrets() if any(list_secrets(batch.agent).values()) else ()
+        catalog.policy.check(batch.agent, own_secrets=own_secrets)
     _check_scorers(batch, catalog.policy)
     return batch
 

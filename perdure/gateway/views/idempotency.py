@@ -4,8 +4,6 @@ Ids follow from the user and the key, so that nothing has to be remembered: the 
 its messages.
 """
 
-import hashlib
-import uuid
 from typing import Annotated, TypeAlias
 
 from fastapi import Header
@@ -28,20 +26,6 @@ IdempotencyKey: TypeAlias = Annotated[
 
 MASK = "<secret:"
 """How what the log has in place of a secret begins: such a message cannot be compared."""
-
-
-def derive_conversation_id(user_id: str, key: str) -> str:
-    """Derive the id of a conversation: a UUIDv8 (RFC 9562, 5.8), as v5 names those of programs."""
-    digest = hashlib.sha256(f"conversation\0{user_id}\0{key}".encode()).digest()
-    value = int.from_bytes(digest[:16])
-    value = value & ~(0xF << 76) | 0x8 << 76
-    value = value & ~(0x3 << 62) | 0x2 << 62
-    return str(uuid.UUID(int=value))
-
-
-def derive_message_id(user_id: str, key: str) -> str:
-    digest = hashlib.sha256(f"message\0{user_id}\0{key}".encode()).hexdigest()
-    return f"key-{digest[:40]}"
 
 
 async def require_same_text(log: EventLog, seq: int, text: str) -> None:

@@ -5,15 +5,19 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Query
 
 from perdure.agent.loop.status import Status
-from perdure.gateway.views.listing import ListFilter
+from perdure.client.lists.lists import ListFilter
 
 
 def _make_filter(
     status: Status | None = None,
     tag: Annotated[str | None, Query(max_length=256)] = None,
     text: Annotated[str | None, Query(max_length=256)] = None,
+    app: Annotated[str | None, Query(max_length=255)] = None,
+    agent: Annotated[str | None, Query(max_length=255)] = None,
+    active: bool = False,
+    hidden: bool = False,
 ) -> ListFilter:
-    return ListFilter(status, tag, text)
+    return ListFilter(status, tag, text, "", app, agent, active, hidden)
 
 
 Wanted: TypeAlias = Annotated[ListFilter, Depends(_make_filter)]

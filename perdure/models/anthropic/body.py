@@ -34,6 +34,9 @@ TURNS = {
 }
 """The end of one message and the begin of the next, by its side."""
 
+USER_ID = "user_id"
+"""The only word of metadata that Anthropic takes."""
+
 ADAPTIVE_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 
 
@@ -186,6 +189,7 @@ def _other_fields(prompt: Prompt, route: AnthropicRoute, stream: bool) -> dict[s
         "max_tokens": spec.max_output_tokens or route.max_tokens,
         "temperature": spec.temperature,
         "stop_sequences": list(request.stop) or None,
+        "metadata": {USER_ID: user} if (user := request.metadata.get(USER_ID)) else None,
         "tools": prompt.tools or None,
         **_thinking_fields(request, route),
         "stream": stream or None,

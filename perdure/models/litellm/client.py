@@ -149,6 +149,7 @@ class LiteLLM:
             "stop": (list(request.stop) or None) if capabilities.stop else None,
             "reasoning_effort": effort,
             "extra_headers": perdure_headers(request) or None,
+            **_metadata_arguments(request),
             # The timeout of the whole answer fires first: litellm's is between two chunks.
             "timeout": spec.timeout + 60.0,
             "num_retries": 0,
@@ -170,6 +171,16 @@ class LiteLLM:
 
     def _key_variable(self, spec: ModelSpec) -> str:
         return self.routes.get(spec, Route()).key_variable
+
+
+def _metadata_arguments(request: Request) -> dict[str, Any]:
+    """Return the arguments that carry the metadata: litellm gives its own to callbacks alone."""
+    metadata, spec = dict(request.metadata), request.model
+    if not metadata:
+        return {}
+    if spec.api_base is not None and spec.name.startswith("openai/"):
+        return {"metadata": metadata, "extra_body": {"metadata": metadata}}
+    return {"metadata": metadata}
 
 
 def has_listed_price(name: str) -> bool:

@@ -50,6 +50,9 @@ class BodyWriter:
         fields = _other_fields(request, route, stream)
         messages = b",".join(self._messages(request.messages, route.capabilities))
         rest = b"".join(b"," + dump(name) + b":" + dump(fields[name]) for name in sorted(fields))
+        # OpenAI's own server takes metadata only with answers that it shall store.
+        if request.metadata and not route.is_openai:
+            rest += b',"metadata":' + dump(dict(request.metadata))
         return b'{"messages":[' + messages + b'],"model":' + dump(route.model) + rest + b"}"
 
     def _messages(self, messages: Sequence[Json], capabilities: Capabilities) -> Iterable[bytes]:

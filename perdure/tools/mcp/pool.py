@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from perdure.agent.extensions import McpServer
+from perdure.tools.mcp.call_trace import peer_of
 from perdure.tools.mcp.failures import RequestUndelivered, SessionLost, SessionNotStarted
 from perdure.tools.terminal import inherited_environment
 
@@ -104,10 +105,10 @@ class SessionPool:
         from perdure.tools.mcp.session import McpSession
         from perdure.tools.mcp.transports import StderrTail, http_transport, stdio_transport
 
-        server, stderr = target.server, StderrTail()
+        server, stderr, peer = target.server, StderrTail(), peer_of(target.server.url)
         if server.url:
             headers = _read_values(server.headers, server.header_values)
-            transport = http_transport(server.url, headers)
+            transport = http_transport(server.url, headers, peer)
         else:
             folder = target.workspace / (server.cwd or "")
             if not folder.is_dir():
@@ -116,7 +117,7 @@ class SessionPool:
             environment = {**inherited_environment(), **own}
             command = [str(server.command), *server.args]
             transport = stdio_transport(command, folder, environment, stderr)
-        session = McpSession(transport, server.start_timeout, self._idle, stderr)
+        session = McpSession(transport, server.start_timeout, self._idle, peer, stderr)
         self._tasks.add(session.task)
         session.task.add_done_callback(self._tasks.discard)
         return session

@@ -10,7 +10,7 @@ from perdure.agent.extensions import McpServer
 from perdure.events.actions import MCPToolAction
 from perdure.events.content import ToolDefinition
 from perdure.events.observations import MCPToolObservation
-from perdure.tools.catalog import CatalogError, ToolNotFound
+from perdure.tools.errors import CatalogError, ToolNotFound
 from perdure.tools.mcp.definitions import fit_arguments, make_definition, name_prefix
 from perdure.tools.mcp.failures import McpFailure, ProtocolViolation, SessionLost
 from perdure.tools.mcp.pool import SessionPool, SessionTarget
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
     from mcp_types import Tool as McpTool
 
-OnText: TypeAlias = Callable[[str], None]
+OnStarting: TypeAlias = Callable[[Sequence[str]], None]
+"""A callback that receives the names of the servers that have not answered yet, if any."""
 
 Offers: TypeAlias = "dict[str, tuple[McpTool, ToolDefinition]]"
 """A server's tools with their definitions, by the names that the model knows."""
@@ -46,11 +47,11 @@ class McpSessions(SessionPool):
         conversation: str,
         servers: tuple[McpServer, ...],
         workspace: Path,
-        report: OnText = lambda _: None,
+        report: OnStarting = lambda _: None,
     ) -> list[Tool]:
         """List the tools that the servers offer now, server by server. Raises CatalogError.
 
-        `report` is called with a sentence on the servers that have not answered yet, if any.
+        `report` is called with the names of the servers that have not answered yet, if any.
         """
         _check_servers(servers)
         targets = [SessionTarget(conversation, workspace, server) for server in servers]
@@ -60,10 +61,10 @@ class McpSessions(SessionPool):
             tools = await self._list_tools(target)
             if target.server.name in waiting:
                 waiting.remove(target.server.name)
-                report(_describe_starting(waiting))
+                report(waiting)
             return tools
 
-        report(_describe_starting(waiting))
+        report(waiting)
         listings = await asyncio.gather(*map(list_tools, targets))
         tools: list[Tool] = []
         for server, listed in zip(servers, listings, strict=True):
@@ -173,14 +174,6 @@ class McpSessions(SessionPool):
                 "whole or in part: check before repeating it."
             ) from error
         raise ToolFailed(message) from error
-
-
-def _describe_starting(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    servers = "server" if len(names) == 1 else "servers"
-    verb = "is" if len(names) == 1 else "are"
-    return f"The MCP {servers} {', '.join(names)} {verb} starting ..."
 
 
 def _select_tools(server: McpServer, tools: "Sequence[McpTool]") -> Offers:

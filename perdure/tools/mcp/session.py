@@ -11,18 +11,23 @@ from typing import Any, TypeVar
 
 import anyio
 import mcp_types
-from anyio.abc import ObjectReceiveStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.client import Client, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from perdure.tools.mcp import failures
+from perdure.tools.mcp.call_trace import Peer, current_call
 from perdure.tools.mcp.transports import UNDELIVERED_CODE
 
 MAX_PAGES = 100
 """Pages of a list of tools that are read at most."""
+LOST_CODES = (UNDELIVERED_CODE, mcp_types.CONNECTION_CLOSED)
+"""The codes of requests that no server has answered."""
+CALL_METHOD = "tools/call"
 RESUBSCRIBE_DELAY = 1.0
 """Seconds before a subscription to changes is renewed."""
 
@@ -41,9 +46,10 @@ class McpSession:
         transport: AbstractAsyncContextManager[tuple[Any, Any]],
         start: float,
         idle: float,
+        peer: Peer,
         stderr: object = "",
     ) -> None:
-        self._transport, self._stderr = transport, stderr
+        self._transport, self._stderr, self._peer = transport, stderr, peer
         self._start_timeout, self._idle_timeout = start, idle
         self._activity = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -98,9 +104,32 @@ class McpSession:
             amount = f"{progress:g}" if total is None else f"{progress:g}/{total:g}"
             report(f"{message} ({amount})" if message else amount)
 
-        return await self._request(
-            lambda client: client.call_tool(name, arguments, progress_callback=on_progress)
-        )
+        async def call(client: Client) -> mcp_types.CallToolResult:
+            meta = self._note_call(client)
+            try:
+                return await client.call_tool(
+                    name, arguments, progress_callback=on_progress, meta=meta
+                )
+            except MCPError as error:
+                self._note_error(error)
+                raise
+
+        return await self._request(call)
+
+    def _note_call(self, client: Client) -> mcp_types.RequestParamsMeta | None:
+        """Note whom the call is made to, if it is traced; return what the server is told of it."""
+        if (trace := current_call()) is None:
+            return None
+        trace.peer, trace.protocol_version = self._peer, client.protocol_version
+        trace.error_code = None  # of a try before
+        if trace.traceparent is None:
+            return None
+        return mcp_types.RequestParamsMeta(traceparent=trace.traceparent)  # type: ignore[typeddict-unknown-key]
+
+    def _note_error(self, error: MCPError) -> None:
+        """Note the code of an answer; those of a lost session are not the server's."""
+        if (trace := current_call()) is not None and error.code not in LOST_CODES:
+            trace.error_code = error.code
 
     async def _request(self, operation: Callable[[Client], Awaitable[Result]]) -> Result:
         client = await self.wait_until_open()
@@ -119,7 +148,7 @@ class McpSession:
             self._activity.set()
 
     def _to_failure(self, error: MCPError) -> Exception:
-        if error.code not in (UNDELIVERED_CODE, mcp_types.CONNECTION_CLOSED):
+        if error.code not in LOST_CODES:
             return failures.McpFailure(error.message)
         self._lose()
         if error.code == UNDELIVERED_CODE:
@@ -159,7 +188,7 @@ class McpSession:
     @asynccontextmanager
     async def _watch_transport(self) -> AsyncIterator[tuple[Any, Any]]:
         async with self._transport as (reading, writing):
-            yield _WatchedStream(reading, self._lose), writing
+            yield _WatchedStream(reading, self._lose), _TracedStream(writing)
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
@@ -204,6 +233,23 @@ class _WatchedStream(ObjectReceiveStream[Any]):
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self._on_end()
             raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _TracedStream(ObjectSendStream[Any]):
+    """A stream of messages that notes the id of a call's request: the call's task writes it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def send(self, item: Any) -> None:
+        if (trace := current_call()) is not None and isinstance(item, SessionMessage):
+            message = item.message
+            if isinstance(message, mcp_types.JSONRPCRequest) and message.method == CALL_METHOD:
+                trace.request_id = str(message.id)
+        await self._stream.send(item)
 
     async def aclose(self) -> None:
         await self._stream.aclose()

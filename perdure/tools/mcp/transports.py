@@ -15,6 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
+from perdure.tools.mcp.call_trace import Peer
+
 UNDELIVERED_CODE = -32098
 """An error code of our own: the request did not reach the server, or not its session."""
 CONNECT_TIMEOUT = 30.0
@@ -42,8 +44,12 @@ class _Client(httpx2.AsyncClient):
     """An HTTP client that turns the failure of a request into a JSON-RPC error response to it.
 
     By itself, the MCP client would end the whole session for a lost connection, and report any
-    other failure without its reason.
+    other failure without its reason. It notes the id that the server gives the session.
     """
+
+    def __init__(self, peer: Peer, headers: dict[str, str], timeout: httpx2.Timeout) -> None:
+        super().__init__(headers=headers, timeout=timeout)
+        self._peer = peer
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method != "POST":
@@ -58,6 +64,7 @@ class _Client(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             reason = f"the connection broke: {str(error) or type(error).__name__}"
             return _error_response(request, CONNECTION_CLOSED, reason)
+        self._peer.session_id = response.headers.get(_SESSION_HEADER) or self._peer.session_id
         return response
 
 
@@ -87,11 +94,13 @@ def _error_response(request: httpx2.Request, code: int, message: str) -> httpx2.
 
 
 @asynccontextmanager
-async def http_transport(url: str, headers: dict[str, str]) -> AsyncIterator[tuple[Any, Any]]:
+async def http_transport(
+    url: str, headers: dict[str, str], peer: Peer
+) -> AsyncIterator[tuple[Any, Any]]:
     """Open the streams to and from the server at `url`."""
     timeout = httpx2.Timeout(CONNECT_TIMEOUT, read=None)
     async with (
-        _Client(headers=headers, timeout=timeout) as client,
+        _Client(peer, headers, timeout) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
         ) as streams,

@@ -1,10 +1,16 @@
 """The rules that judge an action by its text alone: shell commands, paths and its kind."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from perdure.events.actions import FileEditorAction, MCPToolAction, TerminalAction
+from perdure.events.actions import (
+    FileEditorAction,
+    IPythonRunCellAction,
+    MCPToolAction,
+    TerminalAction,
+)
 from perdure.events.risk import Risk
 from perdure.events.tools import ActionEvent
 from perdure.tools.apply_patch import APPLY_PATCH
@@ -14,6 +20,8 @@ from perdure.tools.risk.paths import Paths
 from perdure.tools.risk.shell import judge_script
 
 _KEYS = re.compile(r"C-.|\^.|y|n|yes|no|q|:q!?|\d*|", re.IGNORECASE)
+_CELL_COMMAND = re.compile(r"^\s*(?:[\w,. ]+=\s*)?(?:!!?|%sx |%system )(.*)$", re.MULTILINE)
+_SHELL_CELL = re.compile(r"\s*%%(?:bash|sh|script\b[^\n]*|!|sx|system)[^\n]*\n(.*)", re.DOTALL)
 _COMMAND_ARGUMENTS = ("command", "cmd", "script", "shell_command", "bash", "code")
 _UNKNOWN_TOOL = Finding("UNKNOWN", "Nobody knows what this tool does.")
 
@@ -30,6 +38,8 @@ def judge(event: ActionEvent, workspace: PurePath, read_only: bool) -> Finding:
     match event.action:
         case TerminalAction() as action:
             return worst(_judge_terminal(action, root))
+        case IPythonRunCellAction(code=code):
+            return worst(_judge_cell(escape_marks(code), root))
         case FileEditorAction() as action:
             return worst(_judge_editor(action, paths))
         case MCPToolAction(data={"patch": str(patch)}) if event.tool_name == APPLY_PATCH.name:
@@ -49,6 +59,16 @@ def _judge_terminal(action: TerminalAction, root: str) -> Iterator[Finding]:
     elif not _KEYS.fullmatch(text.strip()):
         yield medium("It types into a program that is running.")
         yield from judge_script(text, root)
+
+
+def _judge_cell(code: str, root: str) -> Iterator[Finding]:
+    """Judge a cell as Python, and its commands as those of a shell."""
+    yield from judge_script(f"python -c {shlex.quote(code)}", root)
+    scripts = [match[1] for match in _CELL_COMMAND.finditer(code)]
+    if match := _SHELL_CELL.match(code):
+        scripts.append(match[1])
+    for script in scripts:
+        yield from judge_script(script, root)
 
 
 def _judge_editor(action: FileEditorAction, paths: Paths) -> Iterator[Finding]:

@@ -1,8 +1,9 @@
-"""Parsing the markers that `session.bash` prints between the output of commands."""
+"""Parsing the markers that `session.bash`, or a kernel, prints between the output of commands."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 MAX_MARKER_BYTES = 8 * 1024
 """A marker holds a path, which has at most 4,096 bytes."""
@@ -26,23 +27,41 @@ class CommandEnded:
     directory: str
 
 
+@dataclass(frozen=True)
+class ImagePart:
+    """A part of an image in base64, which the command of that number shows; `rest` parts follow."""
+
+    command: int
+    rest: int
+    data: str
+
+
+Marker: TypeAlias = CommandStarted | CommandEnded | ImagePart
+
+KINDS: dict[bytes, type[Marker]] = {
+    b"begun": CommandStarted,
+    b"ended": CommandEnded,
+    b"image": ImagePart,
+}
+
+
 class MarkerParser:
     """An incremental parser that separates output from markers, which begin with a secret."""
 
     def __init__(self, secret: str) -> None:
         self._start = b"\x1e" + secret.encode() + b" "
         self._pattern = re.compile(
-            re.escape(self._start) + rb"(\d{1,18}) (begun|ended) (\d{1,18})\x00([^\x00]*)\x00"
+            re.escape(self._start) + rb"(\d{1,18}) (begun|ended|image) (\d{1,18})\x00([^\x00]*)\x00"
         )
         self._pending = b""
 
-    def split(self, chunk: bytes) -> Iterator[bytes | CommandStarted | CommandEnded]:
+    def split(self, chunk: bytes) -> Iterator[bytes | Marker]:
         """Yield output and markers in order; hold back a possible start of a marker."""
         data, at = self._pending + chunk, 0
         for match in self._pattern.finditer(data):
             if match.start() > at:
                 yield data[at : match.start()]
-            kind = CommandStarted if match[2] == b"begun" else CommandEnded
+            kind = KINDS[match[2]]
             yield kind(int(match[1]), int(match[3]), match[4].decode(errors="replace"))
             at = match.end()
         incomplete = self._find_incomplete(data, at)

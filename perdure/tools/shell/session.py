@@ -14,15 +14,16 @@ from typing import Any
 from perdure.sandbox.sandbox import UNCONFINED, Sandbox
 from perdure.secrets.masker import Masker
 from perdure.tools.output import Output
-from perdure.tools.shell.prompt_markers import CommandEnded, CommandStarted, MarkerParser
-from perdure.tools.shell.shell import Shell, ShellExit
-
-SESSION_SCRIPT = Path(__file__).with_name("session.bash").read_text()
+from perdure.tools.shell.prompt_markers import CommandStarted, ImagePart, Marker, MarkerParser
+from perdure.tools.shell.shell import BASH, Program, Shell, ShellExit
 
 INTERRUPT_TIMEOUT = 0.5
 """Seconds for an interrupted command to end by itself."""
 KILL_TIMEOUT = 0.25
 """Seconds for a shell to continue, once its command's processes are killed."""
+
+MAX_IMAGE_PARTS = 8_000
+"""Parts of images, of at most 8 KiB, that are kept of one command."""
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
@@ -57,10 +58,11 @@ class ShellCommand:
 
 
 class ShellSession:
-    """A bash process, whose working directory, variables, functions and jobs persist.
+    """A process of bash, or a kernel, whose working directory, variables and jobs persist.
 
     `output` collects everything written to the terminal, with secrets masked; `last_output_time` is
-    by the event loop's clock. `command` is the newest command, until its result has been used.
+    by the event loop's clock. `command` is the newest command, until its result has been used, and
+    `image_parts` is what it has shown.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class ShellSession:
         masker: Masker,
         sandbox: Sandbox = UNCONFINED,
         network: bool = True,
+        program: Program = BASH,
     ) -> None:
         self._secret = uuid.uuid4().hex
         self._masker, self._parser = masker, MarkerParser(self._secret)
@@ -79,10 +82,10 @@ class ShellSession:
         self.last_output_time = 0.0
         self.pid = -1
         self._failed = False
+        self.image_parts: list[ImagePart] = []
         self.directory = str(directory)
         self.network = network
-        shell_environment = {**environment, "PROMPT_COMMAND": SESSION_SCRIPT}
-        self.shell = Shell(directory, shell_environment, self._receive, sandbox, network)
+        self.shell = Shell(directory, environment, self._receive, sandbox, network, program)
         self.console, self.output = self.shell.console, Output()
         self.shell.exit_task.add_done_callback(self._on_shell_exit)
         self.shell.send(self._secret)
@@ -99,6 +102,7 @@ class ShellSession:
         """Start a command with `variables` for it alone; the shell must not be busy."""
         self.console.reset()
         self._last_number += 1
+        self.image_parts = []
         loop = asyncio.get_running_loop()
         self.last_output_time = loop.time()
         tick = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND)
@@ -181,9 +185,14 @@ class ShellSession:
             self._fail(error)
             self.shell.close()
 
-    def _handle_marker(self, marker: CommandStarted | CommandEnded) -> None:
+    def _handle_marker(self, marker: Marker) -> None:
+        is_current = self.command is not None and marker.command == self.command.number
+        if isinstance(marker, ImagePart):
+            if is_current and len(self.image_parts) < MAX_IMAGE_PARTS:
+                self.image_parts.append(marker)
+            return
         self.directory = marker.directory
-        if self.command is None or marker.command != self.command.number:
+        if self.command is None or not is_current:
             return
         if isinstance(marker, CommandStarted):
             self.pid = marker.pid

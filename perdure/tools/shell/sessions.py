@@ -10,6 +10,7 @@ from perdure.events.tools import AgentErrorEvent, ObservationEvent
 from perdure.sandbox.sandbox import SandboxUnusable
 from perdure.storage.errors import StoreError
 from perdure.tools.shell.session import ShellSession
+from perdure.tools.shell.shell import BASH, Program
 from perdure.tools.shell.words import RESET, RESTARTED
 from perdure.tools.tool import Context, ToolFailed
 
@@ -34,19 +35,19 @@ class SessionSlot:
 
 
 class ShellSessions:
-    """At most one session per conversation; evicts idle ones, and the least recently used."""
+    """At most one session of a tool per conversation; evicts idle and least recently used ones."""
 
     def __init__(self, limit: int = MAX_SESSIONS, idle: float = IDLE_TIMEOUT) -> None:
         self._limit = limit
         self._idle = idle
-        self._slots: dict[str, SessionSlot] = {}
+        self._slots: dict[tuple[str, str], SessionSlot] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def slot(self, conversation: str) -> AsyncIterator[SessionSlot]:
+    async def slot(self, conversation: str, tool: str = "terminal") -> AsyncIterator[SessionSlot]:
         """Hold the slot of a conversation exclusively: `conversation` is the prefix of its log."""
-        slot = self._slots.pop(conversation, None) or SessionSlot()
-        self._slots[conversation] = slot  # least recently used first
+        slot = self._slots.pop((conversation, tool), None) or SessionSlot()
+        self._slots[conversation, tool] = slot  # least recently used first
         slot.users += 1
         slot.stop_idle_timer()
         self._make_room()
@@ -57,26 +58,26 @@ class ShellSessions:
             slot.users -= 1
             if not slot.users:
                 loop = asyncio.get_running_loop()
-                idle_timer = loop.call_later(self._idle, self._evict, conversation)
+                idle_timer = loop.call_later(self._idle, self._evict, conversation, tool)
                 slot.stop_idle_timer = idle_timer.cancel
 
     async def close_session(self, *conversations: str) -> None:
-        """Close the shells of conversations, and wait until all their processes are gone."""
-        for conversation in conversations:
-            self._evict(conversation)
+        """Close the sessions of conversations, and wait until all their processes are gone."""
+        for conversation, tool in [key for key in self._slots if key[0] in conversations]:
+            self._evict(conversation, tool)
         await asyncio.gather(*self._closing)
 
     async def close(self) -> None:
-        """Close every shell, and wait until all their processes are gone."""
-        await self.close_session(*self._slots)
+        """Close every session, and wait until all their processes are gone."""
+        await self.close_session(*(conversation for conversation, _ in self._slots))
 
     def _make_room(self) -> None:
         unused = [name for name, seat in self._slots.items() if not seat.users]
         for name in unused[: max(0, len(self._slots) - self._limit)]:
-            self._evict(name)
+            self._evict(*name)
 
-    def _evict(self, conversation: str) -> None:
-        slot = self._slots.pop(conversation, None) or SessionSlot()
+    def _evict(self, conversation: str, tool: str) -> None:
+        slot = self._slots.pop((conversation, tool), None) or SessionSlot()
         slot.stop_idle_timer()
         if slot.session is not None:
             closing = asyncio.create_task(slot.session.close())
@@ -98,14 +99,21 @@ async def acquire_session(
         await previous.close()
     is_lost = previous is not None or await _had_earlier_shell(context)
     slot.session = None
+    slot.session = session = await start_session(context, environment)
+    return session, RESET if action.reset else RESTARTED if is_lost else ""
+
+
+async def start_session(
+    context: Context, environment: Mapping[str, str], program: Program = BASH
+) -> ShellSession:
+    """Start a session in the conversation's workspace and sandbox. Raises ToolFailed, OSError."""
     try:
         await asyncio.to_thread(context.sandbox.prepare, context.workspace)
     except SandboxUnusable as error:
         raise ToolFailed(f"The shell could not be started: {error}") from error
     confinement = (context.sandbox, context.network)
     masker = context.secrets.masker()
-    slot.session = session = ShellSession(context.workspace, environment, masker, *confinement)
-    return session, RESET if action.reset else RESTARTED if is_lost else ""
+    return ShellSession(context.workspace, environment, masker, *confinement, program)
 
 
 async def _had_earlier_shell(context: Context) -> bool:

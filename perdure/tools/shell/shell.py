@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perdure.sandbox.sandbox import UNCONFINED, Access, Launch, Sandbox, SandboxUnusable
@@ -18,7 +18,22 @@ from perdure.tools.shell.console import Console, NonBlockingWriter
 from perdure.tools.tool import ToolFailed
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
-SHELL = ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that takes commands from descriptor 60, and the files that it must read."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    readable: tuple[Path, ...] = ()
+
+
+SESSION_SCRIPT = Path(__file__).with_name("session.bash").read_text()
+BASH = Program(
+    ("/bin/bash", "--norc", "--noprofile", "--noediting", "-i"),
+    {"PROMPT_COMMAND": SESSION_SCRIPT},
+)
 
 SESSION_VARIABLE = "PERDURE_SESSION"
 """The environment variable that identifies the processes of a shell."""
@@ -42,7 +57,7 @@ class ShellExit:
 
 
 class Shell:
-    """An interactive bash with all of its descendants.
+    """An interactive bash, or another such program, with all of its descendants.
 
     It lives until it exits, is closed, or this program dies in any way. `exit_task` completes once
     all processes are gone and all output is read; it raises ToolFailed if there was no start.
@@ -55,17 +70,20 @@ class Shell:
         on_output: Callable[[bytes], None],
         sandbox: Sandbox = UNCONFINED,
         network: bool = True,
+        program: Program = BASH,
     ) -> None:
-        if sys.platform != "linux" or not Path(SHELL[0]).exists():
-            raise ToolFailed(f"Commands need Linux and {SHELL[0]}: start the worker there.")
+        if sys.platform != "linux" or not Path(program.argv[0]).exists():
+            raise ToolFailed(f"Commands need Linux and {program.argv[0]}: start the worker there.")
         self._session_id = uuid.uuid4().hex
         self.console = Console(on_output)
         commands, self._commands = os.pipe()
         try:
-            access = Access(directory, network, (SUPERVISOR,), self.console.descriptor, (commands,))
-            marked_environment = {**environment, SESSION_VARIABLE: self._session_id}
-            device = self.console.name
-            self._launch = _launch_supervised(sandbox, access, marked_environment, device, commands)
+            readable, terminal = (SUPERVISOR, *program.readable), self.console.descriptor
+            access = Access(directory, network, readable, terminal, (commands,))
+            mark = {SESSION_VARIABLE: self._session_id}
+            environment = {**environment, **program.environment, **mark}
+            place = (self.console.name, commands, program.argv)
+            self._launch = _launch_supervised(sandbox, access, environment, *place)
             self._process = _start(self._launch, directory)
         except (OSError, SandboxUnusable) as error:
             self.console.abandon()
@@ -137,19 +155,24 @@ class Shell:
 
 
 def _launch_supervised(
-    sandbox: Sandbox, access: Access, environment: Mapping[str, str], terminal: str, commands: int
+    sandbox: Sandbox,
+    access: Access,
+    environment: Mapping[str, str],
+    terminal: str,
+    commands: int,
+    argv: Sequence[str],
 ) -> Launch:
     """Prepare the supervisor; it runs inside a sandbox that would hide the shell from it."""
     # Above the kernel's own limit: the kernel, where it can, kills only the largest process.
     memory_limit = sandbox.limits.memory_bytes * 9 // 8 if sandbox.limits else 0
     program, numbers = ("-I", "-S", str(SUPERVISOR)), (str(commands), str(memory_limit))
     if not sandbox.has_pid_namespace:
-        launch = sandbox.launch(SHELL, access, environment)
+        launch = sandbox.launch(argv, access, environment)
         return replace(launch, argv=[sys.executable, *program, terminal, *numbers, *launch.argv])
     assert access.terminal is not None
     name = f"/proc/self/fd/{access.terminal}"  # the sandbox has no other name for it
     access = replace(access, pass_fds=(*access.pass_fds, access.terminal))
-    return sandbox.launch([str(PYTHON), *program, name, *numbers, *SHELL], access, environment)
+    return sandbox.launch([str(PYTHON), *program, name, *numbers, *argv], access, environment)
 
 
 def _start(launch: Launch, directory: Path) -> "subprocess.Popen[bytes]":

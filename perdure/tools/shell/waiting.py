@@ -30,16 +30,17 @@ class SilenceTimeouts:
 async def wait_for_command(
     command: ShellCommand,
     session: ShellSession,
-    action: TerminalAction,
-    timeouts: SilenceTimeouts,
     context: Context,
+    time_limit: float | None,
+    silence: float,
 ) -> CommandResult | None:
     """Return the result, or None if the command still runs; report the newest output meanwhile.
 
-    Raises ToolFailed and OSError.
+    Waits `time_limit` seconds; without it, until nothing was printed for `silence` seconds. Raises
+    ToolFailed and OSError.
     """
-    clock, silence, reported_bytes = asyncio.get_running_loop().time, timeouts.select(action), 0
-    limit = clock() + action.timeout if action.timeout is not None else None
+    clock, reported_bytes = asyncio.get_running_loop().time, 0
+    limit = clock() + time_limit if time_limit is not None else None
     session.console.unthrottled = True
     try:
         while (remaining := (limit or session.last_output_time + silence) - clock()) > 0:

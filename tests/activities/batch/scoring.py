@@ -86,7 +86,7 @@ class Scene:
         return await score_attempt(world, self.shelf, batch(*scorers), sample, outcome, result)
 
     async def failure_detail(self, *scorers: Any, **options: Any) -> str:
-        """Why there is no score, with whose fault that is."""
+        """Return the reason for the lack of a score, with whose fault that is."""
         judgement = await self.score(*scorers, **options)
         assert judgement.failure is not None
         assert judgement.scores == {}

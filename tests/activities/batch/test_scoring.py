@@ -67,6 +67,7 @@ async def test_an_error_in_a_custom_scorer_is_reported(
     assert why in detail
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ["takes_its_time", "never_ends"])
 async def test_a_custom_scorer_has_a_time_limit(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, function: str

@@ -90,6 +90,7 @@ async def test_a_long_target_and_answer_reach_the_command(scene: Scene) -> None:
     assert judgement.scores["command"].value is True, judgement
 
 
+@pytest.mark.long
 async def test_a_timeout_ends_a_command_and_its_children(scene: Scene) -> None:
     token = f"token{uuid.uuid4().hex}"
     line = f"setsid bash -c 'exec -a {token} sleep 600' & exec -a {token} sleep 600"

@@ -138,6 +138,7 @@ async def test_a_failed_setup_command_is_reported(folder: Path, setup: str, why:
         await run_set_up(folder, setup)
 
 
+@pytest.mark.long
 async def test_a_timeout_ends_the_setup_command_and_its_children(folder: Path) -> None:
     token = f"token{uuid.uuid4().hex}"
     stays = f"echo waiting; setsid bash -c 'exec -a {token} sleep 600' & exec -a {token} sleep 600"

@@ -118,6 +118,7 @@ async def test_missing_messages_are_recorded_with_the_restored_files(
     assert str(once_more.content).replace("/another/", "/one/") == str(recall.content)
 
 
+@pytest.mark.long
 async def test_a_retry_returns_parts_that_this_machine_would_not_write(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

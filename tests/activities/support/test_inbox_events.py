@@ -37,6 +37,14 @@ UPDATE = "ConversationStateUpdateEvent"
         ),
         (inbox.RefusedInput(detail="No."), UPDATE, "environment", {"key": "refused"}),
         (
+            inbox.WebhookFailure(
+                webhook_id="1f", event="turn_end", event_id="e", reason="It said 500."
+            ),
+            UPDATE,
+            "environment",
+            {"key": "webhook_failed"},
+        ),
+        (
             inbox.AgentWarning(topic="stuck", text="Try something else."),
             "MessageEvent",
             "environment",

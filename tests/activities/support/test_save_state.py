@@ -55,6 +55,7 @@ async def close_conversation(temporal_server: TemporalServer, folder: Path, save
     return await stored_messages(talk.log)
 
 
+@pytest.mark.long
 async def test_a_closed_conversation_has_an_llm_messages_object(
     temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ async def test_a_turn_that_failed_has_left_its_messages(harness: ConversationHar
         assert [role for role in roles if role != "user"] == ["system", *["assistant", "tool"] * 2]
 
 
+@pytest.mark.long
 async def test_a_conversation_that_waits_has_no_messages_before_its_workflow_ends(
     harness: ConversationHarness,
 ) -> None:

@@ -143,6 +143,7 @@ def test_an_object_that_came_twice_or_behind_an_empty_one_is_read(
     assert parse_arguments("{}" + text) == parse_arguments(text + "\n{}") == arguments
 
 
+@pytest.mark.long
 @FEW
 @given(st.dictionaries(TEXTS, st.recursive(st.none() | st.booleans() | TEXTS, st.lists)))
 def test_python_literals_are_parsed(arguments: dict[str, Any]) -> None:

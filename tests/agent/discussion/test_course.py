@@ -12,16 +12,19 @@ from perdure.activities.discussion.turns import TurnAnswer
 from perdure.agent.discussion.decide import decide, find_limit
 from perdure.agent.discussion.evolve import end_early, evolve
 from perdure.agent.discussion.log_state import LogState, apply_events, check_writer, is_over
+from perdure.agent.discussion.logged import find_contributions
 from perdure.agent.discussion.spec import DiscussionKey, DiscussionSpec, outline, parse_discussion
 from perdure.agent.discussion.state import Contribution, DiscussionState
 from perdure.agent.discussion.steps import (
+    DiscussionStep,
     Draft,
     Prune,
     RecordResult,
-    TakeTurns,
+    Write,
     step_event_id,
     step_name,
 )
+from perdure.agent.discussion.tally import Tally
 from perdure.events.discussion import DiscussionEvent, system_content
 
 NAMES = ("ada", "bob", "cyd")
@@ -41,36 +44,62 @@ ANSWERS = (
 
 
 class Course:
-    """A discussion whose models answer by `pick`, and its log."""
+    """A discussion whose models answer by `pick`, and its log.
 
-    def __init__(self, spec: DiscussionSpec, pick: Callable[[int], int]) -> None:
+    It may begin with the log of a run that was lost, whose models' answers were `answers`, by step
+    and speaker.
+    """
+
+    def __init__(
+        self,
+        spec: DiscussionSpec,
+        pick: Callable[[int], int],
+        kept: Sequence[DiscussionEvent] = (),
+        answers: dict[tuple[int, str], TurnAnswer] | None = None,
+    ) -> None:
         self.spec, self.pick = spec, pick
-        self.log, self.events = LogState(), list[DiscussionEvent]()
+        self.answers = {} if answers is None else answers
+        self.events = list(kept)
+        self.log = apply_events(LogState(), [(event, "") for event in kept])
         names = [agent.id for agent in spec.agents]
         opening = system_content("OPENED", agents=list(names))
-        end = self.append("opening", [Draft(type="SYSTEM", speaker="system", content=opening)])
-        self.state = DiscussionState(outline=outline(spec), end=end)
+        draft = Draft(type="SYSTEM", speaker="system", content=opening)
+        [opened] = self.append("opening", [draft])
+        logged = find_contributions(kept, names)
+        self.state = DiscussionState(
+            outline=outline(spec),
+            end=opened.sequence,
+            logged=tuple(logged),
+            logged_end=len(kept),
+            contributed={item.id: item.sequence for item in logged if item.id},
+        )
 
-    def append(self, name: str, drafts: Sequence[Draft]) -> int:
-        for nth, draft in enumerate(drafts):
-            check_writer(self.log, draft.type, draft.speaker)
-            event = DiscussionEvent(
-                event_id=step_event_id(KEY, name, nth),
-                type=draft.type,
-                speaker=draft.speaker,
-                content="digest" if draft.digest else draft.content,
-                timestamp="2024-12-23T12:30:00.000Z",
-                session_id="s",
-                sequence=self.log.end + 1,
-                meta=draft.meta or None,
-            )
-            self.log = apply_events(self.log, [(event, "")])
-            self.events.append(event)
-        return self.log.end
+    def append(self, name: str, drafts: Sequence[Draft]) -> list[DiscussionEvent]:
+        """Write the events of a step; those that stand in the log already are found."""
+        return [self._append(step_event_id(KEY, name, nth), it) for nth, it in enumerate(drafts)]
+
+    def _append(self, event_id: str, draft: Draft) -> DiscussionEvent:
+        for known in self.events:
+            if known.event_id == event_id:
+                return known
+        check_writer(self.log, draft.type, draft.speaker)
+        event = DiscussionEvent(
+            event_id=event_id,
+            type=draft.type,
+            speaker=draft.speaker,
+            content="digest" if draft.digest else draft.content,
+            timestamp="2024-12-23T12:30:00.000Z",
+            session_id="s",
+            sequence=self.log.end + 1,
+            meta=draft.meta or None,
+        )
+        self.log = apply_events(self.log, [(event, "")])
+        self.events.append(event)
+        return event
 
     def run(self, inbox: Sequence[Contribution] = ()) -> int:
         """Run to the end; return the number of steps."""
-        waiting = list(inbox)
+        waiting = [item for item in inbox if item.id not in self.state.contributed]
         for number in range(10_000):
             limit = find_limit(self.state, number)
             if limit and self.state.ending is None:
@@ -79,20 +108,33 @@ class Course:
             step = decide(self.state, items)
             if step is None:
                 return number
-            if isinstance(step, Prune):
-                recorded = RecordResult(end=self.state.end)
-            elif isinstance(step, TakeTurns):
-                texts = [self.answer() for _ in step.speakers]
-                answers, drafts = make_drafts(self.spec, step, texts)
-                end = self.append(step_name(step), drafts)
-                recorded = RecordResult(end=end, answers=answers, summary="summed up", sequence=end)
-            else:
-                end = self.append(step_name(step), step.drafts)
-                recorded = RecordResult(end=end, summary="listed", sequence=end)
-            self.state = evolve(self.state, step, recorded, items)
-            if items:
+            self.state = evolve(self.state, step, self.perform(step), items)
+            if isinstance(step, Write) and step.effect == "contribution":
                 waiting.pop(0)
         raise AssertionError("the discussion does not end")
+
+    def perform(self, step: DiscussionStep) -> RecordResult:
+        if isinstance(step, Prune):
+            return RecordResult(end=self.state.end)
+        if isinstance(step, Write):
+            events = self.append(step_name(step), step.drafts)
+            tally = Tally.model_validate(events[-1].content) if step.effect == "tally" else None
+            return self.result(events, summary="listed", tally=tally)
+        texts = [self.answer_of(step.number, speaker) for speaker in step.speakers]
+        answers, drafts = make_drafts(self.spec, step, texts)
+        return self.result(
+            self.append(step_name(step), drafts), answers=answers, summary="summed up"
+        )
+
+    def result(self, events: Sequence[DiscussionEvent], **fields: Any) -> RecordResult:
+        end = events[-1].sequence if events else self.state.end
+        first = events[0].sequence if events else 0
+        return RecordResult(end=end, first=first, sequence=end, **fields)
+
+    def answer_of(self, step: int, speaker: str) -> TurnAnswer:
+        if (step, speaker) not in self.answers:
+            self.answers[step, speaker] = self.answer()
+        return self.answers[step, speaker]
 
     def answer(self) -> TurnAnswer:
         text = ANSWERS[self.pick(len(ANSWERS))]

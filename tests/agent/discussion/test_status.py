@@ -1,8 +1,9 @@
 """What the Temporal UI shows of a discussion."""
 
 from perdure.agent.discussion.spec import DiscussionKey, Phase, outline, parse_discussion
-from perdure.agent.discussion.state import DiscussionState, Tally
+from perdure.agent.discussion.state import DiscussionState
 from perdure.agent.discussion.status import describe_status, status_of
+from perdure.agent.discussion.tally import Tally
 
 KEY = DiscussionKey(user_id="anna", session_id="tea")
 

@@ -21,6 +21,7 @@ from perdure.agent.loop.steps import Record, Step
 from tests.agent.driver import RandomConversation
 from tests.builders import agent, apply_events, opened_state, user
 
+RECORD = UserMessage(text="And.", run=False)
 SAY, RESUME, PAUSE = UserMessage(text="Go on."), ResumeRequest(), PauseRequest()
 STOP, CLOSE = InterruptRequest(), CloseRequest()
 NOTE = StateNote(key="title", value="Doors")
@@ -65,6 +66,9 @@ def test_a_prediction_is_what_the_events_say(data: st.DataObject) -> None:
         (AT_REST, [], False),
         (AT_REST, [SAY], True),
         (AT_REST, [NOTE, RESUME], False),
+        (AT_REST, [RECORD], False),
+        (AT_REST, [RECORD, RESUME], True),
+        (WORKING, [RECORD], True),
         (AT_REST, [PAUSE, SAY], False),
         (AT_REST, [PAUSE, SAY, RESUME], True),
         (AT_REST, [SAY, STOP], False),

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from perdure.agent.loop.evolve import evolve, fold
 from perdure.agent.loop.state import State
 from perdure.agent.policies import StuckThresholds
+from perdure.agent.spec import SummaryCondenser
 from perdure.agent.view.seq_ranges import merge_ranges
 from perdure.events.entry import Entry
 from perdure.events.event import answered_action_id
@@ -26,7 +27,13 @@ def summarize_all(entries: Iterable[Entry]) -> list[EventSummary]:
     return [summarize(entry) for entry in entries]
 
 
-SPECS = [SPEC, RISKY_CONFIRMATION, SPEC.model_copy(update={"stuck": StuckThresholds(window=2)})]
+PINNED = SPEC.model_copy(update={"condenser": SummaryCondenser()})
+"""An agent whose states stay the same when a default changes."""
+SPECS = [
+    PINNED,
+    RISKY_CONFIRMATION.model_copy(update={"condenser": SummaryCondenser()}),
+    PINNED.model_copy(update={"stuck": StuckThresholds(window=2)}),
+]
 
 KINDS: list[str | dict[str, Any]] = [
     *["MessageEvent", "ActionEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent"],
@@ -42,6 +49,10 @@ KINDS: list[str | dict[str, Any]] = [
     {"key": "confirmed", "value": [0, 2, 4, 6, 8]},
     {"key": "title", "value": "t"},
     {"key": "refused"},
+    {"kind": "WaitEvent", "value": {"until": "2026-03-08T09:00:00.000000", "signal": "limits"}},
+    {"kind": "QuestionEvent", "value": {"question": "Which?", "choices": ["red"]}},
+    "SignalEvent",
+    {"kind": "ObservationEvent", "key": "signal"},
 ]
 """What can be in a log, by kind or, of a state update, by what it says; a newer writer's event has
 a kind and nothing else that can be read."""

@@ -10,14 +10,19 @@ from perdure.agent.loop.evolve import evolve, fold
 from perdure.agent.loop.state import FOLD_VERSION, State
 from perdure.events.entry import parse_entry
 from perdure.events.projection import summarize
-from perdure.events.summary import EventSummary
+from perdure.events.summary import NO_RUN, EventSummary
 from perdure.events.usage import Usage
-from tests.agent.loop.test_fold import KINDS, make_summary
+from tests.agent.loop.test_fold import KINDS, PINNED, make_summary
 from tests.builders import opened_event, prompt, spec_event, summaries_of
 
 RELEASED = Path(__file__).parents[2] / "released"
 
-STATES = {1: "abbbf9f8aa4f3a9804d7134a87dec388"}
+STATES = {
+    1: "abbbf9f8aa4f3a9804d7134a87dec388",
+    2: "b05407c2c9972f977b5df9eb38d36499",
+    3: "efc572876617d73276df0e9cf89b37b0",
+    4: "755a359e7d9841921f7f50008ede2b5f",
+}
 """By FOLD_VERSION, a hash over the states of the logs below after each of their events."""
 
 
@@ -35,7 +40,7 @@ def released_logs() -> Iterator[list[EventSummary]]:
 
 def made_log() -> list[EventSummary]:
     """A log that has every kind of event, from each source, three times over."""
-    log = summaries_of(opened_event(), spec_event(), prompt())
+    log = summaries_of(opened_event(), spec_event(PINNED), prompt())
     for nth, kind in enumerate(KINDS * 3):
         fields = {
             "source": ("user", "agent", "environment")[nth // len(KINDS)],
@@ -45,7 +50,7 @@ def made_log() -> list[EventSummary]:
             "action_id": "ABC"[nth % 3],
             "llm_response_id": "r",
             "message_id": f"m{nth}",
-            "key": None if nth % 2 else "limits",
+            "key": ("limits", None, NO_RUN, None)[nth % 4],
             "resources": None,
             "risk": "LOW" if nth % 5 else None,
             "is_error": None,

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from perdure.agent.loop.inbox import (
     MAX_MESSAGE_BYTES,
     AgentWarning,
+    Answer,
     Approval,
     CloseRequest,
     CondenseRequest,
@@ -19,11 +20,15 @@ from perdure.agent.loop.inbox import (
     RefusedInput,
     Rejection,
     ResumeRequest,
+    Signal,
     SpecChange,
     StateNote,
     StuckFinding,
     TurnFailure,
     UserMessage,
+    WaitEnd,
+    WaitStart,
+    WebhookFailure,
     find_message_error,
     json_size,
 )
@@ -141,9 +146,14 @@ ITEMS: list[InboxItem] = [
     StateNote(key="title", value="Doors"),
     TurnFailure(code="auth", detail="Set a key."),
     RefusedInput(detail="Too long."),
+    WebhookFailure(webhook_id="1f", event="turn_end", event_id="e", reason="It said 500."),
     AgentWarning(topic="limits", text="Two answers are left."),
     StuckFinding(pattern="monologue", first_seq=3, last_seq=9, count=3),
     ConfirmationRequest(actions=(4,)),
+    Signal(name="paid", data={"amount": [12, None]}, signal_id="invoice-7"),
+    Answer(action=4, text="Blue."),
+    WaitStart(action=4),
+    WaitEnd(action=4, ended_by="signal", signal_seq=7),
 ]
 
 

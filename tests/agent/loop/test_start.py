@@ -29,7 +29,7 @@ def status_of(state: State, waiting: int = 0) -> ConversationStatus:
 
 def test_a_conversation_before_its_opening_has_an_empty_status() -> None:
     assert status_of(State(), 2) == ConversationStatus(
-        conversation_id=CONVERSATION, status="idle", waiting=2
+        conversation_id=CONVERSATION, status="idle", phase="idle", waiting=2
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic_core import to_json
 
 from perdure.agent.extensions import McpServer
-from perdure.agent.loop.evolve import MAX_MESSAGE_IDS
+from perdure.agent.loop.forgotten_ids import MAX_MESSAGE_IDS
 from perdure.agent.loop.start import Start
 from perdure.agent.loop.state import (
     PendingAction,

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.agent.spec import (
+    Agent,
     AmortizedCondenser,
     BrowserMaskingCondenser,
     CondenserSpec,
@@ -196,6 +197,20 @@ def test_who_makes_no_summaries_forgets_half_of_the_view(condenser: CondenserSpe
     assert planned(talk(2), condenser, "overflow", 3) is None
 
 
+def test_the_default_drops_half_of_a_prompt_that_is_too_long_and_summarises_all_else() -> None:
+    log, condenser = talk(21), Agent(model="m").condenser
+    dropped = plan_condensation(log.view, condenser, log.tokens, "overflow", 1)
+    assert dropped == CondensationPlan(4, 15, AmortizedCondenser(keep_first=4))
+    summary = SummaryCondenser(max_size=120, keep_first=4)
+    for reason, overflows in (("overflow", 2), ("user", 0)):
+        plan = plan_condensation(log.view, condenser, log.tokens, reason, overflows)  # type: ignore[arg-type]
+        assert plan is not None
+        assert plan.condenser == summary
+    assert planned(talk(120), condenser) is None
+    large = plan_condensation(talk(121).view, condenser, talk(121).tokens)
+    assert large == CondensationPlan(4, 66, summary)
+
+
 def test_half_of_a_window_is_half_of_what_is_shown() -> None:
     assert planned(talk(200), RecentCondenser(max_events=20), "overflow", 1) == (2, 192)
 
@@ -283,6 +298,7 @@ def test_the_prompt_in_force_is_never_forgotten() -> None:
 # Whatever the log holds.
 
 
+@pytest.mark.long
 @given(
     condensed_logs,
     st.sampled_from(CONDENSERS),

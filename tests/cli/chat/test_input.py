@@ -32,6 +32,7 @@ async def read_messages(store: S3Store, terminal: Terminal) -> list[Content]:
     return [part for message in messages for part in message.llm_message.content]
 
 
+@pytest.mark.long
 @both_widths
 async def test_a_paste_of_some_lines_is_one_message_and_a_long_one_is_named(
     open_chat: OpenChat, script: Script, store: S3Store, columns: int

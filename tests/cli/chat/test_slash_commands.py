@@ -30,7 +30,7 @@ async def test_views_show_and_take_elsewhere_what_is_in_the_conversation(
         await chat.wait_for("The answer.", "1,234 tokens | cost unknown")
         chat.type("/cost\r/tools\r/status\r/model\r/confirm\r")
         await chat.wait_for("1,200 in       34 out   cost unknown", "file_editor   ")
-        await chat.wait_for("  status       finished", "> /confirm\nnever")
+        await chat.wait_for("  status       awaiting_user", "> /confirm\nnever")
         chat.type("/show\r")
         await chat.wait_for("\n17\n18\n19\n20\n")
         chat.type("/show 99\r/show x\r/export nothing\r")

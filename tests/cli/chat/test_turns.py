@@ -55,11 +55,13 @@ async def test_what_is_typed_during_a_turn_is_seen_and_queued_and_never_lost(
         await release(perdure)
         await chat.wait_for("Both.")
         await chat.wait_until(lambda: "queued" not in chat.text, "the end of the queue")
+        await chat.wait_until(lambda: "> And then this" in chat.lines, "the message as it is read")
         assert chat.lines.count("> And then this") == 1
         assert chat.text.index("-> begun") < chat.text.index("> And then this")
         assert chat.text.index("> And then this") < chat.text.index("Both.")
 
 
+@pytest.mark.long
 @both_widths
 async def test_one_ctrl_c_interrupts_and_at_rest_it_clears_the_line_and_says_how_to_leave(
     open_chat: OpenChat, script: Script, columns: int
@@ -129,7 +131,10 @@ async def test_ctrl_d_leaves_a_turn_at_work_and_it_goes_on_to_its_end(
 
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long), signal.SIGINT],
+    [
+        signal.SIGTERM,
+        *(pytest.param(it, marks=pytest.mark.long) for it in (signal.SIGHUP, signal.SIGINT)),
+    ],
 )
 async def test_a_signal_gives_the_terminal_its_modes_back(
     open_chat: OpenChat, script: Script, number: signal.Signals

@@ -24,6 +24,17 @@ CALL = {"tool_name": "t", "tool_call_id": "c"}
         ({"kind": "PauseEvent"}, "user", "paused", False),
         ({"kind": "InterruptEvent"}, "user", "interrupted", False),
         (
+            {
+                "kind": "ConversationStateUpdateEvent",
+                "source": "environment",
+                "key": "repository",
+                "value": {"url": "https://h/a/b", "directory": "b", "commit": "0123456789ab"},
+            },
+            "system",
+            "cloned https://h/a/b into b, at commit 01234567",
+            False,
+        ),
+        (
             {"kind": "Condensation", "summary": "All."},
             "system",
             "0 events out of view\nAll.",

@@ -131,6 +131,7 @@ async def test_the_status_comes_from_the_workflow_or_from_the_log(
     assert "This is what the log says" in offline.err
 
 
+@pytest.mark.long
 async def test_a_closed_pipe_causes_no_traceback(conversation: RecordedConversation) -> None:
     async with conversation.alone.start("show", conversation.name, "-ojsonl") as show:
         assert show.stdout is not None

@@ -240,6 +240,7 @@ def test_a_large_batch_is_run_in_shards(
     )
 
 
+@pytest.mark.long
 async def test_a_finished_batch_is_rerun_where_it_failed(
     batches: Batches, harness: ConversationHarness
 ) -> None:

@@ -77,6 +77,7 @@ async def test_batches_of_one_name_run_side_by_side_with_their_own_results(
     }
 
 
+@pytest.mark.long
 async def test_a_strangers_batch_is_as_if_it_did_not_exist(
     worlds: dict[str, ConversationHarness], model: FakeModel
 ) -> None:

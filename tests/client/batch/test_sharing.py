@@ -65,6 +65,7 @@ async def test_a_grant_covers_what_it_says(
                 await handle.status()
 
 
+@pytest.mark.long
 async def test_the_conversations_of_a_shared_batch_can_be_read_and_no_other(
     worlds: dict[str, ConversationHarness], mine: BatchHandle
 ) -> None:

@@ -17,8 +17,6 @@ from tests.harness import ConversationHarness
 
 Kind: TypeAlias = Literal["library", "gateway"]
 
-KINDS: tuple[Kind, ...] = ("library", "gateway")
-
 
 @dataclass
 class Clients:

@@ -33,6 +33,7 @@ def make_spec(clients: Clients, *answers: str, **changes: Any) -> BatchSpec:
     return parse_batch({**fields, "agent": agent.model_dump(mode="json", exclude_unset=True)})
 
 
+@pytest.mark.long
 async def test_a_batch_runs_to_its_scores_and_is_read(clients: Clients) -> None:
     batches = batches_of(clients.anna)
     async with clients.harness.worker():

@@ -6,7 +6,7 @@ from perdure.agent.policies import Confirmation, Limits
 from perdure.agent.spec import Agent, ModelSpec
 from perdure.client.ids import new_conversation_id
 from perdure.client.protocol import ConversationHandle
-from perdure.errors import Conflict, Invalid, NotFound
+from perdure.errors import Conflict, Forbidden, Invalid, NotFound
 from tests.client.contract.clients import Clients
 from tests.harness import event_kinds, text_answer, tool_call_answer
 
@@ -43,6 +43,46 @@ async def test_calls_are_accepted_and_rejected_by_call_id(clients: Clients) -> N
     assert event_kinds(entries).count("ObservationEvent") == 1
     [rejected] = [entry for entry in entries if entry.event.kind == "UserRejectObservation"]
     assert "Once is enough." in rejected.body.decode()
+
+
+async def test_a_message_that_is_only_recorded_waits_for_a_resumption(clients: Clients) -> None:
+    async with clients.harness.worker():
+        spec = clients.harness.spec(text_answer("Hello."), text_answer("Both."))
+        conversation = await clients.anna.start("Hi.", spec)
+        await conversation.wait_for_turn()
+        recorded = await conversation.submit("One.", "one", run=False)
+        await conversation.send("Two.", "two", run=False)
+        state = await conversation.wait_for_turn("two", recorded.seq)
+        assert (state.status, state.iterations) == ("idle", 0)
+        await conversation.resume()
+        state = await conversation.wait_for_turn(after=state.next_seq - 1)
+        assert (state.status, state.iterations) == ("finished", 1)
+    entries = await conversation.log.read(0, await conversation.log.end())
+    said = [entry.body.decode() for entry in entries if entry.event.kind == "MessageEvent"]
+    texts = ("Hi.", "Hello.", "One.", "Two.", "Both.")
+    assert all(text in body for text, body in zip(texts, said, strict=True))
+
+
+async def test_an_agent_can_rest_after_a_rejection(clients: Clients) -> None:
+    async with clients.harness.worker():
+        conversation = await start_waiting(clients, "echo one")
+        [call] = (await conversation.status()).pending
+        await conversation.respond(False, [call.tool_call_id], reason="No.", run=False)
+        assert (await conversation.status()).status == "idle"
+        await conversation.resume()
+        state = await conversation.wait_for_turn(after=(await conversation.log.end()) - 1)
+        assert (state.status, state.turn) == ("finished", 1)
+
+
+async def test_a_recorded_message_takes_the_place_of_calls_that_wait(clients: Clients) -> None:
+    async with clients.harness.worker():
+        conversation = await start_waiting(clients, "echo one")
+        await conversation.submit("Better not.", "no", run=False)
+        status = await conversation.status()
+        assert (status.status, status.pending) == ("idle", ())
+        await conversation.resume()
+        state = await conversation.wait_for_turn(after=(await conversation.log.end()) - 1)
+        assert (state.status, state.turn) == ("finished", 2)
 
 
 async def test_updates_restart_a_terminated_workflow(clients: Clients) -> None:
@@ -131,3 +171,25 @@ async def test_a_budget_that_no_price_can_keep_is_refused_before_there_is_a_conv
     priced = dear.model_copy(update={"input_price": 1.0, "output_price": 2.0})
     await clients.anna.start("Go.", Agent(model=priced, limits=budget), name)
     assert await clients.anna.conversation(name).exists()
+
+
+async def test_a_shared_value_that_another_has_changed_is_not_replaced(clients: Clients) -> None:
+    async with clients.harness.worker():
+        conversation = await clients.anna.start("Go.", clients.harness.spec(text_answer("Done.")))
+        await conversation.note(state={"user:pet": "cat", "mood": "good"})
+        read = await conversation.read_values()
+        assert read.values == {"user:pet": "cat", "mood": "good"}
+        assert list(read.versions) == ["user:pet"]
+        await conversation.note(state={"user:pet": "dog"}, versions=read.versions)
+        with pytest.raises(Conflict, match=r'user:pet was changed .* now "dog"'):
+            await conversation.note(state={"user:pet": "fish"}, versions=read.versions)
+        with pytest.raises(Invalid, match=r"`versions` names 'other'"):
+            await conversation.note(state={"user:pet": 1}, versions={"other": "1"})
+        with pytest.raises(Forbidden, match="may not change values of app:"):
+            await conversation.note(state={"app:motd": "hi"})
+        with pytest.raises(Invalid, match="cannot be shared"):
+            await conversation.note(state={"user:a/b": 1})
+        assert await conversation.values() == {"user:pet": "dog", "mood": "good"}
+        theirs = clients.ben.conversation(conversation.id)
+        with pytest.raises(NotFound):
+            await theirs.note(state={"user:pet": "snake"})

@@ -9,6 +9,7 @@ from tests.client.contract.clients import Clients
 from tests.harness import text_answer, tool_call_answer
 
 
+@pytest.mark.long
 async def test_the_events_of_a_turn_end_with_the_turn(clients: Clients) -> None:
     harness = clients.harness
     spec = harness.spec(
@@ -35,6 +36,7 @@ async def test_the_events_of_a_turn_end_with_the_turn(clients: Clients) -> None:
     assert later.usage.prompt_tokens >= result.usage.prompt_tokens
 
 
+@pytest.mark.long
 async def test_a_conversation_found_by_its_id_has_the_turn_of_its_newest_message(
     clients: Clients,
 ) -> None:
@@ -50,6 +52,7 @@ async def test_a_conversation_found_by_its_id_has_the_turn_of_its_newest_message
         assert (await conversation.result()).text == "Bye."
 
 
+@pytest.mark.long
 async def test_a_result_waits_for_a_message_that_no_worker_has_recorded_yet(
     clients: Clients,
 ) -> None:
@@ -66,6 +69,7 @@ async def test_a_result_waits_for_a_message_that_no_worker_has_recorded_yet(
         assert (await started.result()).text == "Bye."
 
 
+@pytest.mark.long
 async def test_the_text_of_a_turn_grows_to_what_the_log_holds(clients: Clients) -> None:
     words = "one two three four five six seven eight nine ten"
     async with clients.harness.worker():
@@ -76,6 +80,7 @@ async def test_the_text_of_a_turn_grows_to_what_the_log_holds(clients: Clients) 
     assert len(pieces) > 2
 
 
+@pytest.mark.long
 async def test_running_steps_are_seen_with_their_text(clients: Clients) -> None:
     words = "one two three four five six seven"
     slow = {"content": words, "chunk_delay": 0.3}
@@ -91,6 +96,7 @@ async def test_running_steps_are_seen_with_their_text(clients: Clients) -> None:
         assert (await conversation.result()).text == words
 
 
+@pytest.mark.long
 async def test_a_turn_that_fails_raises_its_reason(clients: Clients) -> None:
     async with clients.harness.worker():
         agent = Agent(model=ModelSpec(name="nobody/knows"), tools=[])
@@ -100,6 +106,7 @@ async def test_a_turn_that_fails_raises_its_reason(clients: Clients) -> None:
     assert "perdure show" in failed.value.hint
 
 
+@pytest.mark.long
 async def test_a_terminated_workflow_ends_the_wait(clients: Clients) -> None:
     held = tool_call_answer(("look", {"seconds": 600}))
     async with clients.harness.worker():

@@ -11,7 +11,6 @@ from anyio.from_thread import start_blocking_portal
 from perdure.client.discussion.discussions import Discussions
 from perdure.client.discussion.handle import DiscussionHandle
 from perdure.client.discussion.sync import SyncDiscussions
-from perdure.client.http.client import HttpClient
 from perdure.errors import Conflict, Invalid, NotFound, TimedOut
 from tests.harness import ConversationHarness
 from tests.workflows.discussion.debate import PASS, ballot, debate, lines, script, wants
@@ -28,6 +27,7 @@ async def status_is(handle: DiscussionHandle, wanted: str) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_a_discussion_is_started_from_a_table_and_followed_to_its_end(
     harness: ConversationHarness, discussions: Discussions
 ) -> None:
@@ -63,6 +63,7 @@ async def test_a_discussion_is_started_from_a_table_and_followed_to_its_end(
         await handle.pause()
 
 
+@pytest.mark.long
 async def test_a_person_pauses_speaks_votes_and_closes(
     harness: ConversationHarness, discussions: Discussions
 ) -> None:
@@ -145,11 +146,6 @@ async def test_a_stopped_workflow_is_a_failure_and_goes_on_when_it_is_started_ag
     async with harness.worker():
         result = await (await discussions.start(spec, handle.id)).result()
     assert (result.status, result.speeches) == ("finished", {"ada": 1})
-
-
-def test_discussions_do_not_go_through_a_gateway() -> None:
-    with pytest.raises(Invalid, match="gateway"):
-        Discussions.from_client(HttpClient("http://127.0.0.1:1", "key"))  # type: ignore[arg-type]
 
 
 async def test_a_program_without_an_event_loop_waits(

@@ -82,6 +82,12 @@ async def test_requests_on_a_socket_are_answered_by_their_ids(stage: GatewayStag
         unknown = await ask(kind="dance", id="4")
         no_json = await ask()
         again = await ask(kind="send", id="5", text="Count.", message_id="m1")
+        await ask(kind="close", id="6")
+        await stage.wait_until(conversation_id, "closed")
+        closed = await ask(kind="send", id="7", text="More.")
+        reopened = await ask(kind="send", id="8", text="More.", reopen=True)
+    assert isinstance(closed, ErrorFrame)
+    assert isinstance(reopened, AckFrame)
     assert isinstance(sent, AckFrame)
     assert isinstance(again, AckFrame)
     page = (await stage.anna.get(f"/v1/conversations/{conversation_id}/events")).json()
@@ -91,7 +97,6 @@ async def test_requests_on_a_socket_are_answered_by_their_ids(stage: GatewayStag
     refusals = [wrong, unknown, no_json]
     assert [answer.id for answer in refusals] == ["3", "", ""]
     assert [getattr(answer, "code", "") for answer in refusals] == ["invalid"] * 3
-    await stage.wait_until(conversation_id, "idle")
 
 
 @pytest.mark.parametrize(

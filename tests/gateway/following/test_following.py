@@ -24,6 +24,7 @@ async def test_a_client_gets_each_slot_once_and_in_order(
     assert [frame.kind for frame in watcher.frames][:2] == ["sync", "status"]
 
 
+@pytest.mark.long
 async def test_a_text_grows_to_what_its_event_says(
     harness: ConversationHarness, followers: Followers
 ) -> None:
@@ -37,6 +38,7 @@ async def test_a_text_grows_to_what_its_event_says(
     assert not watcher.texts
 
 
+@pytest.mark.long
 async def test_a_client_that_attaches_in_the_middle_gets_the_text_so_far(
     harness: ConversationHarness, followers: Followers
 ) -> None:
@@ -54,6 +56,7 @@ async def test_a_client_that_attaches_in_the_middle_gets_the_text_so_far(
     assert [*first.entries, *second.entries] == sorted([*first.entries, *second.entries])
 
 
+@pytest.mark.long
 async def test_a_conversation_whose_workflow_has_ended_is_followed_when_it_goes_on(
     harness: ConversationHarness, followers: Followers
 ) -> None:

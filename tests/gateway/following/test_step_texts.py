@@ -1,6 +1,7 @@
 """The texts of steps as parts: whatever is seen of a text, and when, the parts add up to it."""
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ RUN = "run-1"
 
 
 def look(text: str, offset: int | None = 0, attempt: int = 1, **fields: str) -> RunningStep:
-    step = {"kind": "llm.chat", "activity_id": "5", "run_id": RUN, **fields}
+    step: dict[str, Any] = {"kind": "llm.chat", "activity_id": "5", "run_id": RUN, **fields}
     return RunningStep(attempt=attempt, text=text, offset=offset, **step)
 
 

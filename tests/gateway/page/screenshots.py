@@ -19,6 +19,7 @@ from tests.gateway.page import stories
 from tests.gateway.page.batch_stories import question, wait_for_batch
 from tests.gateway.page.browser import PHONE, Visitor, expect, open_browser, visit
 from tests.gateway.page.conftest import key_of
+from tests.gateway.page.discussion_stories import discuss_four_days
 from tests.gateway.page.environment import main as prepare
 from tests.gateway.page.stage import open_stage
 from tests.gateway.stage import GatewayStage
@@ -69,6 +70,17 @@ async def start_all(stage: GatewayStage, api_base: str) -> list[str]:
     return ids
 
 
+async def share_one(stage: GatewayStage, api_base: str) -> None:
+    """Have Ben start a conversation and share it with Anna."""
+    agent = {"model": make_model("glm-4.6", api_base), "tools": TOOLS}
+    body = {"text": "Why is the build slow?", "title": "Slow builds on Mondays", "agent": agent}
+    started = await stage.ben.post("/v1/conversations", json=body)
+    assert started.status_code == 201, started.text
+    path = f"/v1/conversations/{started.json()['id']}/grants/anna"
+    granted = await stage.ben.put(path, json={"access": "read"})
+    assert granted.is_success, granted.text
+
+
 def make_model(name: str, api_base: str) -> dict[str, Any]:
     return {"name": f"openai/{name}", "api_base": api_base}
 
@@ -97,6 +109,14 @@ async def take_pictures(visitor: Visitor, ids: list[str]) -> None:
     await visitor.goto("/batches/arithmetic-v3")
     await expect(visitor, ".plots figure canvas")
     await picture(visitor, "batch")
+    await take_discussion(visitor)
+
+
+async def take_discussion(visitor: Visitor) -> None:
+    await visitor.goto("/discussions/four-days")
+    await expect(visitor, ".said.tally")
+    await visitor.page.locator(".said.intents summary").last.click()
+    await picture(visitor, "discussion")
 
 
 async def take_phone_pictures(visitor: Visitor, ids: list[str]) -> None:
@@ -125,6 +145,8 @@ async def main() -> None:
             open_browser() as browser,
         ):
             await run_batch(stage, api_base)
+            await discuss_four_days(stage, "four-days")
+            await share_one(stage, api_base)
             ids = await start_all(stage, api_base)
             async with visit(browser, stage.url) as visitor:
                 await visitor.log_in(key_of(stage.anna))

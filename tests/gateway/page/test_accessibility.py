@@ -16,6 +16,7 @@ from tests.harness import text_answer, tool_call_answer
 pytestmark = pytest.mark.page
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+PLAIN = ("/", "/new", "/schedules", "/webhooks", "/agents", "/memory", "/keys")
 TOOLS = ("terminal", "file_editor", "think", "finish")
 
 
@@ -51,6 +52,10 @@ async def test_axe_finds_nothing(
     stage: GatewayStage, browser: Any, scheme: str, size: dict[str, int]
 ) -> None:
     done, asking = await fill(stage)
+    await stage.anna.post("/v1/memories", json={"text": "A fact.", "tags": ["work"]})
+    await stage.anna.put("/v1/agents/mine", json={"model": {"name": "scripted/a.json"}})
+    daily = {"text": "Look.", "cron": ["0 8 * * 1-5"], "agent": "mine"}
+    assert (await stage.anna.post("/v1/schedules/daily", json=daily)).is_success
     async with visit(browser, stage.url, color_scheme=scheme, viewport=size) as visitor:
         visitor.expected.append("401")
         await visitor.goto("/")
@@ -61,12 +66,17 @@ async def test_axe_finds_nothing(
             ("/", ".conversations li"),
             ("/new", "#agent"),
             ("/keys", "table.data"),
+            ("/schedules", "table.data"),
+            ("/webhooks", "#webhook-url"),
+            ("/agents", "table.data"),
+            ("/memory", "table.data"),
             (f"/conversations/{asking}", ".waiting.asks"),
             (f"/conversations/{done}", "text=Both tests pass."),
         ):
             await visitor.goto(path)
             await expect(visitor, selector)
             assert await find_violations(visitor) == [], path
+        await stage.anna.delete("/v1/schedules/daily")
         await visitor.page.keyboard.press("e")
         await expect(visitor, "pre.diff")
         assert await find_violations(visitor) == []
@@ -82,7 +92,7 @@ async def test_nothing_is_wider_than_a_phone(stage: GatewayStage, browser: Any) 
     done, asking = await fill(stage)
     async with visit(browser, stage.url, viewport=PHONE, has_touch=True) as visitor:
         await visitor.log_in(key_of(stage.anna))
-        for path in ("/", "/new", "/keys", f"/conversations/{asking}", f"/conversations/{done}"):
+        for path in (*PLAIN, f"/conversations/{asking}", f"/conversations/{done}"):
             await visitor.goto(path)
             await expect(visitor, "h1")
             wide = await visitor.page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -82,7 +82,7 @@ async def test_the_head_tells_what_the_conversation_has_used(
     facts = await anna.page.inner_text(".facts")
     assert "21.7k" in facts
     assert "$0.06" in facts
-    assert "Finished" in await anna.page.inner_text(".title-line .pill")
+    assert "Your turn" in await anna.page.inner_text(".title-line .pill")
     assert "4.3k tokens" in await anna.page.inner_text("#seq-12 .meta")
 
 
@@ -176,7 +176,7 @@ async def test_words_are_shown_as_they_come(stage: GatewayStage, anna: Visitor) 
 
 
 async def test_a_run_is_paused_and_resumed(stage: GatewayStage, anna: Visitor) -> None:
-    slow = tool_call_answer(("look", {"seconds": 6}))
+    slow = tool_call_answer(("look", {"seconds": 12}))
     name = await stage.start(slow, text_answer("Seen."))
     await anna.goto(f"/conversations/{name}")
     await anna.page.click(".conversation-head >> text=Pause")
@@ -194,7 +194,7 @@ async def test_a_run_is_interrupted_and_goes_on_by_keyboard(
     await expect(anna, "article.call >> text=Running")
     await anna.page.keyboard.press("i")
     await expect(anna, ".pill.status-idle")
-    await expect(anna, "text=Interrupted by a person.")
+    await expect(anna, "text=Interrupted by anna.")
     await anna.page.keyboard.press("u")
     await expect(anna, "text=Then so.")
 
@@ -209,9 +209,21 @@ async def test_a_conversation_is_renamed_and_closed(stage: GatewayStage, anna: V
     await anna.page.keyboard.press("c")
     await anna.page.click("dialog >> text=Close it")
     await expect(anna, ".pill.status-closed")
-    assert await anna.page.locator(".composer").count() == 0
     shown = (await stage.anna.get(f"/v1/conversations/{name}")).json()
     assert shown["status"]["status"] == "closed"
+
+
+async def test_a_message_opens_a_closed_conversation_again(
+    stage: GatewayStage, anna: Visitor
+) -> None:
+    name = await stage.start(text_answer("First."), text_answer("Here again."))
+    await stage.wait_until(name, "finished")
+    await stage.anna.post(f"/v1/conversations/{name}/close")
+    await anna.goto(f"/conversations/{name}")
+    await expect(anna, "text=Closed. A message opens it again.")
+    await anna.page.fill("#message", "And now?")
+    await anna.page.keyboard.press("Enter")
+    await expect(anna, "text=Here again.")
 
 
 async def test_a_conversation_is_forked_from_an_event(stage: GatewayStage, anna: Visitor) -> None:

@@ -35,7 +35,7 @@ async def test_the_list_has_status_cost_and_what_is_waited_for(
     first, second = await anna.page.locator(".conversations li").all_inner_texts()
     assert "Needs approval" in first
     assert "Wants to run terminal" in first
-    assert "Finished" in second
+    assert "Your turn" in second
     assert "$0.25" in second
 
 
@@ -49,7 +49,7 @@ async def test_the_list_is_live_and_the_newest_activity_is_first(
     second = await stage.start(text_answer("Done."), text="The second")
     await expect(anna, "text=The second")
     await stage.wait_until(second, "finished")
-    await expect(anna, "li:has-text('The second') .status-finished")
+    await expect(anna, "li:has-text('The second') .status-awaiting_user")
     await stage.anna.post(f"/v1/conversations/{first}/messages", json={"text": "Go on."})
     await until(anna, "document.querySelector('.item-title').textContent === 'The first'")
 

@@ -11,7 +11,18 @@ from starlette.applications import Starlette
 
 from perdure.gateway.page.routes import page_routes
 
-VIEWS = ("/", "/new", "/conversations/01a20dd5-34bc-7385-bafd-6ea6a1e795ea", "/batches", "/keys")
+VIEWS = (
+    "/",
+    "/new",
+    "/conversations/01a20dd5-34bc-7385-bafd-6ea6a1e795ea",
+    "/batches",
+    "/discussions",
+    "/schedules",
+    "/webhooks",
+    "/agents",
+    "/memory",
+    "/keys",
+)
 
 
 @pytest_asyncio.fixture

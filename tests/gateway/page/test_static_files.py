@@ -18,7 +18,13 @@ VIEWS = {
     "list": ("list/view.js",),
     "conversation": ("conversation/view.js",),
     "new": ("compose/new_view.js",),
+    "schedules": ("schedules/view.js",),
+    "webhooks": ("webhooks/view.js",),
+    "agents": ("agents/view.js",),
+    "memory": ("memory/view.js",),
     "keys": ("keys/view.js",),
+    "discussions": ("discussions/list_view.js",),
+    "discussion": ("discussions/view.js",),
 }
 
 

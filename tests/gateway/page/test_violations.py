@@ -57,6 +57,7 @@ async def report(stage: GatewayStage, kind: str, content: Any, **headers: str) -
     return answer.status_code
 
 
+@pytest.mark.long
 async def test_the_policy_of_the_page_names_the_route(world: ConversationHarness) -> None:
     """Under plain http there is no `report-to`, with which a browser would report nothing."""
     async with open_gateway(world, gateway_url="https://perdure.example.org") as stage:
@@ -165,6 +166,7 @@ async def test_a_page_of_another_site_reports_nothing(
     assert len(violations(lines)) == 1
 
 
+@pytest.mark.long
 async def test_reports_are_few(world: ConversationHarness, lines: pytest.LogCaptureFixture) -> None:
     async with open_gateway(world, gateway_rates={"report": 6}) as stage:
         statuses = [await report(stage, NEW, [OF_REPORT_TO] * 50) for _ in range(8)]

@@ -76,12 +76,12 @@ class Route:
 
     @property
     def body(self) -> dict[str, Any] | None:
-        """The schema of the body."""
+        """The schema of the body; None where the route has none, or takes any body as a text."""
         if "requestBody" not in self.operation:
             return None
         content = self.operation["requestBody"]["content"]
         schema: dict[str, Any] = content["application/json"]["schema"]
-        return schema
+        return schema or None
 
     def parameters(self, kind: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
         """Yield the name and the schema of each parameter, and whether it is required."""
@@ -239,7 +239,8 @@ def _wrong_values(schema: dict[str, Any]) -> Iterator[Any]:
     """Yield JSON values that a field of this schema may not have."""
     options = _simple_options(schema)
     types = {it.get("type", _type_of_constant(it)) for it in options}
-    if None in types:  # anything
+    if None in types:  # anything that is JSON
+        yield SURROGATE
         return
     if "integer" in types:
         types.add("number")

@@ -1,5 +1,7 @@
 """Secrets that go through a gateway, all that it answered, and a search for them."""
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
 
 from perdure.gateway import __main__ as gateway_process
 from reliability.following.gateways import serve_gateway
@@ -63,10 +67,39 @@ class Witness:
         return answer
 
 
+class Asking:
+    """Clients of a gateway process."""
+
+    def __init__(self, url: str, witness: Witness) -> None:
+        self.url = url
+        self.witness = witness
+        self._client = httpx.AsyncClient(timeout=60)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def ask(self, method: str, path: str, secret: str = "", **more: Any) -> httpx.Response:
+        headers = {**more.pop("headers", {})}
+        if secret:
+            headers["Authorization"] = f"Bearer {secret}"
+        address = f"{self.url}{path}"
+        self._client.cookies.clear()
+        return await self.witness.ask(self._client, method, address, headers=headers, **more)
+
+    async def open_socket(self, path: str, headers: dict[str, str]) -> None:
+        """Open a socket, read what comes first, and leave."""
+        address = f"{self.url.replace('http', 'ws', 1)}{path}"
+        with contextlib.suppress(WebSocketException, TimeoutError):
+            async with connect(address, additional_headers=headers) as socket:
+                async with asyncio.timeout(3):
+                    for _ in range(3):
+                        self.witness.note(f"socket {path[:60]}", str(await socket.recv()))
+
+
 def serve_talkative_gateway(env: Mapping[str, str], port: int, log: Path) -> None:
     """Be a gateway that logs all that any library has to say."""
 
-    def configure(_: str) -> None:
+    def configure(_name: str, _format: str) -> None:
         logging.basicConfig(level=logging.DEBUG, format="%(name)s %(levelname)s %(message)s")
 
     setattr(gateway_process, "configure_logs", configure)  # noqa: B010 - mypy's wish

@@ -74,6 +74,7 @@ def find_fault(route: Route, request: BadRequest, answer: httpx.Response) -> str
     return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 async def test_bad_input_is_refused_by_a_sentence_and_changes_nothing(
     scene: Scene, route: Route
@@ -110,6 +111,8 @@ def test_every_part_of_a_request_is_spoilt(scene: Scene) -> None:
 
 
 def list_fields(route: Route) -> list[str]:
-    """List the fields of a body."""
+    """List the fields of a body; one that is a table of any keys has none."""
     assert route.body is not None
+    if "$ref" not in route.body:
+        return []
     return list(SCHEMAS[route.body["$ref"].rpartition("/")[2]]["properties"])

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,16 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from websockets.asyncio.client import connect
-from websockets.exceptions import WebSocketException
 
 from perdure.api.keys import Scope
 from perdure.embedded.ports import choose_ports
@@ -28,10 +23,11 @@ from perdure.storage.credentials.api_keys import create_api_key
 from perdure.storage.credentials.tokens import create_token
 from perdure.storage.store import S3Access
 from perdure.testing.server import serve_app
-from reliability.chaos.run import worker_environment
+from reliability.chaos.environment import worker_environment
 from reliability.following.gateways import GatewayProcess
 from tests.gateway.issuer import AUDIENCE, TestIssuer, serve_issuer
-from tests.gateway.security.canaries import Witness, find_canaries, serve_talkative_gateway
+from tests.gateway.security.canaries import Asking, Witness, find_canaries, serve_talkative_gateway
+from tests.gateway.security.foreign_canaries import drive_foreign
 from tests.gateway.security.scene import RATES
 from tests.gateway.stage import as_json
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
@@ -47,35 +43,6 @@ READ_ROUTES = ("", "/events", "/state", "/trouble", "/turn?wait=0", "/values", "
 
 def canary(name: str) -> str:
     return f"canary-{name}-{base64.b32encode(name.encode()).decode().strip('=').lower()}-4711"
-
-
-class Asking:
-    """Clients of a gateway process."""
-
-    def __init__(self, url: str, witness: Witness) -> None:
-        self.url = url
-        self.witness = witness
-        self._client = httpx.AsyncClient(timeout=60)
-
-    async def close(self) -> None:
-        await self._client.aclose()
-
-    async def ask(self, method: str, path: str, secret: str = "", **more: Any) -> httpx.Response:
-        headers = {**more.pop("headers", {})}
-        if secret:
-            headers["Authorization"] = f"Bearer {secret}"
-        address = f"{self.url}{path}"
-        self._client.cookies.clear()
-        return await self.witness.ask(self._client, method, address, headers=headers, **more)
-
-    async def open_socket(self, path: str, headers: dict[str, str]) -> None:
-        """Open a socket, read what comes first, and leave."""
-        address = f"{self.url.replace('http', 'ws', 1)}{path}"
-        with contextlib.suppress(WebSocketException, TimeoutError):
-            async with connect(address, additional_headers=headers) as socket:
-                async with asyncio.timeout(3):
-                    for _ in range(3):
-                        self.witness.note(f"socket {path[:60]}", str(await socket.recv()))
 
 
 @asynccontextmanager
@@ -270,6 +237,7 @@ async def test_no_secret_is_logged_or_answered(
             conversation_id = await drive_conversation(asking, world, witness, provider)
             await drive_credentials(asking, witness, conversation_id)
             await drive_bodies(asking, witness, conversation_id)
+            await drive_foreign(asking, witness, conversation_id)
             await asking.close()
             log = process.log
         failing = failing_environment(world, witness)

@@ -20,7 +20,7 @@ from perdure.embedded.ports import choose_ports
 from perdure.storage.credentials.api_keys import create_api_key
 from perdure.storage.files import FileStore
 from perdure.storage.store import S3Access
-from reliability.chaos.run import worker_environment
+from reliability.chaos.environment import worker_environment
 from reliability.following.gateways import GatewayProcess
 from tests.gateway.page.long_logs import write_long_log
 from tests.gateway.security.attacks.attack import Target

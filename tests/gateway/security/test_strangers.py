@@ -18,6 +18,7 @@ from perdure.gateway.app import create_app
 from tests.gateway.security.routes import (
     BATCHES,
     CONVERSATION,
+    DISCUSSIONS,
     REQUESTS,
     SOCKETS,
     STREAMS,
@@ -30,7 +31,7 @@ from tests.harness import ConversationHarness
 
 ADDRESSED = [route for route, it in REQUESTS.items() if it.access != "own"]
 OWN = [route for route, it in REQUESTS.items() if it.access == "own" and route not in STREAMS]
-SHAREABLE = (CONVERSATION, BATCHES)
+SHAREABLE = (CONVERSATION, BATCHES, DISCUSSIONS)
 
 
 @dataclass
@@ -41,7 +42,10 @@ class Strangers:
     ids: Ids
 
     async def annas(self) -> Mapping[str, Any]:
-        return await objects_of(self.stage, "users/anna/", f"gateway/keys/{self.ids.key_id}")
+        """Return what the store has of Anna, without the index of her lists, which is a cache."""
+        places = ("users/anna/", f"gateway/keys/{self.ids.key_id}")
+        stored = await objects_of(self.stage, *places)
+        return {key: body for key, body in stored.items() if "/anna/index/" not in key}
 
 
 @pytest_asyncio.fixture
@@ -50,6 +54,7 @@ async def scene(world: ConversationHarness) -> AsyncIterator[Strangers]:
         yield Strangers(stage, await make_annas(stage))
 
 
+@pytest.mark.long
 def test_every_route_has_a_request(idle_stage: GatewayStage) -> None:
     app = create_app(idle_stage.gateway)
     described = {
@@ -67,6 +72,7 @@ def test_every_route_has_a_request(idle_stage: GatewayStage) -> None:
     assert sockets == SOCKETS
 
 
+@pytest.mark.long
 async def test_what_is_another_users_is_as_what_does_not_exist(scene: Strangers) -> None:
     before, ben = await scene.annas(), scene.stage.ben
     assert before
@@ -81,6 +87,7 @@ async def test_what_is_another_users_is_as_what_does_not_exist(scene: Strangers)
     assert await scene.annas() == before
 
 
+@pytest.mark.long
 async def test_a_user_is_shown_his_own_alone(scene: Strangers) -> None:
     before = await scene.annas()
     mine = [it["id"] for it in (await scene.stage.ben.get("/v1/keys")).json()["items"]]
@@ -109,6 +116,29 @@ async def test_a_conversation_of_the_same_id_is_another_one(scene: Strangers) ->
     for route in ADDRESSED:
         answer = await send(scene.stage.ben, route, scene.ids)
         assert CANARY not in answer.text, route
+    assert await scene.annas() == before
+
+
+@pytest.mark.long
+async def test_a_thread_of_ag_ui_is_its_users_own(scene: Strangers) -> None:
+    before, ben = await scene.annas(), scene.stage.ben
+    body = {"threadId": scene.ids.conversation_id, "runId": "1", "messages": []}
+    annas_agent = await ben.post(f"/ag-ui/{scene.ids.name}", json=body)
+    no_agent = await ben.post("/ag-ui/nobody_at_all", json=body)
+    assert (annas_agent.status_code, no_agent.status_code) == (404, 404)
+    own = {"description": "of Ben's", "model": "openai/any"}
+    assert (await ben.put("/v1/agents/bens", json=own)).status_code == 200
+    answers: tuple[dict[str, Any], ...] = (
+        {},
+        {"resume": [{"interruptId": "call", "status": "cancelled"}]},
+    )
+    for more in answers:
+        told = await ben.post("/ag-ui/bens", json={**body, **more})
+        absent = await ben.post("/ag-ui/bens", json={**body, **more, "threadId": ABSENT[0]})
+        assert told.status_code == absent.status_code
+        ids = (scene.ids.conversation_id, ABSENT[0])
+        assert told.text.replace(*ids) == absent.text
+        assert CANARY not in told.text
     assert await scene.annas() == before
 
 
@@ -153,7 +183,11 @@ async def read_feed(client: httpx.AsyncClient, seconds: float) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("access", ["read", "write"])
 async def test_a_grant_covers_what_it_says(scene: Strangers, access: str) -> None:
-    shared = (f"/v1/conversations/{scene.ids.conversation_id}", f"/v1/batches/{scene.ids.name}")
+    shared = (
+        f"/v1/conversations/{scene.ids.conversation_id}",
+        f"/v1/batches/{scene.ids.name}",
+        f"/v1/discussions/{scene.ids.session_id}",
+    )
     for path in shared:
         granted = await scene.stage.anna.put(f"{path}/grants/carl", json={"access": access})
         assert granted.status_code == 200
@@ -171,7 +205,8 @@ async def test_a_grant_covers_what_it_says(scene: Strangers, access: str) -> Non
         assert answer.status < 500 or answer.status == 504, (route, answer)
         if answer.status == 403:
             assert CANARY not in answer.text
-    assert await list_shared(carl) == [scene.ids.conversation_id, scene.ids.name]
+    ids = scene.ids
+    assert await list_shared(carl) == [ids.conversation_id, ids.name, ids.session_id]
     assert await list_shared(scene.stage.ben) == []
     for path in shared:
         assert (await scene.stage.anna.delete(f"{path}/grants/carl")).status_code == 204
@@ -186,9 +221,10 @@ async def list_shared(client: httpx.AsyncClient) -> list[str]:
     """Return the ids and names of what others share with a user."""
     conversations = (await client.get("/v1/shared")).json()["items"]
     batches = (await client.get("/v1/shared/batches")).json()["items"]
-    items = [*conversations, *batches]
+    discussions = (await client.get("/v1/shared/discussions")).json()["items"]
+    items = [*conversations, *batches, *discussions]
     assert all((it["owner"], it["access"] != "owner") == ("anna", True) for it in items)
-    return [it["id"] for it in conversations] + [it["name"] for it in batches]
+    return [it["name"] if "name" in it else it["id"] for it in items]
 
 
 @pytest.mark.long
@@ -214,10 +250,52 @@ async def test_a_grant_for_a_batch_shows_the_conversations_of_its_samples(
         assert (await send(ben, route, sample, "anna")).status == 404
 
 
+@pytest.mark.long
+async def test_a_grant_for_a_discussion_shows_the_conversations_of_its_agents(
+    scene: Strangers,
+) -> None:
+    path = f"/v1/discussions/{scene.ids.session_id}"
+    conversations = (await scene.stage.anna.get(path)).json()["conversations"]
+    ben, own = scene.stage.ben, f"/v1/conversations/{conversations['ada']}/events"
+    other = f"/v1/conversations/{scene.ids.conversation_id}/events"
+    assert (await ben.get(own, params={"owner": "anna"})).status_code == 404
+    await scene.stage.anna.put(f"{path}/grants/ben", json={"access": "write"})
+    assert CANARY in (await ben.get(own, params={"owner": "anna"})).text
+    assert (await ben.get(other, params={"owner": "anna"})).status_code == 404
+    steering = own.replace("events", "pause")
+    assert (await ben.post(steering, params={"owner": "anna"})).status_code == 403
+    body = {"text": "I am Anna.", "speaker": "anna"}
+    spoken = await ben.post(f"{path}/say", params={"owner": "anna"}, json=body)
+    assert (spoken.status_code, "speak as ben" in spoken.text) == (403, True)
+    await scene.stage.anna.delete(f"{path}/grants/ben")
+    assert (await ben.get(own, params={"owner": "anna"})).status_code == 404
+
+
+@pytest.mark.long
+async def test_a_follower_of_a_discussion_is_cut_off_with_its_grant(scene: Strangers) -> None:
+    path = f"/v1/discussions/{scene.ids.session_id}"
+    await scene.stage.anna.put(f"{path}/grants/ben", json={"access": "read"})
+    query: dict[str, str | int] = {"owner": "anna", "after": 3}
+    async with scene.stage.ben.stream("GET", f"{path}/stream", params=query) as response:
+        text = ""
+        async with asyncio.timeout(20):
+            async for part in response.aiter_text():
+                text += part
+                if "event: status" in text and "/grants/" not in text:
+                    await scene.stage.anna.delete(f"{path}/grants/ben")
+                    text += "/grants/ revoked"
+    assert "event: error" in text.partition("revoked")[2]
+    assert '"code":"not_found"' in text
+
+
+OPEN_ROUTES = {"/health": 200, "/ready": 200, "/v1/posts/{address_id}/{secret}": 404}
+"""The routes that want no key, and their answers: a post has its secret in its address."""
+
+
+@pytest.mark.long
 async def test_without_a_key_nothing_is_shown(scene: Strangers) -> None:
     nobody = scene.stage.client_with(None)
     for route in REQUESTS:
         answer = await send(nobody, route, scene.ids)
-        is_open = route[1] in ("/health", "/ready")
-        assert answer.status == (200 if is_open else 401), (route, answer)
+        assert answer.status == OPEN_ROUTES.get(route[1], 401), (route, answer)
         assert CANARY not in answer.text

@@ -201,6 +201,7 @@ USAGES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fields", USAGES, ids=str)
 async def test_the_cost_is_what_litellm_counts(library: Any, fields: dict[str, Any]) -> None:
     usage_object = library.AnthropicConfig().calculate_usage(fields, reasoning_content=None)

@@ -28,6 +28,7 @@ async def test_an_unknown_provider_is_refused(litellm: LiteLLM) -> None:
     assert raised.value.code == "model_not_found"
 
 
+@pytest.mark.long
 async def test_an_error_of_another_protocol_need_not_be_json(litellm: LiteLLM) -> None:
     name = "anthropic/claude-sonnet-4-5"
     async with Fixed(b"<html>No.</html>", "text/html", 401).spec(name) as spec:

@@ -80,6 +80,7 @@ async def test_gemini_gets_its_signature_back(litellm: LiteLLM) -> None:
     assert "inline_data" in json.dumps(body["contents"][2])
 
 
+@pytest.mark.long
 async def test_openai_gets_neither_reasoning_nor_images_in_results(litellm: LiteLLM) -> None:
     body = await capture_request(litellm, "openai/gpt-5", SEEN, reasoning_effort="minimal")
     system, _, call, result, image = body["messages"]

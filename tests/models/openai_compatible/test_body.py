@@ -57,3 +57,12 @@ def test_a_message_that_was_written_is_not_written_again() -> None:
     write(writer, [*messages, {"role": "user", "content": "and now?"}])
     assert len(pieces) == len(before) + 1
     assert all(pieces[key] is piece for key, piece in before.items())
+
+
+def test_openais_own_server_which_would_store_the_answer_gets_no_metadata() -> None:
+    spec = ModelSpec(name="openai/gpt-4o")
+    request = Request(spec, [{"role": "user", "content": "hi"}], metadata={"team": "blue"})
+    route = find_route(spec, {})
+    assert route is not None
+    assert route.is_openai
+    assert "metadata" not in json.loads(BodyWriter().write(request, route, stream=False))

@@ -49,6 +49,7 @@ def listed_names() -> list[str]:
     return [name for name in price_table.load_prices() if name != "fallback_generalizations"]
 
 
+@pytest.mark.long
 async def test_a_direct_route_knows_what_litellm_knows(library: Any) -> None:
     direct = 0
     for name in (*UNLISTED, *listed_names()):

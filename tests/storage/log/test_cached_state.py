@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.agent.loop.evolve import fold
-from perdure.agent.loop.state import State
+from perdure.agent.loop.state import FOLD_VERSION, State
 from perdure.events.entry import Entry
 from perdure.events.projection import summarize
 from perdure.storage.errors import Damaged
@@ -55,6 +55,7 @@ async def mark_state(log: EventLog, end: int, **fields: Any) -> State:
     return state
 
 
+@pytest.mark.long
 @given(logs | condensed_logs, st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_state_from_a_cached_one_is_the_fold_of_all_events(
@@ -81,7 +82,9 @@ async def _compare_with_fold(entries: list[Entry], data: st.DataObject) -> None:
 
 @given(st.data())
 def test_no_altered_state_is_own(data: st.DataObject) -> None:
-    state = State(next_seq=7, sha="a" * 32, fold_version=1, message_seqs={"m": 3}, title="t")
+    state = State(
+        next_seq=7, sha="a" * 32, fold_version=FOLD_VERSION, message_seqs={"m": 3}, title="t"
+    )
     body = encode_cached_state(state)
     assert parse_cached_state(body).is_own
     altered = bytearray(body)
@@ -162,6 +165,7 @@ async def test_a_state_of_more_events_than_there_are_is_not_used() -> None:
     assert await read_state(as_cold(log), NOBODY) == fold_all(await log.read(0, 1300))
 
 
+@pytest.mark.long
 async def test_a_state_with_a_lost_or_altered_event_is_not_used() -> None:
     log = await long_log()
     await mark_state(log, 1300)

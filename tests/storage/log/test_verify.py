@@ -92,7 +92,13 @@ async def test_a_damaged_conversation_is_not_opened_and_its_other_events_are_rea
         )
 
 
-@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize(
+    "harm",
+    [
+        name if name == "change_byte" else pytest.param(name, marks=pytest.mark.long)
+        for name in HARMS
+    ],
+)
 async def test_an_opening_checks_the_newest_slots_and_older_ones_while_it_is_quick(
     harm: str,
 ) -> None:
@@ -115,6 +121,7 @@ async def test_an_opening_leaves_altered_older_slots_to_verify_once_its_time_is_
     assert await verified_seqs(hurt) == {1100}
 
 
+@pytest.mark.long
 async def test_a_log_that_is_being_written_is_whole(store: Store) -> None:
     log = log_in(store)
 

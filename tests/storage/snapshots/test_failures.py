@@ -76,6 +76,7 @@ async def test_an_interrupted_snapshot_is_taken_again(
     assert folder_contents(tmp_path / "other") == folder_contents(folder)
 
 
+@pytest.mark.long
 async def test_an_interrupted_restore_leaves_the_folder_as_it_was(
     store: MemoryStore, folder: Path
 ) -> None:

@@ -177,6 +177,7 @@ async def test_deltas_refer_to_a_base_that_is_renewed(folder: Path) -> None:
     assert 1 < len(bases) < 10
 
 
+@pytest.mark.long
 async def test_many_small_packs_are_gathered_into_few(folder: Path) -> None:
     store, last, memory = MemoryStore(), None, SnapshotCache()
     least = 1000

@@ -33,6 +33,7 @@ def right_on_even(question: str) -> str:
     return right(question) if int(question.split()[0]) % 2 == 0 else "?"
 
 
+@pytest.mark.long
 async def test_every_sample_is_attempted_scored_and_stored_once(
     harness: ConversationHarness,
 ) -> None:
@@ -166,6 +167,7 @@ async def test_failures_are_no_scores_and_are_run_again_when_asked(
     assert oracle.question_counts == {"0 + 1": 1, "1 + 1": 2, "2 + 1": 1}
 
 
+@pytest.mark.long
 async def test_a_pause_stops_the_conversations_too_and_nothing_is_lost(
     harness: ConversationHarness,
 ) -> None:

@@ -10,15 +10,14 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 from temporalio.worker import Replayer
 
-from perdure.activities.support.model_queues import RateLimitedQueues
+from perdure.activities.support.step_queues import StepQueues
 from perdure.evaluation.sample import Sample
 from perdure.evaluation.spec import BatchSpec
 from perdure.temporal.converter import CONVERTER
 from perdure.temporal.names import conversation_workflow_id
-from perdure.worker import run_model_workers
 from perdure.workflows.batch.workflow import Batch
 from perdure.workflows.conversation import Conversation
-from tests.harness import ConversationHarness
+from tests.harness import ConversationHarness, model_workers
 from tests.workflows.batches import (
     FakeModel,
     make_sums,
@@ -40,10 +39,10 @@ def answer(question: str) -> str:
 async def working(harness: ConversationHarness) -> AsyncIterator[ConversationHarness]:
     """Workers of a harness in which the judge has a rate limit, which no test comes near."""
     harness = with_model(harness, FakeModel(answer))
-    limits = RateLimitedQueues(harness.client.task_queue, {"judge": 60_000.0})
+    limits = StepQueues(harness.client.task_queue, {"judge": 60_000.0})
     home = f"{harness.client.task_queue}@home"
-    harness = replace(harness, resources=replace(harness.resources, model_queues=limits, home=home))
-    async with harness.worker(), run_model_workers(harness.client.temporal, harness.resources):
+    harness = replace(harness, resources=replace(harness.resources, queues=limits, home=home))
+    async with harness.worker(), model_workers(harness):
         yield harness
 
 
@@ -98,6 +97,7 @@ async def test_a_reply_is_requested_on_the_queue_of_the_grading_model(
     assert judge_requests(harness) == 2
 
 
+@pytest.mark.long
 async def test_the_workspace_is_scored_on_its_own_queue_after_the_grades(
     harness: ConversationHarness,
 ) -> None:

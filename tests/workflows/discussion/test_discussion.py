@@ -53,6 +53,7 @@ async def test_a_round_has_intents_grants_speeches_and_a_summary(
     assert events[5].to_json()["meta"] == {"phase": "discussion", "round": 1}
 
 
+@pytest.mark.long
 async def test_phases_follow_one_another_votes_are_tallied_and_what_was_said_is_pruned(
     harness: ConversationHarness,
 ) -> None:
@@ -91,6 +92,7 @@ async def test_phases_follow_one_another_votes_are_tallied_and_what_was_said_is_
     ]
 
 
+@pytest.mark.long
 async def test_a_vote_without_a_majority_is_repeated_after_another_round(
     harness: ConversationHarness,
 ) -> None:
@@ -130,6 +132,7 @@ async def test_a_consensus_ends_a_phase_before_its_last_round(
     assert (result.status, result.round) == ("finished", 2)
 
 
+@pytest.mark.long
 async def test_a_model_moderates(harness: ConversationHarness) -> None:
     grants = json.dumps({"grant": ["bob", "nobody", "ada"], "consensus": True})
     spec = debate(
@@ -171,6 +174,7 @@ async def test_a_moderator_that_fails_is_noted_and_a_policy_takes_its_place(
     assert result.summary == "Phase “discussion”: 1 speech.\nada: I spoke."
 
 
+@pytest.mark.long
 async def test_round_robin_begins_where_it_ended(harness: ConversationHarness) -> None:
     both = [wants(9), "again"]
     spec = debate(
@@ -209,6 +213,7 @@ async def test_an_agent_that_fails_or_is_silent_is_noted_and_passed_over(
     assert result.status == "finished"
 
 
+@pytest.mark.long
 async def test_a_turn_that_takes_too_long_is_interrupted(harness: ConversationHarness) -> None:
     spec = debate(
         harness.folder,

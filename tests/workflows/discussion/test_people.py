@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
+from perdure.client.discussion.discussions import Discussions
 from tests.harness import ConversationHarness
 from tests.workflows.discussion.debate import (
     PASS,
@@ -96,3 +97,32 @@ async def test_nobody_speaks_for_an_agent_before_the_agents_are_known(
     async with harness.worker():
         result = await handle.result()
     assert result.speeches == {}
+
+
+@pytest.mark.long
+async def test_what_people_said_counts_after_the_workflow_was_lost(
+    harness: ConversationHarness,
+) -> None:
+    """Eve's ballot decides the vote; the workflow is lost behind it, and she repeats it."""
+    answers: list[Any] = [PASS, {"content": ballot("no"), "delay": 2}]
+    phases = [{"name": "decision", "end": "vote", "rounds": 1}]
+    votes = [
+        {"type": "VOTE", "content": "yes", "speaker": name, "id": name} for name in ("eve", "fay")
+    ]
+    async with harness.worker():
+        handle = await paused_debate(harness, answers, phases=phases)
+        placed = [asyncio.create_task(handle.execute_update("contribute", it)) for it in votes]
+        await asyncio.sleep(0.2)
+        await handle.signal("resume")
+        places = [await place for place in placed]
+        await handle.terminate("lost")
+        session = handle.id.partition("-")[2]
+        discussions = Discussions.from_client(harness.client)
+        again = await discussions.start(await discussions.get(session).spec(), session)
+        repeated = await again.vote("yes", "eve", contribution_id="eve")
+        result = await again.result()
+    assert repeated == places[0]
+    assert result.tally is not None
+    assert (result.tally.counts, result.tally.winner) == ({"yes": 2, "no": 1}, "yes")
+    events = await read_all(harness, session)
+    assert [event.speaker for event in events if event.type == "VOTE"].count("eve") == 1

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from perdure.agent.discussion.spec import DiscussionKey
 from perdure.agent.discussion.steps import speaker_conversation_id
 from perdure.events.content import join_text
@@ -18,6 +20,7 @@ from tests.workflows.discussion.debate import (
 )
 
 
+@pytest.mark.long
 async def test_a_speech_with_tools_is_a_turn_of_the_agents_own_conversation(
     harness: ConversationHarness,
 ) -> None:
@@ -65,6 +68,7 @@ async def test_agents_see_shared_events_and_nothing_of_another(
     assert "hidden thought" in await all_text(harness, result.session_id, "ada")
 
 
+@pytest.mark.long
 async def test_an_agent_is_told_what_is_new_since_its_last_turn(
     harness: ConversationHarness,
 ) -> None:

@@ -48,6 +48,7 @@ async def test_a_paused_discussion_goes_on_when_it_is_resumed(
     assert (result.status, result.speeches) == ("finished", {"ada": 1})
 
 
+@pytest.mark.long
 async def test_the_time_of_a_turn_stands_still_in_a_pause(harness: ConversationHarness) -> None:
     thought: Answer = {
         "tool_calls": [{"name": "think", "arguments": {"thought": "well"}}],
@@ -121,6 +122,7 @@ async def test_a_cancelled_discussion_is_closed(harness: ConversationHarness) ->
         await wait_for_status(ada, "idle")
 
 
+@pytest.mark.long
 async def test_the_time_of_a_discussion_interrupts_who_speaks(
     harness: ConversationHarness,
 ) -> None:
@@ -286,6 +288,7 @@ async def test_closing_ends_a_turn_that_is_paused(harness: ConversationHarness) 
     assert (result.status, result.speeches) == ("closed", {"ada": 0})
 
 
+@pytest.mark.long
 async def test_a_turn_that_waits_for_a_confirmation_too_long_is_passed_over(
     harness: ConversationHarness,
 ) -> None:

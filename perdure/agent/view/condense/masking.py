@@ -1,6 +1,6 @@
 """The visible part of a view: a prompt leaves out the rest, although it is not forgotten."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -33,12 +33,18 @@ class VisibleView(NamedTuple):
     notes: Mapping[str, str]
 
 
-MASKS = (BrowserMaskingCondenser, MaskingCondenser, RecentCondenser)
+MASKS = (MaskingCondenser, RecentCondenser)
 
 
-def hides_events(condenser: CondenserSpec) -> bool:
-    """Tell whether a prompt leaves out events or results that are not forgotten."""
-    return any(isinstance(it, MASKS) for it in flatten_condenser(condenser))
+def may_hide(condenser: CondenserSpec, tool_names: Collection[str]) -> bool:
+    """Tell whether a prompt may leave out events, or results of these tools."""
+    for it in flatten_condenser(condenser):
+        if isinstance(it, BrowserMaskingCondenser):
+            if any(_is_browser(it, name) for name in tool_names):
+                return True
+        elif isinstance(it, MASKS):
+            return True
+    return False
 
 
 def mask_view(view: View, condenser: CondenserSpec) -> VisibleView:
@@ -95,8 +101,11 @@ def _mask_browser_results(
     results = [
         event
         for event in events
-        if isinstance(event, ObservationEvent)
-        and any(fnmatchcase(event.tool_name, pattern) for pattern in condenser.tools)
+        if isinstance(event, ObservationEvent) and _is_browser(condenser, event.tool_name)
     ]
     for event in results[: max(0, len(results) - condenser.attention_window)]:
         yield event.id, OLD_RESULT_NOTE
+
+
+def _is_browser(condenser: BrowserMaskingCondenser, tool_name: str) -> bool:
+    return any(fnmatchcase(tool_name, pattern) for pattern in condenser.tools)

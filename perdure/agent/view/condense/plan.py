@@ -10,6 +10,7 @@ from perdure.agent.spec import (
     CustomCondenser,
     NoCondenser,
     SummaryCondenser,
+    WindowCondenser,
 )
 from perdure.agent.view.condense.masking import count_prompt_events, mask_view
 from perdure.agent.view.condense.thresholds import (
@@ -75,6 +76,12 @@ def plan_condensation(
         return plan
     visible = len(mask_view(view, condenser).events)
     singles = flatten_condenser(condenser)
+    if reason == "overflow" and overflows < 2:
+        windows = (it for it in singles if isinstance(it, WindowCondenser))
+        forgetting = (AmortizedCondenser(keep_first=it.keep_first) for it in windows)
+        plans = (_plan_half(view, it, visible, tokens) for it in forgetting)
+        if plan := next(filter(None, plans), None):
+            return plan
     summarizer = next((it for it in singles if isinstance(it, SummaryCondenser)), None)
     if summarizer is None:
         amortized = (it for it in singles if isinstance(it, AmortizedCondenser))

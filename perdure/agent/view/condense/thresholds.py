@@ -25,9 +25,15 @@ def custom_condensers(condenser: CondenserSpec) -> Iterator[CustomCondenser]:
 
 def exceeds_threshold(condenser: CondenserSpec, events: int, tokens: int) -> bool:
     """Check whether a view of so many events and estimated tokens is to be condensed."""
+    # `match`, as the sandbox makes each `isinstance` of a workflow six calls.
     for it in flatten_condenser(condenser):
-        if isinstance(it, AmortizedCondenser | SummaryCondenser | CustomCondenser):
-            max_tokens = None if isinstance(it, AmortizedCondenser) else it.max_tokens
-            if events > it.max_size or (max_tokens is not None and tokens > max_tokens):
-                return True
+        match it:
+            case AmortizedCondenser():
+                max_tokens = None
+            case SummaryCondenser() | CustomCondenser():
+                max_tokens = it.max_tokens
+            case _:
+                continue
+        if events > it.max_size or (max_tokens is not None and tokens > max_tokens):
+            return True
     return False

@@ -15,6 +15,12 @@ const VIEWS = {
   conversation: async (page, route) => new (await import("./conversation/view.js")).ConversationView(page, route),
   batches: async (page) => new (await import("./batches/list_view.js")).BatchesView(page),
   batch: async (page, route) => new (await import("./batches/batch_view.js")).BatchView(page, route),
+  discussions: async (page) => new (await import("./discussions/list_view.js")).DiscussionsView(page),
+  discussion: async (page, route) => new (await import("./discussions/view.js")).DiscussionView(page, route),
+  schedules: async (page) => new (await import("./schedules/view.js")).SchedulesView(page),
+  webhooks: async (page) => new (await import("./webhooks/view.js")).WebhooksView(page),
+  agents: async (page) => new (await import("./agents/view.js")).AgentsView(page),
+  memory: async (page) => new (await import("./memory/view.js")).MemoryView(page),
   keys: async (page) => new (await import("./keys/view.js")).KeysView(page),
 };
 
@@ -23,6 +29,11 @@ const HELP = new Lazy(() => import("./shell/help.js"));
 const LINKS = [
   ["/", "Conversations", ["list", "conversation", "new"]],
   ["/batches", "Batches", ["batches", "batch"]],
+  ["/discussions", "Discussions", ["discussions", "discussion"]],
+  ["/schedules", "Schedules", ["schedules"]],
+  ["/webhooks", "Webhooks", ["webhooks"]],
+  ["/agents", "Agents", ["agents"]],
+  ["/memory", "Memory", ["memory"]],
   ["/keys", "Keys", ["keys"]],
 ];
 
@@ -40,6 +51,11 @@ class Page {
       { keys: ["l"], label: "Conversations", run: () => this.go("/") },
       { keys: ["n"], label: "New conversation", run: () => this.may("write") && this.go("/new") },
       { keys: ["b"], label: "Batches", run: () => this.go("/batches") },
+      { keys: ["d"], label: "Discussions", run: () => this.go("/discussions") },
+      { keys: ["S"], label: "Schedules", run: () => this.go("/schedules") },
+      { keys: ["H"], label: "Webhooks", run: () => this.go("/webhooks") },
+      { keys: ["A"], label: "Agents", run: () => this.go("/agents") },
+      { keys: ["M"], label: "Memory", run: () => this.go("/memory") },
       { keys: ["K"], label: "Keys", run: () => this.go("/keys") },
       { keys: ["Escape"], label: "Leave the field", inFields: true, run: () => document.activeElement?.blur() },
     ]);
@@ -107,6 +123,8 @@ class Page {
     this.keyboard.viewBindings = view.keys;
     this.drawNow();
     window.scrollTo(0, 0);
+    // On a phone the links of the navigation are wider than the screen.
+    this.root.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     preload(HELP);
   }
 

@@ -21,7 +21,7 @@ CONVERSATION = "/v1/conversations/{id}"
 
 @dataclass(frozen=True)
 class SlowReader:
-    """What a client sends at once, and then goes on sending as long as that is taken."""
+    """The bytes that a client sends at once, and those that it sends after them while it can."""
 
     name: str
     path: str

@@ -1,6 +1,7 @@
 // The view in which a conversation is started.
 
 import { html, nothing } from "../shell/html.js";
+import { parseObject } from "../shell/json_field.js";
 import { conversationPath } from "../shell/router.js";
 import { get } from "../wire/api.js";
 import { startConversation } from "../wire/conversations.js";
@@ -96,16 +97,8 @@ export class NewView {
     const fields = { text, images, conversation_id: this.requestId, message_id: this.requestId };
     const model = document.getElementById("model").value.trim();
     if (model) fields.model = model;
-    if (this.agent === WHOLE) fields.agent = parseAgent(document.getElementById("agent-json").value);
+    if (this.agent === WHOLE) fields.agent = parseObject(document.getElementById("agent-json").value, "The agent is");
     else if (this.agent) fields.agent = this.agent;
     return fields;
-  }
-}
-
-function parseAgent(text) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`The agent is no JSON: ${error.message}`);
   }
 }

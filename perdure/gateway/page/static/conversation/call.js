@@ -15,6 +15,8 @@ function describeAction(event) {
   switch (action?.kind) {
     case "TerminalAction":
       return action.command;
+    case "IPythonRunCellAction":
+      return action.code;
     case "FileEditorAction":
       return `${action.command} ${action.path}`;
     case "ThinkAction":
@@ -42,6 +44,8 @@ export function outcome(row, pending, statusName) {
   const answer = row.answer?.event;
   if (!answer) {
     if (pending?.asks) return { mark: "?", word: "Needs approval", state: "waiting" };
+    if (pending && statusName === "waiting") return { mark: "◷", word: "Waiting", state: "waiting" };
+    if (pending && statusName === "waiting_for_answer") return { mark: "?", word: "Asks you", state: "waiting" };
     if (pending && statusName === "running") return { mark: "…", word: "Running", state: "running" };
     if (pending) return { mark: "‖", word: "Not begun", state: "waiting" };
     return { mark: "·", word: "No result", state: "none" };

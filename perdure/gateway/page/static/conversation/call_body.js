@@ -10,6 +10,7 @@ import { diffBlock, jsonOr, terminalBlock } from "./result_blocks.js";
 
 export { terminalBlock };
 
+const PRINTED = new Set(["TerminalObservation", "IPythonRunCellObservation"]);
 const TASK_MARKS = { todo: "☐", in_progress: "▶", done: "☑" };
 
 /** Show the call and its result in full. */
@@ -29,6 +30,8 @@ function argumentsBlock(row, { folds }) {
   switch (action?.kind) {
     case "TerminalAction":
       return codeBlock(action.command, "bash");
+    case "IPythonRunCellAction":
+      return codeBlock(action.code, "python");
     case "FileEditorAction":
       return editBlock(row, folds);
     case "ThinkAction":
@@ -72,7 +75,7 @@ function resultBlock(row, { folds, api }) {
   }
   const { observation } = answer;
   const text = joinText(observation.content);
-  const show = observation.kind === "TerminalObservation" ? terminalBlock : (part) => jsonOr(part, plainBlock);
+  const show = PRINTED.has(observation.kind) ? terminalBlock : (part) => jsonOr(part, plainBlock);
   const images = imageBlocks(listImages(observation.content), api);
   const silent = observation.kind === "ThinkObservation" || observation.kind === "TaskTrackerObservation";
   if (silent && !observation.is_error) return nothing;

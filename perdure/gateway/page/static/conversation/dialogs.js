@@ -40,7 +40,7 @@ export function chooseForConversation(status, { canWrite, canFork, isOwner }) {
     ...(canFork ? [["fork", "Fork", "A new conversation with all its events"]] : []),
     ...(canWrite && !closed ? [["condense", "Condense", "Make the model's view smaller"]] : []),
     ...(canWrite && !closed ? [["reopen", "Reopen", "Start its workflow, if it needs one and has none"]] : []),
-    ...(canWrite && !closed ? [["close", "Close", "End it for good; its log stays"]] : []),
+    ...(canWrite && !closed ? [["close", "Close", "End it; its log stays, and a message opens it again"]] : []),
     ...(isOwner ? [["hide", "Delete", "Close it and take it off the list"]] : []),
   ];
   return chooseFrom("Conversation", choices);

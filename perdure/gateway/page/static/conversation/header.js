@@ -1,7 +1,7 @@
 // The head of a conversation: title, status, what it has used, and what can be done with it.
 
 import { html, nothing } from "../shell/html.js";
-import { statusClass, statusWord } from "../log/status.js";
+import { phaseOf, statusClass, statusWord } from "../log/status.js";
 import { countTokens, formatCost, formatNumber, formatSeconds, formatTokens, secondsBetween } from "../log/usage.js";
 
 const CONNECTIONS = {
@@ -17,7 +17,7 @@ export function conversationHeader({ title, model, status, actions, canWrite, bu
   return html`<header class="conversation-head">
     <div class="title-line">
       <h1 title=${title}>${title}</h1>
-      <span class=${`pill ${statusClass(status.status)}`}>${statusWord(status.status)}</span>
+      <span class=${`pill ${statusClass(phaseOf(status))}`}>${statusWord(phaseOf(status))}</span>
       ${info.owner && info.access !== "owner" ? html`<span class="quiet">shared by ${info.owner} (${info.access})</span>` : nothing}
       ${model.connection === "live" ? nothing : html`<span class="connection" role="status">${CONNECTIONS[model.connection] ?? ""}</span>`}
       <div class="buttons" role="toolbar" aria-label="Conversation">

@@ -14,7 +14,7 @@ export function conversationKeys(view) {
     { keys: ["o"], label: "Unfold or fold the call", run: onRow((row) => view.setOpened(row.seq, !view.opened.has(row.seq))) },
     { keys: ["e"], label: "Unfold or fold all calls", run: () => view.toggleAll() },
     { keys: ["m"], label: "Write a message", run: steering.answer },
-    { keys: ["a"], label: "Approve what waits", run: () => view.canWrite && steering.respondToAll(true) },
+    { keys: ["a"], label: "Approve, or answer, what waits", run: () => view.canWrite && steering.respondToAll(true) },
     { keys: ["r"], label: "Reject what waits, with a reason", run: () => view.canWrite && steering.respondToAll(false) },
     { keys: ["u"], label: "Resume", run: () => view.canWrite && steering.resume() },
     { keys: ["p"], label: "Pause", run: () => view.canWrite && steering.pause() },

@@ -45,6 +45,7 @@ export function logSection(view) {
     selected: view.selected,
     pending,
     statusName: model.status.status,
+    owner: model.info?.owner,
     actions: { setOpened: (seq, opened) => view.setOpened(seq, opened), openMenu: (row) => view.events.openMenu(row) },
   };
   const drafts = model.isAtEnd ? model.drafts.list() : [];

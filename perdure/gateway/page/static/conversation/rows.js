@@ -88,13 +88,18 @@ function textRow(row, context) {
 function messageRow(row, context) {
   const { event } = row.entry;
   const name = AUTHORS[row.author] ?? row.author;
-  const remark = event.truncated ? "cut off at its length limit" : row.author === "agent" ? "" : event.sender;
+  const remark = event.truncated ? "cut off at its length limit" : row.author === "agent" ? "" : (event.sender ?? actorOf(event, context));
   return html`${head(row, context, remark ? `${name} (${remark})` : name)} ${reasoning(row)}
     <div class="content">
       ${foldable(row.text, `${row.seq} text`, context.folds, (text) => markdownBlock(text, `${row.seq} ${row.entry.event.id}`))}
       ${imageBlocks(row.images, context.api)}
       ${row.additions ? html`<details class="aside"><summary>Added by the system</summary>${plainBlock(row.additions)}</details>` : nothing}
     </div>`;
+}
+
+/** Return who sent a message in another one's conversation; an empty text for its owner. */
+function actorOf(event, { owner }) {
+  return event.actor && owner && event.actor !== owner ? event.actor : "";
 }
 
 function reasoning(row) {

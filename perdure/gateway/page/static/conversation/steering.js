@@ -41,7 +41,7 @@ export class Steering {
     }
   }
 
-  send = (text, images) => this.run(async () => (await this.api.send(text, images)) ?? true);
+  send = (text, images) => this.run(async () => (await this.api.send(text, images, this.view.model.status.status === "closed")) ?? true);
   pause = () => this.run(() => this.api.pause());
   resume = () => this.run(() => this.api.resume());
   interrupt = () => this.run(() => this.api.interrupt());
@@ -53,9 +53,13 @@ export class Steering {
     });
   respond = (accept, calls, reason = "") => this.run(() => this.api.respond(accept, calls, reason));
 
-  /** Accept or reject all calls that wait. */
+  /** Answer the question of a call, by `{choice}` or `{text}`. */
+  answerQuestion = (call, fields) => this.run(() => this.api.answerQuestion(call, fields));
+
+  /** Accept or reject all calls that wait; where a question does, go to its answers. */
   respondToAll(accept) {
     const { status } = this.view.model;
+    if (status.status === "waiting_for_answer") document.querySelector(".waiting form :is(button, input)")?.focus();
     const calls = status.pending.filter((call) => call.asks).map((call) => call.tool_call_id);
     if (!calls.length) return;
     if (accept) this.respond(true, calls);
@@ -66,7 +70,7 @@ export class Steering {
 
   close = async () => {
     const { confirmChoice } = await DIALOGS.get();
-    const sure = await confirmChoice("Close", "The conversation ends for good; what is running is stopped. Its log stays.", "Close it");
+    const sure = await confirmChoice("Close", "What is running is stopped. The log stays, and a message opens the conversation again.", "Close it");
     if (sure) await this.run(() => this.api.close());
   };
 

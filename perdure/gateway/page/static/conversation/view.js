@@ -6,20 +6,25 @@ import { preload } from "../shell/lazy.js";
 import { conversationPath, parseSeqHash } from "../shell/router.js";
 import { Attachments } from "../compose/attachments.js";
 import { editor } from "../compose/editor.js";
-import { statusWord, waitsFor } from "../log/status.js";
+import { phaseOf, progressOf, statusWord, waitsFor } from "../log/status.js";
 import { RowWindow } from "../log/window.js";
-import { EventActions } from "./event_actions.js";
 import { Folds } from "./folds.js";
 import { conversationHeader } from "./header.js";
 import { conversationKeys } from "./keys.js";
 import { filters, logSection, problems } from "./log_section.js";
 import { ConversationModel } from "./model.js";
-import { CALL_BODY, DIALOGS, FILES, TIMELINE } from "./parts.js";
+import { ASKS, CALL_BODY, DIALOGS, EVENT_ACTIONS, FILES, TIMELINE } from "./parts.js";
 import { Scroller } from "./scroller.js";
 import { Steering } from "./steering.js";
 import { waitingBanner } from "./waiting.js";
 
 const HIDDEN_AT_FIRST = ["system"];
+
+/** Return the acts on the events of a view, whose module is loaded after it. */
+function lateActions(view) {
+  const act = (name) => async (row) => new (await EVENT_ACTIONS.get()).EventActions(view)[name](row);
+  return Object.fromEntries(["openMenu", "raw", "link", "fork", "retry"].map((name) => [name, act(name)]));
+}
 
 /** A conversation: its rows, its head, and the field for messages. */
 export class ConversationView {
@@ -35,7 +40,7 @@ export class ConversationView {
     this.selected = null;
     this.attachments = new Attachments(this.draw);
     this.steering = new Steering(this);
-    this.events = new EventActions(this);
+    this.events = lateActions(this);
     this.scroller = new Scroller({
       onNearTop: () => this.#older(),
       onNearBottom: () => this.#newer(),
@@ -43,7 +48,7 @@ export class ConversationView {
     });
     this.keys = conversationKeys(this);
     this.#open(parseSeqHash(route.hash));
-    preload(CALL_BODY, DIALOGS, FILES, TIMELINE);
+    preload(ASKS, CALL_BODY, DIALOGS, EVENT_ACTIONS, FILES, TIMELINE);
   }
 
   async #open(seq) {
@@ -205,9 +210,9 @@ export class ConversationView {
 
   #announce() {
     const { status } = this.model;
-    if (!status || status.status === this.announced) return;
-    if (this.announced) announce([statusWord(status.status), waitsFor(status)].filter(Boolean).join(". "));
-    this.announced = status.status;
+    if (!status || phaseOf(status) === this.announced) return;
+    if (this.announced) announce([statusWord(phaseOf(status)), progressOf(status) || waitsFor(status)].filter(Boolean).join(". "));
+    this.announced = phaseOf(status);
   }
 
   /** Draw what `render` draws, and keep the place that is read. */
@@ -224,7 +229,7 @@ export class ConversationView {
     const shared = { status, actions: this.steering, canWrite: this.canWrite, canFork: this.canFork, busy: this.steering.busy };
     return html`<div class="conversation">
       ${conversationHeader({ ...shared, title: this.title, model, workflowUrl: this.page.workflowUrl(model.info) })}
-      ${waitingBanner({ ...shared, rowIndex: model.rowIndex })} ${problems(this)} ${filters(this)} ${logSection(this)} ${this.#composer(status)}
+      ${waitingBanner({ ...shared, rowIndex: model.rowIndex, draw: this.draw })} ${problems(this)} ${filters(this)} ${logSection(this)} ${this.#composer(status)}
     </div>`;
   }
 
@@ -237,10 +242,10 @@ export class ConversationView {
   }
 
   #composer(status) {
-    if (!this.canWrite || status.status === "closed") return nothing;
+    if (!this.canWrite) return nothing;
     const send = () => this.send();
     return html`<form class="composer" @submit=${(event) => (event.preventDefault(), send())}>
-      ${editor({ id: "message", label: "Message", placeholder: "Message the agent", attachments: this.attachments, submit: send, enterSends: true, rows: 2 })}
+      ${editor({ id: "message", label: "Message", placeholder: status.status === "closed" ? "Message the agent, and open it again" : "Message the agent", attachments: this.attachments, submit: send, enterSends: true, rows: 2 })}
       <button type="submit" class="primary" ?disabled=${this.steering.busy}>Send</button>
     </form>`;
   }

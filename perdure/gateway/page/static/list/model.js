@@ -11,8 +11,8 @@ const TITLE_DELAY = 2000; // milliseconds
 /** The filters of the list: their labels, and the statuses that they let through; `shared` has others' conversations. */
 export const FILTERS = {
   all: ["All", null],
-  working: ["Running", ["running"]],
-  attention: ["Needs you", ["waiting_for_confirmation", "paused", "error", "stuck"]],
+  working: ["Running", ["running", "waiting"]],
+  attention: ["Needs you", ["waiting_for_confirmation", "waiting_for_answer", "paused", "error", "stuck"]],
   rest: ["At rest", ["idle", "finished"]],
   closed: ["Closed", ["closed"]],
   shared: ["Shared with me", null],

@@ -3,7 +3,7 @@
 import { html, nothing, repeat } from "../shell/html.js";
 import { conversationPath } from "../shell/router.js";
 import { formatAge, formatCost, parseTime } from "../log/usage.js";
-import { statusClass, statusWord, waitsFor } from "../log/status.js";
+import { phaseOf, statusClass, statusWord, waitsFor } from "../log/status.js";
 import { FILTERS, ListModel } from "./model.js";
 
 const MAX_SHOWN = 300;
@@ -94,7 +94,7 @@ export class ListView {
     const when = item.updated ?? item.created;
     return html`<li>
       <a href=${conversationPath(item.id, mine ? null : item.owner)}>
-        <span class=${`pill ${statusClass(status.status)}`}>${statusWord(status.status)}</span>
+        <span class=${`pill ${statusClass(phaseOf(status))}`}>${statusWord(phaseOf(status))}</span>
         <span class="item-main">
           <span class="item-title">${status.title ?? "Untitled"}</span>
           ${need ? html`<span class=${`item-need ${status.status === "error" || status.trouble ? "bad" : ""}`}>${need}</span>` : nothing}

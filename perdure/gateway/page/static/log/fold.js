@@ -1,6 +1,7 @@
 // Folds entries of the log into rows: a call and its result are one.
 
 import { joinText, listImages, reasoningOf } from "./entry.js";
+import { describeWait } from "./status.js";
 
 const ANSWER_KINDS = new Set(["ObservationEvent", "AgentErrorEvent", "UserRejectObservation"]);
 
@@ -131,9 +132,15 @@ function messageRow(entry) {
 export function describeNote(event) {
   switch (event.kind) {
     case "PauseEvent":
-      return "Paused by a person.";
+      return `Paused by ${event.actor ?? "a person"}.`;
     case "InterruptEvent":
-      return "Interrupted by a person.";
+      return event.reason ? "Suspended: too many conversations were at work." : `Interrupted by ${event.actor ?? "a person"}.`;
+    case "WaitEvent":
+      return `${describeWait(event)}.`;
+    case "QuestionEvent":
+      return `Asks: ${event.question}${event.choices?.length ? ` (${event.choices.join(" / ")})` : ""}`;
+    case "SignalEvent":
+      return `Signal ${event.name}: ${JSON.stringify(event.data ?? null)}`;
     case "ConversationErrorEvent":
       return `${event.code}: ${event.detail}`;
     case "StuckEvent":
@@ -153,7 +160,8 @@ export function describeNote(event) {
   }
 }
 
-function describeState({ key, value }) {
-  if (typeof value === "string" || typeof value === "number") return `${key}: ${value}`;
-  return `The ${key} was recorded.`;
+function describeState({ key, value, actor }) {
+  const by = actor ? ` (by ${actor})` : "";
+  if (typeof value === "string" || typeof value === "number") return `${key}: ${value}${by}`;
+  return `The ${key} was recorded${by && ` by ${actor}`}.`;
 }

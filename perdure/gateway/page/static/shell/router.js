@@ -6,6 +6,12 @@ const ROUTES = [
   [/^\/conversations\/([^/]+)$/, "conversation"],
   [/^\/batches$/, "batches"],
   [/^\/batches\/([^/]+)$/, "batch"],
+  [/^\/discussions$/, "discussions"],
+  [/^\/discussions\/([^/]+)$/, "discussion"],
+  [/^\/schedules$/, "schedules"],
+  [/^\/webhooks$/, "webhooks"],
+  [/^\/agents$/, "agents"],
+  [/^\/memory$/, "memory"],
   [/^\/keys$/, "keys"],
 ];
 
@@ -31,6 +37,11 @@ export function conversationPath(id, owner = null, seq = null) {
 /** Return the address of a batch; `owner` is named if it is another user's. */
 export function batchPath(name, owner = null) {
   return `/batches/${encodeURIComponent(name)}${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`;
+}
+
+/** Return the address of a discussion; `owner` is named if it is another user's. */
+export function discussionPath(id, owner = null) {
+  return `/discussions/${encodeURIComponent(id)}${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`;
 }
 
 /** Return the slot that a hash such as `#seq-42` names, or null. */

@@ -1,4 +1,4 @@
-// The dialog in which a user shares a conversation or a batch with others.
+// The dialog in which a user shares a conversation, a batch or a discussion with others.
 
 import { html, nothing } from "./html.js";
 import { showDialog } from "./dialog.js";

@@ -37,13 +37,15 @@ export class ConversationApi {
   after = (seq, limit) => get(this.path("/events", { after_seq: seq, limit }));
   streamPath = (afterSeq) => this.path("/stream", { after_seq: afterSeq });
 
-  send = (text, images = []) => post(this.path("/messages"), { text, images, message_id: crypto.randomUUID() });
+  /** Send a message; with `reopen` it opens a closed conversation again. */
+  send = (text, images = [], reopen = false) => post(this.path("/messages"), { text, images, reopen, message_id: crypto.randomUUID() });
   pause = () => post(this.path("/pause"));
   resume = () => post(this.path("/resume"));
   interrupt = () => post(this.path("/interrupt"));
   close = () => post(this.path("/close"));
   reopen = () => post(this.path("/reopen"));
   condense = () => post(this.path("/condense"));
+  answerQuestion = (call, fields) => post(this.path("/answer"), { call, ...fields });
   respond = (accept, calls, reason = "") => post(this.path("/respond"), { accept, calls, reason });
   fork = (at, model = null) => post(this.path("/fork"), { at, model });
   ask = (question) => post(this.path("/ask"), { question });

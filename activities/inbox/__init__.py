@@ -1,0 +1,1 @@
+"""Recording what waited in the inbox of a conversation."""

@@ -1,0 +1,1 @@
+"""Cloning a git repository into a workspace."""

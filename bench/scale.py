@@ -1,0 +1,210 @@
+"""`python -m bench.scale`: many conversations at rest and some at work, on one machine's Temporal.
+
+Conversations at rest have their workflows open. Beside them others work, with a model that takes a
+few seconds an answer. Then: the memory of workers, gateway and servers, how soon a conversation at
+rest answers a message, and how long `perdure ls` and the gateway's list take.
+"""
+
+import asyncio
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from bench.command import Report, at_least, make_parser, run_bench
+from bench.model import steps_script
+from bench.processes import memory_bytes
+from bench.servers import Servers, start_servers
+from perdure.agent.policies import Limits
+from perdure.agent.spec import Agent, ModelSpec
+from perdure.client.client import Client
+from perdure.client.conversation import Conversation
+from perdure.embedded.ports import choose_ports
+from perdure.embedded.process import ChildProcess, request_status
+from perdure.storage.credentials.api_keys import create_api_key
+from perdure.temporal.connect import connect
+
+STARTS_AT_ONCE = 16
+ANSWER_SECONDS = 3.0
+"""Seconds of an answer of those at work."""
+
+ENDLESS = 10_000
+"""Steps of those at work: more than they come to."""
+
+A_DAY = 86_400.0
+SAMPLES = 20
+"""Messages, and looks at each list, that are timed."""
+
+UNLIMITED = {
+    "PERDURE_GATEWAY_RATES": '{"read": 1000000, "write": 1000000}',
+    "PERDURE_MODEL": "scripted:none",
+}
+
+
+@dataclass
+class Stage:
+    """The servers, and the processes whose memory is read."""
+
+    client: Client
+    servers: Servers
+    env: dict[str, str]
+    gateway: str
+    key: str
+    pids: dict[str, int]
+
+    def agent(self, script: str) -> Agent:
+        """Return an agent that asks the scripted model over HTTP, and rests for a day."""
+        return Agent(
+            model=ModelSpec(name=f"openai/{script}", api_base=self.servers.api_base),
+            tools=("bench.tools:add",),
+            limits=Limits(max_iterations=10**6),
+            idle_timeout=A_DAY,
+            finished_timeout=A_DAY,
+        )
+
+    def memory(self) -> dict[str, float]:
+        """Return the megabytes of each process."""
+        return {name: round(memory_bytes(pid) / 1e6, 1) for name, pid in self.pids.items()}
+
+
+@asynccontextmanager
+async def open_stage(workers: int) -> AsyncIterator[Stage]:
+    """Start servers, workers and a gateway. Raises ProcessFailed."""
+    scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, ANSWER_SECONDS)}
+    scripts["rest"]["repeat"] = True
+    async with AsyncExitStack() as ending:
+        servers = await ending.enter_async_context(start_servers(scripts))
+        env = {**os.environ, **servers.environment(on_s3=True), **UNLIMITED, "OPENAI_API_KEY": "-"}
+        names = [f"worker {nth + 1}" for nth in range(workers)]
+        ports = choose_ports(servers.folder / "scale.json", [*names, "gateway"])
+        pids = {"temporal": servers.temporal.pid, "store": servers.seaweed.pid}
+
+        async def start(name: str, module: str, path: str, *options: str) -> None:
+            log, port = servers.folder / f"{name.replace(' ', '-')}.log", ports[name]
+            command = [sys.executable, "-P", "-m", module, *options, str(port)]
+            child = await ChildProcess.start(name, command, log, env, servers.folder)
+            ending.push_async_callback(child.stop, 15.0)
+            await child.wait_until(lambda: is_ready(port, path), 120)
+            pids[name] = child.pid
+
+        for name in names:
+            await start(name, "perdure.worker", "/readyz", "--health-port")
+        await start("gateway", "perdure.gateway", "/ready", "--host", "127.0.0.1", "--port")
+        client = Client(await connect(servers.temporal.address), servers.store(on_s3=True))
+        key = (await create_api_key(client.store, "local", "bench", ("read", "write"))).secret
+        yield Stage(client, servers, env, f"http://127.0.0.1:{ports['gateway']}", key, pids)
+
+
+async def is_ready(port: int, path: str) -> bool:
+    return await request_status("GET", port, path) == 200
+
+
+async def start_all(count: int, start: Callable[[], Awaitable[Conversation]]) -> list[Conversation]:
+    """Start so many conversations, some at a time."""
+    begun: list[Conversation] = []
+    numbers = iter(range(count))
+
+    async def start_some() -> None:
+        for _ in numbers:
+            begun.append(await start())
+            if len(begun) % 500 == 0:
+                print(f"{len(begun)} of {count} conversations", file=sys.stderr)
+
+    await asyncio.gather(*(start_some() for _ in range(STARTS_AT_ONCE)))
+    return begun
+
+
+async def run(idle: int, active: int, workers: int) -> Report:
+    """Return the figures."""
+    async with open_stage(workers) as stage:
+        before = stage.memory()
+
+        async def begin_rest() -> Conversation:
+            conversation = await stage.client.start("Hello.", stage.agent("rest"))
+            await conversation.wait_for_turn()
+            return conversation
+
+        began = monotonic()
+        resting = await start_all(idle, begin_rest)
+        seconds = monotonic() - began
+        at_rest = stage.memory()
+        alone = await measure(stage, resting)
+        await start_all(active, lambda: stage.client.start("Work.", stage.agent("work")))
+        await asyncio.sleep(5 * ANSWER_SECONDS)
+        return {
+            "idle": len(resting),
+            "active": active,
+            "workers": workers,
+            "load_of_the_machine": os.getloadavg()[0],
+            "conversations_begun_a_second": round(len(resting) / seconds, 1),
+            "memory_mb": {"begin": before, "at rest": at_rest, "at work": stage.memory()},
+            "seconds": {"at rest": alone, "at work": await measure(stage, resting)},
+        }
+
+
+async def measure(stage: Stage, resting: list[Conversation]) -> dict[str, Any]:
+    """Time messages to conversations at rest, and lists."""
+    async with httpx.AsyncClient(timeout=60) as http:
+
+        async def list_over_http() -> None:
+            headers = {"Authorization": f"Bearer {stage.key}"}
+            (
+                await http.get(f"{stage.gateway}/v1/conversations", headers=headers)
+            ).raise_for_status()
+
+        async def list_at_the_terminal() -> None:
+            command = [sys.executable, "-P", "-m", "perdure.cli.main", "ls", "-o", "json"]
+            await asyncio.to_thread(run_quietly, command, stage.env, stage.servers.folder)
+
+        rest = iter(resting[:: max(1, len(resting) // SAMPLES)])
+
+        async def send() -> None:
+            with contextlib.suppress(StopIteration):
+                conversation = next(rest)
+                message = uuid4().hex
+                await conversation.send("And?", message)
+                await conversation.wait_for_turn(message)
+
+        works = {"a message": send, "perdure ls": list_at_the_terminal, "the list": list_over_http}
+        return {name: await time_each(work) for name, work in works.items()}
+
+
+def run_quietly(command: list[str], env: dict[str, str], folder: Path) -> None:
+    subprocess.run(command, env=env, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+async def time_each(work: Callable[[], Awaitable[None]]) -> dict[str, float]:
+    """Return the median and the greatest of the seconds of some runs."""
+    seconds = []
+    for _ in range(SAMPLES):
+        began = monotonic()
+        await work()
+        seconds.append(monotonic() - began)
+    return {"median": round(statistics.median(seconds), 3), "most": round(max(seconds), 3)}
+
+
+def show(report: Report) -> None:
+    for name, value in report.items():
+        print(f"{name.replace('_', ' ')}: {value}")
+
+
+def main() -> None:
+    parser = make_parser("bench.scale", __doc__)
+    parser.add_argument("--idle", type=at_least(SAMPLES), default=10_000)
+    parser.add_argument("--active", type=at_least(0), default=500)
+    parser.add_argument("--workers", type=at_least(1), default=2)
+    run_bench(parser, lambda it: run(it.idle, it.active, it.workers), show)
+
+
+if __name__ == "__main__":
+    main()

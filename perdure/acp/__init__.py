@@ -1,0 +1,1 @@
+"""The Agent Client Protocol: conversations in an editor that starts `perdure acp`."""

@@ -1,0 +1,1 @@
+"""The lists of conversations: filtered, in the order of their activity, a page at a time."""

@@ -1,0 +1,1 @@
+"""The AG-UI protocol: one run of an agent as a stream of events."""

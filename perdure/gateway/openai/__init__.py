@@ -1,0 +1,1 @@
+"""OpenAI's API over conversations: models, chat completions, responses and conversations."""

@@ -1,0 +1,1 @@
+"""Turns as objects of OpenAI: pure functions of their parts."""

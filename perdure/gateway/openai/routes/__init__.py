@@ -1,0 +1,1 @@
+"""The routes: thin, over what the room has."""

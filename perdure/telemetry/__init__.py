@@ -1,0 +1,1 @@
+"""Traces, metrics and log lines of what conversations do, and their names."""

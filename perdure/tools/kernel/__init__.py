@@ -1,0 +1,1 @@
+"""The IPython kernel behind the `ipython` tool."""

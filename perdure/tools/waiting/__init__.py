@@ -1,0 +1,1 @@
+"""The tools by which an agent waits."""

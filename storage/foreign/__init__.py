@@ -1,0 +1,1 @@
+"""Objects that protocols of others need of a user, and no log has."""
