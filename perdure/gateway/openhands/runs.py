@@ -6,9 +6,11 @@ answered. So an end is told after the answer, and again to a client that still a
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 ConversationKey: TypeAlias = tuple[str, str]
 """The user whose conversation it is, and its id."""
@@ -24,11 +26,15 @@ class Runs:
         self._open: Counter[ConversationKey] = Counter()
         self._answered: dict[ConversationKey, asyncio.Event] = defaultdict(asyncio.Event)
         self._sockets: dict[ConversationKey, set[asyncio.Event]] = defaultdict(set)
+        self._counts: Counter[ConversationKey] = Counter()
+        """How often the clients have asked to run, while sockets are attached."""
 
     @contextmanager
     def asking(self, key: ConversationKey) -> Iterator[None]:
         """Hold back the ends of runs while inside, and until the answer has arrived."""
         self._open[key] += 1
+        if key in self._sockets:
+            self._counts[key] += 1
         try:
             yield
         finally:
@@ -38,6 +44,18 @@ class Runs:
         """Wait until no request to run is open."""
         while key in self._open:
             await self._answered[key].wait()
+
+    async def read_between(self, key: ConversationKey, read: Callable[[], Awaitable[T]]) -> T:
+        """Return what `read` returns, read again if somebody has asked to run meanwhile.
+
+        What rests before a request to run is no end of that run. A socket has to be attached.
+        """
+        while True:
+            await self.wait_answered(key)
+            count = self._counts[key]
+            found = await read()
+            if self._counts[key] == count:
+                return found
 
     @contextmanager
     def attached(self, key: ConversationKey) -> Iterator[asyncio.Event]:
@@ -49,7 +67,7 @@ class Runs:
         finally:
             self._sockets[key].discard(asked)
             if not self._sockets[key]:
-                del self._sockets[key]
+                del self._sockets[key], self._counts[key]
 
     def note_question(self, key: ConversationKey) -> None:
         """Note that a client has asked for a conversation, and was told that it is at rest."""

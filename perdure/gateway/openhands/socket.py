@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from starlette.routing import WebSocketRoute
@@ -32,6 +32,8 @@ from perdure.gateway.openhands.view import SocketView
 from perdure.gateway.socket_session import CLOSE_CODES, GONE, OTHER_CLOSE_CODE, to_error_frame
 from perdure.storage.errors import StoreError
 from perdure.storage.log.state import read_state, read_state_at
+
+T = TypeVar("T")
 
 logger = logging.getLogger("perdure.gateway")
 
@@ -121,6 +123,8 @@ class SocketSession:
         self._timeout = call.to.gateway.followers.limits.send_timeout
         self._runs = view.runs
         self._began = 0.0
+        self._owes_end = False
+        """Whether the client has to be told that a run has ended."""
         self._sending = asyncio.Lock()
         """Is held while texts of some frames are sent, which belong together."""
 
@@ -148,8 +152,12 @@ class SocketSession:
                     async with self._sending:
                         async for text, is_end in self._convert(batch):
                             if is_end:
-                                await self._wait_for_answer()
-                            await self._send(text)
+                                self._owes_end = True
+                                await self._tell_end()
+                            else:
+                                await self._send(text)
+                        if self._owes_end:
+                            await self._tell_end()
                     if batch and batch[-1].kind == "error":
                         reason = batch[-1].frame
                         assert isinstance(reason, ErrorFrame)
@@ -168,10 +176,12 @@ class SocketSession:
         That of the attachment may be older than the answer to a request to run: the client would
         take its rest for the end of that run.
         """
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                await self._call.door.runs.wait_answered(self._call.key)
-        view, self._state = self._view, await read_state(self._call.log)
+                self._state = await self._read_between(lambda: read_state(self._call.log))
+        except TimeoutError:
+            self._state = await read_state(self._call.log)
+        view = self._view
         now = SocketView(self._state, view.facts, view.native, view.facts.updated)
         await self._send(now.full_state())
 
@@ -202,10 +212,20 @@ class SocketSession:
                         self._runs, self._began = self._view.runs, monotonic()
                     yield text, is_end
 
-    async def _wait_for_answer(self) -> None:
-        """Wait until whoever has asked to run has had the answer."""
+    async def _tell_end(self) -> None:
+        """Tell the end of a run once whoever has asked to run has had the answer.
+
+        It is told after all that is in the log, as that may have another request to run, which
+        the client would take to have ended. A run at work tells its own end.
+        """
+        if self._view.state.status == "running":
+            self._owes_end = False
+            return
         await self._call.door.runs.wait_answered(self._call.key)
         await asyncio.sleep(max(0.0, SHORTEST_RUN - (monotonic() - self._began)))
+        if not await self._read_between(self._has_more):
+            self._owes_end = False
+            await self._send(self._view.full_state())
 
     async def _repeat_end(self, asked: asyncio.Event) -> None:
         """Tell the end of a run again to a client that asks for a conversation at rest."""
@@ -214,9 +234,13 @@ class SocketSession:
             asked.clear()
             await self._call.door.runs.wait_answered(self._call.key)
             async with self._sending:
-                if self._view.state.at_rest and not await self._has_more():
+                if self._view.state.at_rest and not await self._read_between(self._has_more):
                     with contextlib.suppress(TimeoutError, *GONE):
                         await self._send(self._view.full_state())
+
+    async def _read_between(self, read: Callable[[], Awaitable[T]]) -> T:
+        """Read while nobody asks to run."""
+        return await self._call.door.runs.read_between(self._call.key, read)
 
     async def _has_more(self) -> bool:
         """Tell whether the log has events that the client was not sent yet."""
