@@ -37,9 +37,12 @@ async def watch_turn(
 async def _watch_steps(
     conversation: ConversationHandle, set_steps: Callable[[tuple[RunningStep, ...]], None]
 ) -> None:
-    with contextlib.suppress(*EXPECTED_ERRORS):  # `note_trouble` says what is wrong
-        async for steps in conversation.watch_running_steps():
-            set_steps(steps)
+    """Show the steps at work, also those after an outage, of which `note_trouble` tells."""
+    while True:
+        with contextlib.suppress(*EXPECTED_ERRORS):
+            async for steps in conversation.watch_running_steps():
+                set_steps(steps)
+        await asyncio.sleep(TROUBLE_CHECK_INTERVAL)
 
 
 async def note_trouble(conversation: ConversationHandle) -> None:
