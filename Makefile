@@ -28,11 +28,11 @@ test: $(READY)  ## everything that must be clean on every commit
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint short
 
 short: $(READY)
-	$(BIN)/pytest -n 4 --dist worksteal
+	$(BIN)/python -m tests.rerun -n 4 --dist worksteal
 
 long: $(READY)  ## the tests that take their time
 	@$(BIN)/python -m tests.examples.local_model_environment || [ $$? = 77 ]
-	$(BIN)/pytest -m long -n 4 --dist worksteal
+	$(BIN)/python -m tests.rerun -m long -n 4 --dist worksteal
 
 longest: $(READY)  ## the tests that take a minute or more each
 	$(BIN)/pytest -m longest -n 2 --dist worksteal
@@ -145,7 +145,7 @@ deploy-check: $(READY)  ## deploy/: the image, Compose, the chart, alerts and da
 
 page: $(READY)  ## the page of the gateway in a real browser, Debian's Chromium; without one: not checked
 	@$(BIN)/python -m tests.gateway.page.environment; case $$? in \
-		0) $(BIN)/pytest -m page -n 2 --dist worksteal tests/gateway/page ;; \
+		0) $(BIN)/python -m tests.rerun -m page -n 2 --dist worksteal tests/gateway/page ;; \
 		77) ;; \
 		*) exit 1 ;; \
 	esac
