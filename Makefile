@@ -14,7 +14,7 @@ DOTS = trap 'kill $$dots; echo >&2' EXIT; { while sleep 2; do printf . >&2; done
 
 .PHONY: run test short long longest lint format bench bench-batch bench-commands bench-gateway bench-many bench-memory bench-short scale bfcl bfcl-short evals \
 	evals-short ag-ui mcp-conformance chat-uis openhands validators deploy-check page page-figures screenshots browser local-model batch-chaos batch-chaos-short \
-	simulate soak mutants following following-short clients clients-killed clients-short deviations attaching attaching-short schedules schedules-short upgrade drain drain-short webhooks webhooks-short sessions sessions-short fuzz-api fuzz-api-short crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
+	simulate simulate-short soak mutants following following-short clients clients-killed clients-short deviations attaching attaching-short schedules schedules-short upgrade drain drain-short webhooks webhooks-short sessions sessions-short fuzz-api fuzz-api-short crashes crashes-short chaos chaos-short fuzz sandbox damage damage-short wheel lock clean
 
 run: $(READY)  ## the demo; with TASK="…" MODEL=… and a model key, a real agent
 ifdef TASK
@@ -165,6 +165,9 @@ browser: $(READY)  ## examples/browser: a page in Chromium, and a worker killed 
 
 simulate: $(READY)  ## 10,000 schedules of the code of logs and what is beside them, with everything going wrong
 	$(BIN)/python -m reliability.simulation --schedules 10000 --processes 2
+
+simulate-short: $(READY)  ## 3,000 of them
+	$(BIN)/python -m reliability.simulation --schedules 3000 --processes 2
 
 soak: $(READY)  ## a million of them
 	$(BIN)/python -m reliability.simulation --schedules 1000000 --processes 2

@@ -51,6 +51,8 @@ async def test_a_wrong_change_of_the_state_is_refused(perdure: Perdure, script: 
 async def test_a_closed_conversation_goes_on_and_a_deleted_one_is_in_no_list(
     perdure: Perdure, script: Script
 ) -> None:
+    other = await perdure("run", "Stay.", *model_options(script({"content": "One."})))
+    assert other.code == 0
     path = script({"content": "One."}, {"content": "Two."})
     options = ("--tag", "closing", "-ojson")
     ran = await perdure("run", "Go on.", *model_options(path), *options)
@@ -68,3 +70,4 @@ async def test_a_closed_conversation_goes_on_and_a_deleted_one_is_in_no_list(
     assert (await perdure("ls", "--tag", "closing", "--hidden")).out == ""
     reindexed = await perdure("reindex", "-ojson")
     assert reindexed.json["conversations"] >= 1
+    assert (await perdure("ls", "--tag", "closing", "--hidden")).out == ""
