@@ -21,6 +21,9 @@ KEY_RING = "KEYS"
 MAX_SECRET_BYTES = 64 * 1024
 """Size limit of a value; an environment variable holds at most twice as much."""
 
+LEAST_CUT = 4
+"""Bytes of the beginning of a value that are cut from the end of a text that grows."""
+
 REREAD_INTERVAL = 1.0
 """Seconds between two reads of the values for masking."""
 
@@ -74,9 +77,15 @@ class Secrets:
         return text if masked_text is raw else masked_text.decode(errors="surrogatepass")
 
     def mask_partial(self, text: str) -> str:
-        """Mask a text that grows, and cut an end that may be the beginning of a value."""
-        raw = text.encode(errors="surrogatepass")
-        return self.masker().feed(raw).decode(errors="ignore")
+        """Mask a text that grows, and cut an end that may be the beginning of a value.
+
+        A few characters are shown: they tell nothing, and most texts that have come to their end,
+        such as a prompt for input, end like the beginning of some value.
+        """
+        masker = self.masker()
+        shown = masker.feed(text.encode(errors="surrogatepass"))
+        end = masker.flush()
+        return (shown + end if len(end) < LEAST_CUT else shown).decode(errors="ignore")
 
     def mask_bytes(self, data: bytes) -> bytes:
         return mask_bytes(data, self.patterns())

@@ -18,6 +18,9 @@ from tests.cli.command import PERDURE_COMMAND, Perdure
 MAX_WAIT = 40.0
 """Seconds after which a text that does not appear fails the test."""
 
+CHECKS_BETWEEN_LOOKS = 250
+"""Checks of a condition between two screens that a failure shows: about five seconds."""
+
 IMPORT_LINE = "perdure loads its libraries ("
 """How a line begins that says why a command is silent."""
 
@@ -99,12 +102,17 @@ class Terminal:
         return await self.wait_until(lambda: all(text in self.text for text in texts), str(texts))
 
     async def wait_until(self, condition: Callable[[], bool], purpose: str) -> str:
+        looks, checks = [self.text], 0
         try:
             async with asyncio.timeout(MAX_WAIT):
                 while not condition():
                     await asyncio.sleep(0.02)
+                    checks += 1
+                    if checks % CHECKS_BETWEEN_LOOKS == 0:
+                        looks.append(self.text.rstrip())
         except TimeoutError:
-            raise AssertionError(f"never came: {purpose}, but:\n{self.text}") from None
+            screens = "\n=====\n".join([*looks, self.text])
+            raise AssertionError(f"never came: {purpose}, but:\n{screens}") from None
         return self.text
 
     async def wait_for_end(self) -> int:

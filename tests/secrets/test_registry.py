@@ -43,6 +43,8 @@ def test_secrets_of_both_sources_are_masked_before_any_is_read(folder: Path) -> 
 def test_a_text_that_grows_does_not_show_how_a_value_begins(folder: Path) -> None:
     secrets = Secrets(folder, {})
     assert secrets.mask_partial("it is a-value-in") == "it is "
+    assert secrets.mask_partial("it is a-v") == "it is a-v", "which is in many texts"
+    assert secrets.mask_partial("it is a-va") == "it is "
     assert secrets.mask("it is a-value-in") == "it is a-value-in"
     assert secrets.mask_partial("it is a-value-in-a-file.") == "it is <secret:FROM_FILE>."
 
