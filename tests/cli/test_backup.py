@@ -59,7 +59,7 @@ async def test_a_conversation_goes_on_from_a_backup_when_store_and_temporal_are_
     assert kinds.count("ObservationEvent") == 1
 
 
-@pytest.mark.long
+@pytest.mark.longest
 async def test_a_drill_names_what_is_damaged_and_keeps_nothing(
     perdure: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:

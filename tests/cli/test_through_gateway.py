@@ -72,6 +72,7 @@ async def recorded(perdure: Perdure, script: Callable[..., str]) -> tuple[str, s
     return done.json["conversation_id"], tag
 
 
+@pytest.mark.longest
 @pytest.mark.timeout(300)
 async def test_what_is_read_is_the_same_as_from_the_servers(
     perdure: Perdure, behind_gateway: Perdure, recorded: tuple[str, str]
@@ -83,6 +84,7 @@ async def test_what_is_read_is_the_same_as_from_the_servers(
         assert (far.code, far.out) == (near.code, near.out), (arguments, far.err)
 
 
+@pytest.mark.longest
 @pytest.mark.timeout(300)
 async def test_what_is_refused_is_refused_in_the_same_words(
     perdure: Perdure, behind_gateway: Perdure, recorded: tuple[str, str]

@@ -150,7 +150,7 @@ print(len(dataset), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_hundred_thousand_rows_are_not_in_memory(tmp_path: Path) -> None:
     few = write_jsonl(tmp_path / "few.jsonl", *ROWS)
     row = {"input": "x" * 1000, "target": "y"}

@@ -28,7 +28,7 @@ from tests.workflows.conftest import harness, temporal
 __all__ = ["harness", "temporal"]
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.longest,
     pytest.mark.timeout(900),
     pytest.mark.skipif(
         not LOCAL_MODEL.ready(), reason="NOT CHECKED: `make local-model` installs the real model"

@@ -124,7 +124,7 @@ def test_a_batch_without_results_is_a_valid_log() -> None:
     assert files["header.json"]["eval"] == {"created": "1970-01-01T00:00:00Z", "task": "t"}
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_written_sample_leaves_memory() -> None:
     made, log = InspectLog(), sample_entries()
 

@@ -297,7 +297,7 @@ def many(count: int) -> Iterator[SampleResult]:
         yield SampleResult.model_construct(id=f"sample-{at}", attempts=(made,), metadata={"at": at})
 
 
-@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.longest)])
 def test_of_many_samples_the_worst_are_shown_and_the_rest_is_counted(count: int) -> None:
     html_page = page(many(count), count)
     assert len(html_page.html) < 2_000_000

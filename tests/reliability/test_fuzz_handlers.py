@@ -32,7 +32,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("payloads", [60, pytest.param(1_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("payloads", [60, pytest.param(1_000, marks=pytest.mark.longest)])
 async def test_a_conversation_outlives_any_payloads(
     harness: ConversationHarness, payloads: int
 ) -> None:

@@ -62,6 +62,7 @@ async def test_a_client_gets_what_it_lacks_wherever_it_begins(
         await read_all(client, 2600, after_seq)
 
 
+@pytest.mark.longest
 async def test_a_client_that_is_far_behind_takes_no_more_memory(
     temporal: temporalio.client.Client,
 ) -> None:

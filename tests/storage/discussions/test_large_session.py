@@ -8,7 +8,7 @@ from perdure.storage.store import Store
 EVENTS = 5000
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.timeout(600)
 async def test_5000_events_are_pruned_and_read_back(store: Store) -> None:
     service = EventLogService(store)

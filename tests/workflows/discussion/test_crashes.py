@@ -102,7 +102,7 @@ async def archive_of(harness: ConversationHarness) -> list[tuple[tuple[int, int]
     return [pruning.ranges for pruning in await service.get_archive(SESSION, 100)]
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.timeout(600)
 async def test_a_debate_under_kills_has_the_log_of_an_undisturbed_one(
     harness: ConversationHarness, temporal_server: TemporalServer, tmp_path: Path
