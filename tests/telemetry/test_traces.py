@@ -211,7 +211,7 @@ async def test_a_condensed_view_is_a_span_of_its_turn(
     assert {span.parent_span_id for span in condensed} == {root.span_id}
 
 
-@pytest.mark.longest
+@pytest.mark.long
 async def test_a_turn_that_continues_as_new_is_one_trace_from_its_message_on(
     observe: Observe, collector: Collector
 ) -> None:

@@ -70,7 +70,7 @@ async def failed_tasks(talk: Conversation) -> list[str]:
     return [item.failure.message for item in failed if item.HasField("failure")]
 
 
-@pytest.mark.longest
+@pytest.mark.long
 async def test_invalid_signals_and_updates_stop_no_conversation(
     harness: ConversationHarness, anybody: temporalio.client.Client
 ) -> None:

@@ -46,7 +46,7 @@ def cut(instance: Any, activation: WorkflowActivation) -> WorkflowActivationComp
     return done
 
 
-@pytest.mark.longest
+@pytest.mark.long
 async def test_a_batch_decides_the_same_however_its_events_are_cut(
     harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
