@@ -33,6 +33,7 @@ from perdure.operations.worker.drain import work_until
 from perdure.operations.worker.memory_limit import check_limit
 from perdure.operations.worker.options import WorkerKind, WorkerOptions, parse_options
 from perdure.operations.worker.readiness import WorkerReadiness
+from perdure.operations.worker.step_slots import LoadInterceptor, ProcessSlots, WaitingModel
 from perdure.references import add_user_folder
 from perdure.secrets.masking import MaskingInterceptor
 from perdure.secrets.registry import Secrets
@@ -41,6 +42,7 @@ from perdure.settings.settings import Settings
 from perdure.storage.store import Store
 from perdure.telemetry.start import start_configured_telemetry
 from perdure.temporal.connect import connect
+from perdure.temporal.worker_load import WorkerLoad
 from perdure.tools.terminal import SESSIONS
 from perdure.user_modules import USER_MODULES
 from perdure.webhooks.networks import parse_networks
@@ -69,12 +71,15 @@ def build_worker(
     observers: Sequence[Interceptor] = (),
     own_client: Client | None = None,
     options: WorkerOptions = DEFAULT_OPTIONS,
+    slots: ProcessSlots | None = None,
 ) -> Worker:
     """Build the worker for workflows and steps; the workflow sandbox is on for all of our code.
 
     With a `build_id`, workflows stay on that version until they move to the current one. Schedules
-    begin turns by `own_client`, which has the settings of the installation.
+    begin turns by `own_client`, which has the settings of the installation. The workers of one
+    process share `slots`.
     """
+    slots = slots or ProcessSlots(WorkerLoad())
     own_client = own_client or Client(client, world.store, task_queue=task_queue)
     schedules = ScheduleActivities(own_client)
     webhooks = WebhookActivities(own_client, world)
@@ -87,8 +92,9 @@ def build_worker(
         build_id,
         observers,
         options,
+        slots,
         workflows=[Conversation, AskWorkflow, Batch, Delivery, Discussion, Firing, Sessions],
-        workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None),
+        workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None, slots.load),
         **process.WORKFLOW_OPTIONS,
     )
 
@@ -99,11 +105,12 @@ def build_workspace_worker(
     watchdog: Watchdog | None = None,
     observers: Sequence[Interceptor] = (),
     options: WorkerOptions = DEFAULT_OPTIONS,
+    slots: ProcessSlots | None = None,
 ) -> Worker:
     """Build the worker for steps that need workspaces on this machine."""
     assert world.home is not None, "the resources of a workspace worker have a home"
     activities = registry.workspace_activities(world)
-    more: dict[str, Any] = {"observers": observers, "options": options}
+    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
     return _build(client, world.home, activities, world, watchdog, **more)
 
 
@@ -113,6 +120,7 @@ def build_model_workers(
     watchdog: Watchdog | None = None,
     observers: Sequence[Interceptor] = (),
     options: WorkerOptions = DEFAULT_OPTIONS,
+    slots: ProcessSlots | None = None,
 ) -> list[Worker]:
     """Build a worker for the steps of each rate-limited model.
 
@@ -131,6 +139,7 @@ def build_model_workers(
             watchdog,
             observers=observers,
             options=options,
+            slots=slots,
             max_task_queue_activities_per_second=limit,
         )
         workers.append(worker)
@@ -147,19 +156,19 @@ def build_all_workers(
 ) -> list[Worker]:
     """Build the workers of all task queues from which a process takes its kinds of steps."""
     options = replace(options, heartbeat_interval=settings.heartbeat_interval)
-    queue, workers = settings.task_queue, []
+    queue, workers, slots = settings.task_queue, [], ProcessSlots(WorkerLoad())
     if "workflows" in options.kinds:
         own_client, build_id = watchdog.client, settings.build_id
-        parts = (world, watchdog, build_id, observers, own_client, options)
+        parts = (world, watchdog, build_id, observers, own_client, options, slots)
         workers.append(build_worker(client, queue, *parts))
     rest: list[tuple[str, list[registry.Activity]]] = []
     if "model" in options.kinds:
-        workers += build_model_workers(client, world, watchdog, observers, options)
+        workers += build_model_workers(client, world, watchdog, observers, options, slots)
         rest.append((llm_queue_name(queue), registry.llm_activities(world)))
     if "tools" in options.kinds:
-        workers.append(build_workspace_worker(client, world, watchdog, observers, options))
+        workers.append(build_workspace_worker(client, world, watchdog, observers, options, slots))
         rest.append((tools_queue_name(queue), registry.tool_activities(world)))
-    more: dict[str, Any] = {"observers": observers, "options": options}
+    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
     return workers + [_build(client, *each, world, watchdog, **more) for each in rest]
 
 
@@ -172,13 +181,17 @@ def _build(
     build_id: str | None = None,
     observers: Sequence[Interceptor] = (),
     options: WorkerOptions = DEFAULT_OPTIONS,
+    slots: ProcessSlots | None = None,
     **more: Any,
 ) -> Worker:
-    more |= process.limit_options(options)
+    slots = slots or ProcessSlots(WorkerLoad())
+    more |= process.time_options(options)
+    more["tuner"] = slots.make_tuner(options.concurrency)
     more |= process.version_options(task_queue, build_id)
     interceptors = [
         MaskingInterceptor(world.secrets_of_step),
         ActorReader(),
+        LoadInterceptor(slots.load),
         *([watchdog] if watchdog else []),
         *observers,
     ]
@@ -195,10 +208,10 @@ def _build_resources(
     telemetry: "Telemetry | None",
     kinds: frozenset[WorkerKind],
 ) -> Resources:
-    workspaces = settings.data / "workspaces"
+    workspaces, model = settings.data / "workspaces", WaitingModel(models)
     return Resources(
         telemetry.observe_store(store) if telemetry else store,
-        telemetry.observe_model(models) if telemetry else models,
+        telemetry.observe_model(model) if telemetry else model,
         workspaces,
         home=process.workspace_queue(workspaces, settings.task_queue),
         secrets=secrets,

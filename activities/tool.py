@@ -46,6 +46,7 @@ from perdure.secrets.masking import mask_value
 from perdure.storage.errors import Altered, StoreRefused, StoreUnavailable, Unrestorable
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.reader import LogReader
+from perdure.temporal.worker_load import waiting
 from perdure.tools.errors import CatalogError
 from perdure.tools.mcp.servers import OutcomeUnknown
 from perdure.tools.memory import REMEMBER_NAME
@@ -213,7 +214,8 @@ class _Call:
 
         async def call() -> tuple[AnyObservation, Context]:
             context = self._context()
-            return await tool.run(self.action.action, context), context
+            with waiting():
+                return await tool.run(self.action.action, context), context
 
         return await (await_store(call) if self.task.step.repeatable else call())
 

@@ -40,7 +40,7 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_against(parser: argparse.ArgumentParser) -> None:
+def add_against(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--against",
         type=parse_trees,

@@ -88,11 +88,10 @@ async def measure_round(
     alone = await bench.run(others, agent)
     many = asyncio.create_task(bench.run([GREEDY] * options.conversations, agent))
     await asyncio.sleep(options.pause)
-    beside, same = await asyncio.gather(
-        bench.run(others, agent), bench.run([GREEDY] * len(others), agent)
-    )
+    more = asyncio.create_task(bench.run([GREEDY] * len(others), agent))
+    beside = await bench.run(others, agent)
     assert not many.done(), "more conversations are needed: the others were alone in the end"
-    await many
+    same, _ = await asyncio.gather(more, many)
     times = {"alone_s": alone, "beside_s": beside, "same_user_s": same}
     row = {name: percentile(figures, 0.95) for name, figures in times.items()}
     return row | {"ratio": row["beside_s"] / row["alone_s"]}

@@ -38,13 +38,17 @@ def scripts_for(*lengths: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout that is measured. Its modules are found first; our benches come from here."""
+    """A checkout that is measured. Its modules are found first; our benches come from here.
+
+    `variables` are further ones of its workers and clients.
+    """
 
     name: str = "now"
     folder: Path = ROOT
+    variables: tuple[tuple[str, str], ...] = ()
 
     def environment(self) -> dict[str, str]:
-        return {"PYTHONPATH": str(self.folder)}
+        return {"PYTHONPATH": str(self.folder), **dict(self.variables)}
 
 
 def choose_trees(against: Path | None) -> list[Tree]:

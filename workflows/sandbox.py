@@ -6,6 +6,9 @@ from typing import Any
 from temporalio.converter import SerializationContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.workflow import Info
+
+from perdure.temporal.worker_load import WorkerLoad
 
 PURE_PACKAGES = (
     "perdure.agent",
@@ -60,13 +63,19 @@ class WorkflowSandbox(SandboxedWorkflowRunner):
     codec that encrypts do not ask; one that does (`WithSerializationContext`) must not be used with
     this, nor one with an external storage.
 
-    `on_task_failure` is called with the id of every workflow whose task fails.
+    `on_task_failure` is called with the id of every workflow whose task fails. The `load` is told
+    which runs are in the cache, and when they go on.
     """
 
-    def __init__(self, on_task_failure: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        on_task_failure: Callable[[str], None] | None = None,
+        load: WorkerLoad | None = None,
+    ) -> None:
         restrictions = SandboxRestrictions.default.with_passthrough_modules(*PURE_PACKAGES)
         super().__init__(restrictions=restrictions)
         self.on_task_failure = on_task_failure
+        self.load = load
 
     def prepare_workflow(self, defn: Any) -> None:
         """Load nothing, where the SDK would load the workflow once only to see whether it can.
@@ -75,9 +84,8 @@ class WorkflowSandbox(SandboxedWorkflowRunner):
         """
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _ContextFreeInstance(
-            super().create_instance(det), det.info.workflow_id, self.on_task_failure
-        )
+        instance = super().create_instance(det)
+        return _ContextFreeInstance(instance, det.info, self.on_task_failure, self.load)
 
 
 class _ContextFreeInstance(WorkflowInstance):
@@ -86,12 +94,18 @@ class _ContextFreeInstance(WorkflowInstance):
     def __init__(
         self,
         instance: WorkflowInstance,
-        workflow_id: str,
+        info: Info,
         on_task_failure: Callable[[str], None] | None,
+        load: WorkerLoad | None,
     ) -> None:
         self.instance = instance
-        self.workflow_id = workflow_id
+        self.workflow_id = info.workflow_id
+        self.run_id = info.run_id
+        self.task_queue = info.task_queue
         self.on_task_failure = on_task_failure
+        self.load = load
+        if load is not None:
+            load.keep_run(info.run_id, self)
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:  # noqa: ARG002
         return None
@@ -101,6 +115,10 @@ class _ContextFreeInstance(WorkflowInstance):
 
     def activate(self, act: Any) -> Any:
         completion = self.instance.activate(act)
+        if self.load is not None:
+            commands = completion.successful.commands
+            has_next = any(it.schedule_activity.task_queue == self.task_queue for it in commands)
+            self.load.go_on(self.run_id, has_next)
         if self.on_task_failure is not None and completion.HasField("failed"):
             self.on_task_failure(self.workflow_id)
         return completion

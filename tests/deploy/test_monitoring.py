@@ -135,12 +135,12 @@ def test_promtool_accepts_the_alerts_and_their_tests(words: tuple[str, ...]) -> 
 def test_the_tests_of_the_alerts_notice_an_alert_that_has_changed(tmp_path: Path) -> None:
     tests = (RULES.parent / "rules.test.yaml").read_text()
     (tmp_path / "rules.test.yaml").write_text(tests)
-    changed = RULES.read_text().replace("> 0.2", "> 0.6").replace("== 0\n", "== 1\n")
+    changed = RULES.read_text().replace("> 0.2", "> 0.6").replace("> 10\n", "> 60\n")
     (tmp_path / "rules.yaml").write_text(changed)
     done = run_promtool("test", "rules", str(tmp_path / "rules.test.yaml"))
     assert done.returncode != 0
     assert "PerdureModelFails" in done.stdout + done.stderr
-    assert "PerdureNoPlaces" in done.stdout + done.stderr
+    assert "PerdureStepsWait" in done.stdout + done.stderr
 
 
 def run_promtool(*words: str) -> subprocess.CompletedProcess[str]:

@@ -37,26 +37,20 @@ from perdure.storage.store import Store
 logger = logging.getLogger("perdure.worker")
 
 WORKFLOW_OPTIONS: dict[str, Any] = {
-    # Workflow tasks are Python and share one core: more of them slow each other down until all time
-    # out and start again.
-    "max_concurrent_workflow_tasks": 4,
     # A workflow waits so long for the worker that has it in its cache.
     "sticky_queue_schedule_to_start_timeout": timedelta(seconds=2),
 }
 """The further options of a worker that runs workflows."""
 
 
-def limit_options(options: WorkerOptions) -> dict[str, Any]:
-    """Build the options of every Temporal worker, as the process was told."""
+def time_options(options: WorkerOptions) -> dict[str, Any]:
+    """Build the times of every Temporal worker, as the process was told."""
     interval = timedelta(seconds=options.heartbeat_interval)
-    limits: dict[str, Any] = {
+    return {
         "graceful_shutdown_timeout": timedelta(seconds=options.step_grace),
         "max_heartbeat_throttle_interval": interval,
         "default_heartbeat_throttle_interval": interval,
     }
-    if options.concurrency is not None:
-        limits["max_concurrent_activities"] = options.concurrency
-    return limits
 
 
 def run_process(run: Callable[[Settings], Coroutine[Any, Any, int]]) -> None:

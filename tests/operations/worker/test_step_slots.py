@@ -1,0 +1,263 @@
+"""How many steps a worker's process takes at once, and when it takes the next one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from temporalio.worker import SlotPermit
+
+from perdure.operations.worker.step_slots import ProcessSlots, QueueSlots
+from perdure.temporal import worker_load
+from perdure.temporal.worker_load import WorkerLoad, waiting
+
+CONTEXT: Any = None
+"""What a slot is wanted for, which does not matter here."""
+
+
+class Process:
+    """A process with two queues, each with more steps than it takes, which end when a test says."""
+
+    def __init__(self, limit: int, queue_limit: int = 100, limit_of_one: int | None = None) -> None:
+        self.load = WorkerLoad(limit, limit_of_one or limit)
+        self.slots = ProcessSlots(self.load)
+        self.queue = QueueSlots(self.slots, queue_limit)
+        self.other_queue = QueueSlots(self.slots, queue_limit)
+        self.at_work: list[str] = []
+        self.ends: dict[str, asyncio.Event] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def begin(
+        self,
+        name: str,
+        run_id: str = "elsewhere",
+        queue: QueueSlots | None = None,
+        user: str = "mia",
+    ) -> None:
+        """Poll for a step of this name, which begins as soon as there is a slot."""
+        self.ends[name] = asyncio.Event()
+        run = self._run(name, run_id, queue or self.queue, user)
+        self.tasks[name] = asyncio.create_task(run)
+        await settle()
+
+    async def end(self, name: str) -> None:
+        self.ends[name].set()
+        await self.tasks[name]
+        await settle()
+
+    async def _run(self, name: str, run_id: str, queue: QueueSlots, user: str) -> None:
+        permit = await queue.reserve_slot(CONTEXT)
+        use(queue, permit)
+        try:
+            with self.load.count_step(run_id, user):
+                self.at_work.append(name)
+                await self.ends[name].wait()
+                self.at_work.remove(name)
+        finally:
+            queue.take_back(permit)
+
+
+def use(queue: QueueSlots, permit: SlotPermit) -> None:
+    context: Any = SimpleNamespace(permit=permit)
+    queue.mark_slot_used(context)
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def process(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Process]:
+    """A process that has two steps at work at once, and takes none for one that waits."""
+    monkeypatch.setattr(worker_load, "MAX_BUSY_SECONDS", 3600.0)
+    async with open_process(2) as process:
+        yield process
+
+
+@contextlib.asynccontextmanager
+async def open_process(limit: int, **more: int) -> AsyncIterator[Process]:
+    process = Process(limit, **more)
+    yield process
+    for task in process.tasks.values():
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_few_steps_are_at_work_at_once(process: Process) -> None:
+    for name in ("a", "b", "c", "d"):
+        await process.begin(name)
+    assert process.at_work == ["a", "b"]
+    await process.end("a")
+    assert process.at_work == ["b", "c"]
+    await process.end("b")
+    await process.end("c")
+    await process.end("d")
+    assert process.at_work == []
+
+
+async def test_more_steps_are_at_work_where_all_are_one_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_load, "MAX_BUSY_SECONDS", 3600.0)
+    async with open_process(limit=2, limit_of_one=4) as process:
+        for name in ("a", "b", "c"):
+            await process.begin(name)
+        await process.begin("of another user", user="noa")
+        for name in ("d", "e", "f", "g"):
+            await process.begin(name)
+        assert process.at_work == ["a", "b", "c", "of another user"]
+        await process.end("a")
+        await process.end("of another user")
+        assert process.at_work == ["b", "c"]  # she may have another step soon
+        monkeypatch.setattr(worker_load, "ABSENCE_SECONDS", 0.0)
+        await process.end("b")
+        assert process.at_work == ["c", "d", "e", "f"]
+
+
+async def test_the_queues_of_a_process_share_its_load(process: Process) -> None:
+    await process.begin("a")
+    await process.begin("b")
+    await process.begin("c", queue=process.other_queue)
+    await process.begin("d")
+    assert process.at_work == ["a", "b"]
+    await process.end("b")
+    await process.end("a")
+    assert process.at_work == ["c", "d"]
+
+
+async def test_a_poll_that_has_brought_nothing_yet_takes_a_slot_of_its_queue(
+    process: Process,
+) -> None:
+    idle = [await process.queue.reserve_slot(CONTEXT) for _ in range(2)]
+    await process.begin("a")
+    await process.begin("b", queue=process.other_queue)
+    assert process.at_work == ["b"]
+    process.queue.take_back(idle[0])
+    await settle()
+    assert process.at_work == ["b"]  # the other poll may bring a second one
+    await process.end("b")
+    assert process.at_work == ["a"]
+
+
+async def test_a_workflow_hands_its_next_step_on_while_nothing_waits(process: Process) -> None:
+    await process.begin("a")
+    assert process.queue.try_reserve_slot(CONTEXT) is not None
+    assert process.queue.try_reserve_slot(CONTEXT) is None
+
+
+async def test_a_workflow_keeps_the_place_of_its_step_for_the_next_one(process: Process) -> None:
+    handed_on = [await hand_on(process, str(nth)) for nth in range(16)]
+    assert handed_on == 2 * [*[True] * 7, False]  # those that wait have a turn
+
+
+async def test_no_step_is_handed_on_past_those_of_other_users(process: Process) -> None:
+    await process.begin("of another user", user="noa")
+    await process.end("of another user")
+    assert not any([await hand_on(process, str(nth)) for nth in range(16)])
+
+
+async def hand_on(process: Process, run_id: str) -> bool:
+    """Tell whether the next step of a run is handed on while others wait; then end them all."""
+    instance = Process(1)
+    process.load.keep_run(run_id, instance)
+    for name in ("first", "other", "in the queue"):
+        await process.begin(name, run_id=run_id if name == "first" else "elsewhere")
+    await process.end("first")
+    assert process.at_work == ["other"]
+    process.load.go_on(run_id, True)
+    permit = process.queue.try_reserve_slot(CONTEXT)
+    await settle()
+    assert process.at_work == ["other"] + ["in the queue"] * (permit is None)
+    if permit is not None:
+        process.queue.take_back(permit)
+        await settle()
+    await process.end("other")
+    await process.end("in the queue")
+    return permit is not None
+
+
+async def test_a_step_that_waits_for_a_tool_leaves_the_process_to_others(process: Process) -> None:
+    answered = asyncio.Event()
+
+    async def call_tool() -> None:
+        with process.load.count_step("elsewhere", "mia"), waiting():
+            await answered.wait()
+
+    calls = [asyncio.create_task(call_tool()) for _ in range(50)]
+    await settle()
+    for name in ("a", "b", "c"):
+        await process.begin(name)
+    assert process.at_work == ["a", "b"]
+    answered.set()
+    await asyncio.gather(*calls)
+    assert process.at_work == ["a", "b"]
+    await process.end("a")
+    assert process.at_work == ["b", "c"]
+
+
+async def test_those_that_wait_are_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_load, "MAX_BUSY_SECONDS", 0.0)  # all steps are taken to wait
+    async with open_process(limit=2, queue_limit=3) as process:
+        for name in ("a", "b", "c", "d"):
+            await process.begin(name)
+        assert process.at_work == ["a", "b", "c"]
+        await process.end("b")
+        assert process.at_work == ["a", "c", "d"]
+
+
+async def test_a_step_counts_until_its_workflow_run_goes_on_in_this_process(
+    process: Process,
+) -> None:
+    instance = Process(1)  # any object: the run is in the cache for as long as it is
+    process.load.keep_run("here", instance)
+    await process.begin("a", run_id="here")
+    await process.begin("b")
+    await process.begin("c")
+    await process.end("a")
+    assert process.at_work == ["b"]
+    await asyncio.to_thread(process.load.go_on, "here", False)
+    await settle()
+    assert process.at_work == ["b", "c"]
+    await process.begin("d", run_id="here")
+    del instance
+    await process.end("b")
+    await process.end("d")
+    await process.begin("e")
+    assert process.at_work == ["c", "e"]
+
+
+async def test_a_step_that_takes_long_leaves_the_process_to_others(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await process.begin("a")
+    await process.begin("b")
+    monkeypatch.setattr(worker_load, "MAX_BUSY_SECONDS", 0.05)
+    await process.begin("c")
+    async with asyncio.timeout(10):
+        await until(lambda: process.at_work == ["a", "b", "c"])
+
+
+async def test_a_poll_that_is_cancelled_keeps_no_slot(process: Process) -> None:
+    for name in ("a", "b", "c", "d"):
+        await process.begin(name)
+    process.tasks["c"].cancel()
+    await settle()
+    await process.end("a")
+    assert process.at_work == ["b", "d"]
+    await process.begin("e")
+    await process.end("b")
+    assert process.at_work == ["d", "e"]
+
+
+async def test_who_waits_outside_of_a_step_changes_nothing() -> None:
+    with waiting():
+        await asyncio.sleep(0)
+
+
+async def until(is_true: Callable[[], bool]) -> None:
+    while not is_true():
+        await asyncio.sleep(0.01)
