@@ -34,6 +34,7 @@ from perdure.sandbox.sandbox import SandboxUnusable
 from perdure.secrets.registry import SecretUnavailable
 from perdure.storage.errors import Altered, StoreRefused, Unrestorable
 from perdure.storage.log.event_log import EventLog
+from perdure.temporal.worker_load import waiting
 
 MAX_TRIES = 5
 """Tries at a server that does not answer, before the person is told."""
@@ -76,7 +77,8 @@ class CloneActivities(Activities):
         try:
             await restore_files(self.resources, log, spec, slot)
             limits = self.resources.clone_limits
-            commit = await clone_repository(repository, place, limits, report)
+            with waiting():
+                commit = await clone_repository(repository, place, limits, report)
         except (Altered, StoreRefused, Unrestorable, SandboxUnusable, OSError) as error:
             sentence = f"{repository.url} was not cloned, as the workspace is unusable: {error}"
             raise CloneFailed("workspace_unusable", sentence) from error

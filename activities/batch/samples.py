@@ -34,6 +34,7 @@ from perdure.storage.batches import BatchFolder
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.state import read_state
 from perdure.temporal.timeouts import SETUP_TIMEOUT
+from perdure.temporal.worker_load import waiting
 from perdure.tools.terminal import SESSIONS
 
 
@@ -54,7 +55,8 @@ class SampleActivities(Activities):
             context = CommandContext(folder, sandbox, spec.network, masker)
             seconds = SETUP_TIMEOUT.total_seconds()
             try:
-                output = await set_up(sample, context, progress.report, seconds)
+                with waiting():
+                    output = await set_up(sample, context, progress.report, seconds)
             except SetUpFailed as error:
                 failed = error_event(now(), "setup_failed", str(error))
                 return await append_exclusive(log, [failed], task.base, "failure")

@@ -29,6 +29,7 @@ from perdure.references import BadReference, import_reference
 from perdure.secrets.masking import mask_value
 from perdure.secrets.registry import Secrets
 from perdure.storage.batches import BatchFolder
+from perdure.temporal.worker_load import waiting
 from perdure.tools.threads import run_in_thread
 from perdure.tools.tool import ToolFailed
 from perdure.user_modules import USER_MODULES
@@ -131,7 +132,8 @@ class _Scoring:
             self.outcome.text,
         )
         try:
-            result = await run_command(scorer.command, context, scorer.timeout)
+            with waiting():
+                result = await run_command(scorer.command, context, scorer.timeout)
         except ToolFailed as error:
             raise GradingFailed("infrastructure", "no_shell", str(error)) from error
         return scorer.read(result.exit_code, result.output)

@@ -25,6 +25,7 @@ from perdure.temporal.webhooks import (
     DeliveryOrder,
     Patience,
 )
+from perdure.temporal.worker_load import waiting
 from perdure.webhooks.signing import sign
 
 MAX_DOUBLINGS = 20
@@ -77,11 +78,12 @@ class WebhookActivities:
         signed = sign(webhook.secret_values(now), order.event_id, now, order.body)
         headers = {**signed, "Content-Type": "application/json", "User-Agent": "perdure"}
         try:
-            answer = await post(
-                *(webhook.url, order.body.encode(), headers),
-                self.resources.webhook_networks,
-                order.patience.answer_timeout,
-            )
+            with waiting():
+                answer = await post(
+                    *(webhook.url, order.body.encode(), headers),
+                    self.resources.webhook_networks,
+                    order.patience.answer_timeout,
+                )
         except Unanswered as error:
             raise retry_later(str(error), order) from None
         except Invalid as error:

@@ -156,7 +156,7 @@ _current: ContextVar[_Step | None] = ContextVar("step", default=None)
 
 @contextlib.contextmanager
 def waiting() -> Iterator[None]:
-    """Leave the process to other steps while the body waits for a model or a tool."""
+    """Leave the process to other steps while the body waits for a model, a command or a server."""
     step = _current.get()
     if step is None:
         yield
