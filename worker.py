@@ -79,7 +79,7 @@ def build_worker(
     begin turns by `own_client`, which has the settings of the installation. The workers of one
     process share `slots`.
     """
-    slots = slots or ProcessSlots(WorkerLoad())
+    slots = slots or ProcessSlots()
     own_client = own_client or Client(client, world.store, task_queue=task_queue)
     schedules = ScheduleActivities(own_client)
     webhooks = WebhookActivities(own_client, world)
@@ -153,10 +153,11 @@ def build_all_workers(
     watchdog: Watchdog,
     observers: Sequence[Interceptor],
     options: WorkerOptions,
+    load: WorkerLoad,
 ) -> list[Worker]:
     """Build the workers of all task queues from which a process takes its kinds of steps."""
     options = replace(options, heartbeat_interval=settings.heartbeat_interval)
-    queue, workers, slots = settings.task_queue, [], ProcessSlots(WorkerLoad())
+    queue, workers, slots = settings.task_queue, [], ProcessSlots(load)
     if "workflows" in options.kinds:
         own_client, build_id = watchdog.client, settings.build_id
         parts = (world, watchdog, build_id, observers, own_client, options, slots)
@@ -184,7 +185,7 @@ def _build(
     slots: ProcessSlots | None = None,
     **more: Any,
 ) -> Worker:
-    slots = slots or ProcessSlots(WorkerLoad())
+    slots = slots or ProcessSlots()
     more |= process.time_options(options)
     more["tuner"] = slots.make_tuner(options.concurrency)
     more |= process.version_options(task_queue, build_id)
@@ -259,8 +260,8 @@ async def _run(
     process.mask_logs(world.secrets_by_user.everyone)
     own_client = process.build_own_client(client, store, settings)
     watchdog = Watchdog(own_client, replace_after=settings.replace_after)
-    observers = (*observers, readiness.steps)
-    workers = build_all_workers(client, settings, world, watchdog, observers, options)
+    parts = (world, watchdog, observers, options, readiness.load)
+    workers = build_all_workers(client, settings, *parts)
     if options.max_memory is not None:
         check_limit(options.max_memory)
     try:

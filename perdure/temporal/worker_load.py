@@ -25,16 +25,16 @@ MAX_BUSY_SECONDS = 1.0
 ABSENCE_SECONDS = 5.0
 """The time without a step after which a user no longer counts as one who uses the process."""
 
-HANDED_ON = 8
-"""Of so many steps that workflows could hand on past the queue, one goes to the queue, so that all
-conversations of a user go on; all do where several users have steps."""
+EAGER_ROUND = 32
+"""Of so many steps that Temporal's SDK would begin eagerly, past their queue, the last does not, so
+that all conversations of a user go on. Where several users have steps, none does."""
 
 
 class WorkerLoad:
     """The steps that use a process, and those whose workflow run has not gone on in it since.
 
     There are `limit` at most, or `limit_of_one` where all are one user's. `on_less` is called, from
-    any thread, when there are fewer.
+    any thread, when there are fewer. `at_work` counts all steps, those that wait included.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class WorkerLoad:
         self.limit = limit
         self.limit_of_one = limit_of_one
         self.on_less: Callable[[], None] = _do_nothing
+        self.at_work = 0
         self._began: dict[object, float] = {}
         self._runs: weakref.WeakValueDictionary[str, object] = weakref.WeakValueDictionary()
         self._places: deque[str] = deque()
@@ -54,7 +55,7 @@ class WorkerLoad:
     def count_step(self, run_id: str, user: str) -> Iterator[None]:
         """Count a step of a user while the body runs, and then until its workflow run goes on.
 
-        The user is "" where Temporal does not say whose step it is: if it was handed on.
+        The user is "" where Temporal does not say whose step it is: of one that began eagerly.
         """
         step = _Step(self)
         self.add(step)
@@ -95,13 +96,13 @@ class WorkerLoad:
             self._places.append(run_id)
 
     def take_place(self, others_wait: bool) -> bool:
-        """Give a kept place to the step that a workflow hands on; False if others come first."""
+        """Give a kept place to a step that begins eagerly; False if others come first."""
         while self._places:
             try:
                 run_id = self._places.popleft()
             except IndexError:  # another thread took it in this moment
                 return False
-            if others_wait and not self._may_hand_on():
+            if others_wait and not self._may_be_eager():
                 self.remove(run_id)
                 return False
             if self._began.pop(run_id, None) is not None:
@@ -121,9 +122,9 @@ class WorkerLoad:
             del self._open_steps[user]
             self._left_at[user] = monotonic()
 
-    def _may_hand_on(self) -> bool:
+    def _may_be_eager(self) -> bool:
         self._offers += 1
-        return bool(self._offers % HANDED_ON) and not self._has_several_users()
+        return bool(self._offers % EAGER_ROUND) and not self._has_several_users()
 
     def _has_several_users(self) -> bool:
         for user, left_at in list(self._left_at.items()):

@@ -14,6 +14,7 @@ from perdure.evaluation.sample import build_sample
 from perdure.operations.watchdog import Watchdog
 from perdure.operations.worker.options import WorkerKind, WorkerOptions
 from perdure.settings.settings import Settings
+from perdure.temporal.worker_load import WorkerLoad
 from perdure.worker import build_all_workers
 from tests.harness import ConversationHarness, text_answer, tool_call_answer
 from tests.workflows.batch.test_grading_queues import (
@@ -44,7 +45,8 @@ async def running(harness: ConversationHarness, *kinds: WorkerKind) -> AsyncIter
     options, settings = WorkerOptions(frozenset(kinds)), Settings(task_queue=queue)
     watchdog = Watchdog(harness.client)
     async with contextlib.AsyncExitStack() as workers:
-        for worker in build_all_workers(temporal, settings, world, watchdog, (), options):
+        parts = (temporal, settings, world, watchdog, (), options)
+        for worker in build_all_workers(*parts, WorkerLoad()):
             await workers.enter_async_context(worker)
         yield
 

@@ -13,7 +13,8 @@ from perdure.operations.error_reports import EXIT_OK
 from perdure.operations.process_exit import exit_process
 from perdure.operations.worker.memory_limit import await_excess
 from perdure.operations.worker.options import WorkerOptions
-from perdure.operations.worker.readiness import StepCount, WorkerReadiness
+from perdure.operations.worker.readiness import WorkerReadiness
+from perdure.temporal.worker_load import WorkerLoad
 
 logger = logging.getLogger("perdure.worker")
 
@@ -42,20 +43,20 @@ async def work_until(
     stopping.cancel()
     excess.cancel()
     exit_at_last(options.grace, code)
-    await drain(workers, readiness.steps, options)
+    await drain(workers, readiness.load, options)
     for worker in running:
         await worker
     return code
 
 
-async def drain(workers: Sequence[Worker], steps: StepCount, options: WorkerOptions) -> None:
+async def drain(workers: Sequence[Worker], load: WorkerLoad, options: WorkerOptions) -> None:
     """Shut all workers down at once: none takes new work while another still finishes its own."""
     pid, began = os.getpid(), monotonic()
     sentence = "worker %d takes no new work: %d steps at work have %g s"
-    logger.info(sentence, pid, steps.at_work, options.step_grace)
+    logger.info(sentence, pid, load.at_work, options.step_grace)
 
     def report_cut() -> None:
-        logger.warning("worker %d cuts off %d steps, and hands them on", pid, steps.at_work)
+        logger.warning("worker %d cuts off %d steps, and hands them on", pid, load.at_work)
 
     cut = asyncio.get_running_loop().call_later(options.step_grace, report_cut)
     await asyncio.gather(*(worker.shutdown() for worker in workers))

@@ -3,19 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from temporalio.client import Client
 from temporalio.service import RPCError
-from temporalio.worker import (
-    ActivityInboundInterceptor,
-    ExecuteActivityInput,
-    Interceptor,
-    Worker,
-)
+from temporalio.worker import Worker
 
 from perdure.storage.errors import StoreError
 from perdure.storage.store import Store
+from perdure.temporal.worker_load import WorkerLoad
 
 READY_TIMEOUT = 3.0
 """Seconds for an answer of Temporal, and of the store, before a process is not ready."""
@@ -49,29 +44,6 @@ async def _answers_temporal(temporal: Client) -> bool:
     return True
 
 
-class StepCount(Interceptor):
-    """An interceptor of all Temporal workers of a process, which counts the steps at work."""
-
-    def __init__(self) -> None:
-        self.at_work = 0
-
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _Counter(next, self)
-
-
-class _Counter(ActivityInboundInterceptor):
-    def __init__(self, next: ActivityInboundInterceptor, count: StepCount) -> None:
-        super().__init__(next)
-        self.count = count
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        self.count.at_work += 1
-        try:
-            return await super().execute_activity(input)
-        finally:
-            self.count.at_work -= 1
-
-
 @dataclass
 class WorkerReadiness:
     """The readiness of a worker, which starts, works and drains."""
@@ -80,11 +52,11 @@ class WorkerReadiness:
     temporal: Client | None = None
     workers: Sequence[Worker] = ()
     is_draining: bool = False
-    steps: StepCount = field(default_factory=StepCount)
+    load: WorkerLoad = field(default_factory=WorkerLoad)
 
     def describe(self) -> dict[str, int]:
         """Return the number of steps at work."""
-        return {"steps": self.steps.at_work}
+        return {"steps": self.load.at_work}
 
     async def find_reason(self) -> str | None:
         """Return why the worker takes no work, as a sentence; None if it does."""

@@ -40,8 +40,8 @@ out and start again."""
 class ProcessSlots:
     """The slots of all workers of a process, which share its load."""
 
-    def __init__(self, load: WorkerLoad) -> None:
-        self.load = load
+    def __init__(self, load: WorkerLoad | None = None) -> None:
+        self.load = load = load or WorkerLoad()
         self.lock = threading.Lock()
         self._polls: deque[tuple[QueueSlots, asyncio.Future[SlotPermit]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -119,9 +119,9 @@ class QueueSlots(CustomSlotSupplier):
         return permit or await self._process.wait(self)
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002
-        """Issue a permit for the step that a workflow hands on past the queue; None if it may not.
+        """Issue a permit for a step that would begin eagerly, past its queue; None if it may not.
 
-        A workflow that goes on has the place of its last step, if others may wait for that long.
+        It gets the place of the last step of its workflow, if those in the queue may wait for it.
         """
         polls_wait = self._process.has_waiting_polls
         has_place = self._process.load.take_place(polls_wait)
@@ -172,10 +172,14 @@ class _StepCounter(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
-        if info.is_local or info.workflow_run_id is None:
-            return await super().execute_activity(input)
-        with self._load.count_step(info.workflow_run_id, info.priority.fairness_key or ""):
-            return await super().execute_activity(input)
+        self._load.at_work += 1
+        try:
+            if info.is_local or info.workflow_run_id is None:  # it has no slot
+                return await super().execute_activity(input)
+            with self._load.count_step(info.workflow_run_id, info.priority.fairness_key or ""):
+                return await super().execute_activity(input)
+        finally:
+            self._load.at_work -= 1
 
 
 class WaitingModel:

@@ -11,7 +11,7 @@ from temporalio.worker import SlotPermit
 
 from perdure.operations.worker.step_slots import ProcessSlots, QueueSlots
 from perdure.temporal import worker_load
-from perdure.temporal.worker_load import WorkerLoad, waiting
+from perdure.temporal.worker_load import EAGER_ROUND, WorkerLoad, waiting
 
 CONTEXT: Any = None
 """What a slot is wanted for, which does not matter here."""
@@ -143,25 +143,25 @@ async def test_a_poll_that_has_brought_nothing_yet_takes_a_slot_of_its_queue(
     assert process.at_work == ["a"]
 
 
-async def test_a_workflow_hands_its_next_step_on_while_nothing_waits(process: Process) -> None:
+async def test_a_step_begins_eagerly_while_nothing_waits(process: Process) -> None:
     await process.begin("a")
     assert process.queue.try_reserve_slot(CONTEXT) is not None
     assert process.queue.try_reserve_slot(CONTEXT) is None
 
 
-async def test_a_workflow_keeps_the_place_of_its_step_for_the_next_one(process: Process) -> None:
-    handed_on = [await hand_on(process, str(nth)) for nth in range(16)]
-    assert handed_on == 2 * [*[True] * 7, False]  # those that wait have a turn
+async def test_a_step_that_begins_eagerly_has_the_place_of_the_one_before(process: Process) -> None:
+    began = [await begin_eagerly(process, str(nth)) for nth in range(2 * EAGER_ROUND)]
+    assert began == 2 * [*[True] * (EAGER_ROUND - 1), False]  # those that wait have a turn
 
 
-async def test_no_step_is_handed_on_past_those_of_other_users(process: Process) -> None:
+async def test_no_step_begins_eagerly_beside_those_of_other_users(process: Process) -> None:
     await process.begin("of another user", user="noa")
     await process.end("of another user")
-    assert not any([await hand_on(process, str(nth)) for nth in range(16)])
+    assert not any([await begin_eagerly(process, str(nth)) for nth in range(16)])
 
 
-async def hand_on(process: Process, run_id: str) -> bool:
-    """Tell whether the next step of a run is handed on while others wait; then end them all."""
+async def begin_eagerly(process: Process, run_id: str) -> bool:
+    """Tell whether the next step of a run begins while others wait; then end them all."""
     instance = Process(1)
     process.load.keep_run(run_id, instance)
     for name in ("first", "other", "in the queue"):
