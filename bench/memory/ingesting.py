@@ -42,7 +42,7 @@ async def measure_ingestion(folder: Path, turns: int) -> dict[str, Any]:
         command = [sys.executable, "-m", "bench.memory.ingesting", str(folder), conversation_id]
         process = subprocess.Popen(command, cwd=ROOT, env=measured_environment({}))
         try:
-            await asyncio.to_thread(process.wait, dice.uniform(0.5, 1.0) * (1 + runs / 4))
+            await asyncio.to_thread(process.wait, dice.uniform(0.3, 0.5) * (1 + runs / 8))
             break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
