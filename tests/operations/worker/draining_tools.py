@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 
 from perdure.tools.function import tool
+from perdure.tools.tool import Context
 
 HOARD: list[bytes] = []
 
 
 @tool()
-async def cling() -> str:
+async def cling(context: Context) -> str:
     """Heed no cancellation."""
+    (context.workspace / "clung").touch()
     while True:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)

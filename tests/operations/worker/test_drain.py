@@ -61,10 +61,12 @@ async def test_steps_that_end_in_time_end_those_that_do_not_are_recorded_and_the
         start = harness.client.start
         brief = await start("go", spec("charge", amount=1, seconds=4))  # type: ignore[arg-type]
         long = await start("go", spec("charge", amount=2, seconds=60))  # type: ignore[arg-type]
-        await start("go", spec("cling"))  # type: ignore[arg-type]
-        folders = [harness.resources.workspaces / talk.id / "charged" for talk in (brief, long)]
+        stuck = await start("go", spec("cling"))  # type: ignore[arg-type]
+        workspaces = harness.resources.workspaces
+        folders = [workspaces / talk.id / "charged" for talk in (brief, long)]
+        marks = [*folders, workspaces / stuck.id / "clung"]  # before, a model may be the third step
+        await wait_until(lambda: all(mark.exists() for mark in marks))
         await wait_until(lambda: probe(worker, "/readyz")[1]["steps"] == 3)
-        await wait_until(lambda: all(folder.exists() for folder in folders))
         began = monotonic()
         worker.process.send_signal(signal.SIGTERM)
         await wait_until(lambda: probe(worker, "/readyz")[0] == 503)
