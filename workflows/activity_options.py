@@ -22,6 +22,7 @@ from perdure.agent.loop.steps import (
 )
 from perdure.agent.spec import Agent
 from perdure.temporal.timeouts import (
+    BATCH_HEARTBEAT_TIMEOUT,
     CLONE_TIMEOUT,
     FIRST_RETRY,
     SETUP_TIMEOUT,
@@ -56,13 +57,20 @@ CANCELLATION_TYPE = ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 """Cancellation that waits for the partial result of a step."""
 
 
-def activity_options(step: Step | Open, state: State, spec: Agent) -> ActivityConfig:
-    """Return the options of a step's activity, with a summary for the Temporal UI."""
-    return {**_limits(step, spec), "summary": summarize_step(step, state, spec)}
+def activity_options(
+    step: Step | Open, state: State, spec: Agent, is_sample: bool = False
+) -> ActivityConfig:
+    """Return the options of a step's activity, with a summary for the Temporal UI.
+
+    Nobody waits closely for the steps of a sample: they may be silent for longer.
+    """
+    timeout = timedelta(seconds=spec.heartbeat_timeout)
+    if is_sample:
+        timeout = max(timeout, BATCH_HEARTBEAT_TIMEOUT)
+    return {**_limits(step, spec, timeout), "summary": summarize_step(step, state, spec)}
 
 
-def _limits(step: Step | Open, spec: Agent) -> ActivityConfig:
-    heartbeat_timeout = timedelta(seconds=spec.heartbeat_timeout)
+def _limits(step: Step | Open, spec: Agent, heartbeat_timeout: timedelta) -> ActivityConfig:
     thinking = sum(model.timeout for model in (spec.model, *spec.fallbacks))
     match step:
         case Think() | Condense() | GenerateTitle():

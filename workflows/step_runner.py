@@ -141,7 +141,8 @@ class StepRunner:
             base=state.next_seq,
             step=step,
         )
-        options = activity_options(step, state, state.spec or PLACEHOLDER_SPEC)
+        spec, is_sample = state.spec or PLACEHOLDER_SPEC, self.start.attempt is not None
+        options = activity_options(step, state, spec, is_sample)
         if self.local_steps.round and not self.is_stopping:
             try:
                 return await self.local_steps.run(step, task, result_type, options["summary"])

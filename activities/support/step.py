@@ -21,10 +21,17 @@ from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
 from perdure.storage.errors import Altered, Damaged, Fenced, Missing, Superseded, explain_read_only
 from perdure.temporal.names import conversation_id_of, owner_of
-from perdure.temporal.timeouts import HEARTBEAT_INTERVAL
+from perdure.temporal.timeouts import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 
 MAX_HEARTBEAT_CHARS = 2000
 """Length limit of the text in a heartbeat; its end is kept."""
+
+MAX_HEARTBEATS = 20.0
+"""The heartbeats a second of a process from which on each of its steps sends fewer: Temporal writes
+every one to its database."""
+
+MAX_INTERVAL_SHARE = 0.4
+"""The longest interval of heartbeats, as a share of their timeout: two fit into it."""
 
 FIRST_MODEL_DELAY = 0.5
 """Seconds until a model that is unavailable is asked again, doubled with each attempt."""
@@ -87,7 +94,7 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
     # A local activity has no heartbeat: it is over before one would be due.
-    heartbeats = None if is_local() else _Heartbeats(progress)
+    heartbeats = None if is_local() else _Heartbeats(progress, _find_timeout())
     try:
         yield progress
     except (Damaged, Missing) as error:
@@ -109,18 +116,28 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
 class _Heartbeats:
     """A timer that heartbeats; most steps end before it first does."""
 
-    def __init__(self, progress: StepProgress) -> None:
+    _at_work = 0
+    """The number of steps of this process that have sent a heartbeat and go on."""
+
+    def __init__(self, progress: StepProgress, timeout: float) -> None:
         self._progress = progress
+        self._timeout = timeout
         self._loop = asyncio.get_running_loop()
+        self._has_beaten = False
         self._schedule()
 
     def stop(self) -> None:
         self._timer.cancel()
+        _Heartbeats._at_work -= self._has_beaten
 
     def _schedule(self) -> None:
-        self._timer = self._loop.call_later(HEARTBEAT_INTERVAL.total_seconds(), self._beat)
+        seconds = choose_interval(_Heartbeats._at_work, self._timeout)
+        self._timer = self._loop.call_later(seconds, self._beat)
 
     def _beat(self) -> None:
+        if not self._has_beaten:
+            self._has_beaten = True
+            _Heartbeats._at_work += 1
         self._schedule()
         progress = self._progress
         progress.beat()
@@ -134,6 +151,22 @@ class _Heartbeats:
             "loading": [each.model_dump(exclude_none=True) for each in progress.loading],
         }
         activity.heartbeat(details)
+
+
+def choose_interval(steps: int, timeout: float) -> float:
+    """Return the seconds between two heartbeats of each of so many steps of a process.
+
+    All of them together send `MAX_HEARTBEATS` a second, or more where the interval would become
+    too long for the timeout.
+    """
+    fair = min(steps / MAX_HEARTBEATS, MAX_INTERVAL_SHARE * timeout)
+    return max(HEARTBEAT_INTERVAL.total_seconds(), fair)
+
+
+def _find_timeout() -> float:
+    """Return the seconds after which Temporal takes a silent attempt for lost."""
+    timeout = activity.info().heartbeat_timeout if activity.in_activity() else None
+    return (timeout or HEARTBEAT_TIMEOUT).total_seconds()
 
 
 def ensure_not_given_up(progress: StepProgress) -> None:

@@ -5,10 +5,14 @@ from datetime import timedelta
 from temporalio.common import RetryPolicy
 
 HEARTBEAT_INTERVAL = timedelta(seconds=0.25)
-"""Time between two heartbeats, which bounds how long an interrupt takes to reach an activity."""
+"""Time between two heartbeats, which bounds how long an interrupt takes to reach an activity; that
+of a process with many steps at work is longer."""
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=2)
 """Longest silence of a worker before another one takes over its activity."""
+
+BATCH_HEARTBEAT_TIMEOUT = timedelta(seconds=5)
+"""The same for the steps of a batch's samples, at least: they send fewer heartbeats then."""
 
 TASK_TIMEOUT = timedelta(seconds=2)
 """Time after which a conversation's workflow task of a lost worker goes to another."""

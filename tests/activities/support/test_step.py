@@ -1,5 +1,6 @@
 """Heartbeats and failures of steps."""
 
+import asyncio
 import dataclasses
 import time
 from datetime import timedelta
@@ -8,7 +9,11 @@ import pytest
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from perdure.activities.support.step import ensure_not_given_up, heartbeating
+from perdure.activities.support.step import (
+    choose_interval,
+    ensure_not_given_up,
+    heartbeating,
+)
 from perdure.agent.loop.phase import find_fault
 from perdure.agent.loop.steps import Think
 from perdure.events.status import InternalError
@@ -40,6 +45,50 @@ async def test_an_attempt_that_stalled_beyond_its_timeout_calls_no_model() -> No
 
 async def test_an_attempt_that_stalled_within_its_timeout_goes_on() -> None:
     assert await activity_environment(600.0).run(stall, 0.25) == "asked"
+
+
+@pytest.mark.parametrize(
+    ("steps", "timeout", "seconds"),
+    [
+        (0, 2.0, 0.25),
+        (5, 2.0, 0.25),
+        (10, 2.0, 0.5),
+        (1000, 2.0, 0.8),
+        (1000, 1.0, 0.4),
+        (100, 600.0, 5.0),
+    ],
+)
+def test_of_many_steps_each_heartbeats_less_often_but_twice_in_its_timeout(
+    steps: int, timeout: float, seconds: float
+) -> None:
+    assert choose_interval(steps, timeout) == seconds
+
+
+async def test_steps_that_wait_together_share_the_heartbeats_of_their_process() -> None:
+    async def count_heartbeats(steps: int) -> list[int]:
+        beats = [0] * steps
+
+        async def wait(nth: int) -> None:
+            environment = activity_environment(2.0)
+
+            def count(*_: object) -> None:
+                beats[nth] += 1
+
+            environment.on_heartbeat = count
+            await environment.run(work)
+
+        async def work() -> None:
+            async with heartbeating(Secrets()):
+                await asyncio.sleep(1.5)
+
+        await asyncio.gather(*(wait(nth) for nth in range(steps)))
+        return beats
+
+    together = await count_heartbeats(100)
+    assert min(together) >= 1
+    assert max(together) <= 3  # after 0.25 s, and then every 0.8 s
+    [alone] = await count_heartbeats(1)
+    assert alone > max(together)  # alone it is every 0.25 s; those that have ended do not count
 
 
 async def test_an_error_that_nobody_expected_is_told_by_its_kind_and_an_id(
