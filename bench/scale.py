@@ -1,8 +1,9 @@
 """`python -m bench.scale`: many conversations at rest and some at work, on one machine's Temporal.
 
-Conversations at rest have their workflows open. Beside them others work, with a model that takes a
-few seconds an answer. Then: the memory of workers, gateway and servers, how soon a conversation at
-rest answers a message, and how long `perdure ls` and the gateway's list take.
+One user's conversations at rest have their workflows open. Beside them other users' work, with a
+model that takes a few seconds an answer. Then: the memory of workers, gateway and servers, and the
+cores that each uses; how soon a conversation at rest answers a message, and how long `perdure ls`
+and the gateway's list take; the steps of those at work, and the histories of some.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ import httpx
 
 from bench.command import Report, at_least, make_parser, run_bench
 from bench.model import steps_script
-from bench.processes import memory_bytes
+from bench.processes import cpu_seconds, memory_bytes
 from bench.servers import Servers, start_servers
 from perdure.agent.policies import Limits
 from perdure.agent.spec import Agent, ModelSpec
@@ -42,8 +43,21 @@ ENDLESS = 10_000
 """Steps of those at work: more than they come to."""
 
 A_DAY = 86_400.0
+
+PER_USER = 5
+"""Conversations at work of a user."""
+
+EXAMPLES = 25
+"""Conversations of each kind whose steps and histories are counted."""
+
+WORK_SECONDS = 30.0
+"""Time in which those at work are left alone, and their steps are counted."""
+
 SAMPLES = 20
 """Messages, and looks at each list, that are timed."""
+
+MAX_SECONDS = 60.0
+"""Time of each after which fewer will do."""
 
 UNLIMITED = {
     "PERDURE_GATEWAY_RATES": '{"read": 1000000, "write": 1000000}',
@@ -72,9 +86,16 @@ class Stage:
             finished_timeout=A_DAY,
         )
 
+    def user(self, user_id: str) -> Client:
+        return Client(self.client.temporal, self.client.store, user_id)
+
     def memory(self) -> dict[str, float]:
         """Return the megabytes of each process."""
         return {name: round(memory_bytes(pid) / 1e6, 1) for name, pid in self.pids.items()}
+
+    def cpu(self) -> dict[str, float]:
+        """Return the seconds of CPU time that each process has used."""
+        return {name: cpu_seconds(pid) for name, pid in self.pids.items()}
 
 
 @asynccontextmanager
@@ -109,47 +130,89 @@ async def is_ready(port: int, path: str) -> bool:
     return await request_status("GET", port, path) == 200
 
 
-async def start_all(count: int, start: Callable[[], Awaitable[Conversation]]) -> list[Conversation]:
+def tell(news: object) -> None:
+    print(news, file=sys.stderr, flush=True)
+
+
+async def start_all(
+    count: int, start: Callable[[int], Awaitable[Conversation]]
+) -> list[Conversation]:
     """Start so many conversations, some at a time."""
     begun: list[Conversation] = []
     numbers = iter(range(count))
 
     async def start_some() -> None:
-        for _ in numbers:
-            begun.append(await start())
+        for number in numbers:
+            begun.append(await start(number))
             if len(begun) % 500 == 0:
-                print(f"{len(begun)} of {count} conversations", file=sys.stderr)
+                tell(f"{len(begun)} of {count} conversations")
 
     await asyncio.gather(*(start_some() for _ in range(STARTS_AT_ONCE)))
     return begun
 
 
 async def run(idle: int, active: int, workers: int) -> Report:
-    """Return the figures."""
+    """Return the figures; they are told as they come, for what stops a long run loses no more."""
     async with open_stage(workers) as stage:
         before = stage.memory()
 
-        async def begin_rest() -> Conversation:
+        async def begin_rest(_: int) -> Conversation:
             conversation = await stage.client.start("Hello.", stage.agent("rest"))
             await conversation.wait_for_turn()
             return conversation
 
+        async def begin_work(number: int) -> Conversation:
+            user = stage.user(f"user-{number // PER_USER}")
+            return await user.start("Work.", stage.agent("work"))
+
         began = monotonic()
         resting = await start_all(idle, begin_rest)
         seconds = monotonic() - began
-        at_rest = stage.memory()
-        alone = await measure(stage, resting)
-        await start_all(active, lambda: stage.client.start("Work.", stage.agent("work")))
-        await asyncio.sleep(5 * ANSWER_SECONDS)
-        return {
+        report: Report = {
             "idle": len(resting),
             "active": active,
             "workers": workers,
-            "load_of_the_machine": os.getloadavg()[0],
             "conversations_begun_a_second": round(len(resting) / seconds, 1),
-            "memory_mb": {"begin": before, "at rest": at_rest, "at work": stage.memory()},
-            "seconds": {"at rest": alone, "at work": await measure(stage, resting)},
+            "memory_mb": {"begin": before, "at rest": stage.memory()},
+            "history_at_rest": await measure_history(resting[-EXAMPLES:]),
+            "seconds": {"at rest": await measure(stage, resting)},
         }
+        tell(report)
+        working = await start_all(active, begin_work)
+        await asyncio.sleep(5 * ANSWER_SECONDS)
+        began, cpu, steps = monotonic(), stage.cpu(), await count_steps(working[:EXAMPLES])
+        await asyncio.sleep(WORK_SECONDS)
+        seconds = monotonic() - began
+        used = {name: after - cpu[name] for name, after in stage.cpu().items()}
+        steps = await count_steps(working[:EXAMPLES]) - steps
+        share = active / max(1, len(working[:EXAMPLES]))
+        report["seconds"]["at work"] = await measure(stage, resting)
+        return report | {
+            "load_of_the_machine": os.getloadavg()[0],
+            "memory_mb": report["memory_mb"] | {"at work": stage.memory()},
+            "history_at_work": await measure_history(working[:EXAMPLES]),
+            "steps_a_second": round(steps * share / seconds, 1),
+            "cores": {name: round(value / seconds, 2) for name, value in used.items()},
+        }
+
+
+async def count_steps(conversations: Sequence[Conversation]) -> int:
+    """Return the steps that some conversations have taken."""
+    return sum([(await conversation.status()).iterations for conversation in conversations])
+
+
+async def measure_history(conversations: Sequence[Conversation]) -> dict[str, float]:
+    """Return the median events and bytes of the history of a workflow."""
+    infos = [
+        (await conversation.handle.describe()).raw_description.workflow_execution_info
+        for conversation in conversations
+    ]
+    if not infos:
+        return {}
+    return {
+        "events": statistics.median(info.history_length for info in infos),
+        "bytes": statistics.median(info.history_size_bytes for info in infos),
+    }
 
 
 async def measure(stage: Stage, resting: list[Conversation]) -> dict[str, Any]:
@@ -184,13 +247,14 @@ def run_quietly(command: list[str], env: dict[str, str], folder: Path) -> None:
 
 
 async def time_each(work: Callable[[], Awaitable[None]]) -> dict[str, float]:
-    """Return the median and the greatest of the seconds of some runs."""
-    seconds = []
-    for _ in range(SAMPLES):
+    """Return the median and the greatest of the seconds of some runs, and their number."""
+    seconds: list[float] = []
+    while len(seconds) < SAMPLES and sum(seconds) < MAX_SECONDS:
         began = monotonic()
         await work()
         seconds.append(monotonic() - began)
-    return {"median": round(statistics.median(seconds), 3), "most": round(max(seconds), 3)}
+    figures = {"median": statistics.median(seconds), "most": max(seconds)}
+    return {name: round(value, 3) for name, value in figures.items()} | {"count": len(seconds)}
 
 
 def show(report: Report) -> None:

@@ -61,6 +61,8 @@ class Client(Protocol):
         self, prefix: str, *, offset: str | None = None, chunk_size: int = 50
     ) -> AsyncIterator[Sequence[Any]]: ...
 
+    async def list_with_delimiter_async(self, prefix: str | None = None) -> Any: ...
+
 
 async def create(client: Client, key: str, body: bytes) -> bool:
     try:
@@ -125,6 +127,12 @@ async def list_folder(client: Client, folder: str, after: str, limit: int) -> li
         if len(keys) >= limit:
             break
     return keys[:limit]
+
+
+async def list_names(client: Client, folder: str) -> list[str]:
+    """List the names between `folder`, which ends with a slash, and the next slash."""
+    found = await client.list_with_delimiter_async(folder or None)
+    return [path.rpartition("/")[2] for path in found["common_prefixes"]]
 
 
 def is_usable() -> bool:

@@ -131,8 +131,16 @@ class S3Store:
         # Some servers repeat the folder that a listing starts after: ask for one too many.
         start = f"{prefix}{after}/" if after else ""
         query = self._query(prefix, start) | {"Delimiter": "/"}
-        entries = await self._listing(query, "CommonPrefixes", limit + 1)
-        names = (entry["Prefix"].removesuffix("/").rpartition("/")[2] for entry in entries)
+
+        async def repeat() -> list[str]:
+            entries = await self._listing(query, "CommonPrefixes", limit + bool(after))
+            return [entry["Prefix"].removesuffix("/").rpartition("/")[2] for entry in entries]
+
+        if after or limit <= KEYS_PER_PAGE:
+            names = await repeat()
+        else:
+            fast = partial(obstore_client.list_names, folder=self.prefix + prefix)
+            names = await self._settle(fast, repeat)
         return [name for name in names if name != after][:limit]
 
     async def close(self) -> None:

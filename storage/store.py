@@ -1,5 +1,6 @@
 """The interface of a store, as a log needs it."""
 
+import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -112,9 +113,4 @@ async def list_keys(store: Store, prefix: str, after: str = "") -> AsyncGenerato
 
 async def list_folders(store: Store, prefix: str) -> list[str]:
     """List all names between `prefix` and the next slash, in the store's order."""
-    names: list[str] = []
-    while page := await store.folders(prefix, names[-1] if names else "", KEYS_PER_PAGE):
-        names += page
-        if len(page) < KEYS_PER_PAGE:
-            break
-    return names
+    return await store.folders(prefix, limit=sys.maxsize)
