@@ -1,5 +1,6 @@
 """Requests to a bucket through botocore, the core of boto3, with errors by who has to act."""
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from threading import Lock
@@ -12,6 +13,7 @@ from botocore.credentials import Credentials
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError
 
+from perdure.storage.access import read_region
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
 from perdure.storage.store import S3Access
 
@@ -136,7 +138,7 @@ def _connect(
             endpoint_url=access.endpoint_url,
             aws_access_key_id=access.access_key,
             aws_secret_access_key=access.secret_key,
-            region_name=access.region,
+            region_name=access.region or read_region(os.environ),
             config=config,
         )
     except ValueError as error:

@@ -4,7 +4,6 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from itertools import takewhile
-from uuid import UUID
 
 from perdure.storage import keys
 from perdure.storage.cache import Cache
@@ -57,11 +56,10 @@ async def list_ages(
     """
     names = await list_folders(store, keys.conversations_prefix(user_id))
     hidden = frozenset() if with_hidden else await list_hidden(store, user_id)
-    ids = [name for name in names if _is_listed(name) and name not in hidden]
     turns = asyncio.Semaphore(PARALLEL_READS)
 
     async def read_age(name: str) -> tuple[datetime, str]:
-        begun = creation_time(name) or (known.get(name) if known is not None else None)
+        begun = known.get(name) if known is not None else None
         if begun is None:
             async with turns:
                 begun = await read_creation_time(store, user_id, name)
@@ -69,7 +67,14 @@ async def list_ages(
                 known.put(name, begun)
         return begun or UNKNOWN_TIME, name
 
-    return sorted(await asyncio.gather(*map(read_age, ids)), reverse=True)
+    ages, foreign = list[tuple[datetime, str]](), list[str]()
+    for name in names:
+        if _is_listed(name) and name not in hidden:
+            if begun := creation_time(name):
+                ages.append((begun, name))
+            else:
+                foreign.append(name)
+    return sorted([*ages, *await asyncio.gather(*map(read_age, foreign))], reverse=True)
 
 
 def _is_listed(name: str) -> bool:
@@ -111,8 +116,10 @@ async def list_by_prefix(store: Store, user_id: str, start: str, limit: int) -> 
 
 def creation_time(conversation_id: str) -> datetime | None:
     """Return the time in the id; None in one that has none."""
-    value = UUID(conversation_id)
-    return datetime.fromtimestamp((value.int >> 80) / 1000, UTC) if value.version == 7 else None
+    if keys.version_of(conversation_id) != 7:
+        return None
+    milliseconds = int(conversation_id[:8] + conversation_id[9:13], 16)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 async def read_creation_time(store: Store, user_id: str, conversation_id: str) -> datetime | None:

@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -174,7 +174,7 @@ def _rank(summary: Summary) -> tuple[int, bool]:
 
 
 def _encode(summary: Summary) -> bytes:
-    values = asdict(summary) | {"usage": summary.usage.model_dump(exclude_defaults=True)}
+    values = vars(summary) | {"usage": summary.usage.model_dump(exclude_defaults=True)}
     return json.dumps(values, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException
@@ -22,6 +23,8 @@ from xml.etree import ElementTree
 from obstore.exceptions import BaseError
 from obstore.store import S3Store as ObjectStore
 
+from perdure.storage.access import read_access
+from perdure.storage.obstore_client import list_names
 from perdure.storage.store import KEYS_PER_PAGE, S3Access, Version, check_key
 
 if TYPE_CHECKING:
@@ -36,9 +39,6 @@ FIRST_BYTES = 1024 * 1024
 
 THREADS = 4
 EMPTY_SHA256 = hashlib.sha256().hexdigest()
-
-OTHER_CREDENTIALS = ("AWS_SESSION_TOKEN", "AWS_PROFILE")
-"""Variables by which boto3 may take other keys than those of the environment."""
 
 
 class LocalS3Store:
@@ -112,6 +112,9 @@ class LocalS3Store:
         return await self._fallback.read(key)
 
     async def folders(self, prefix: str, after: str = "", limit: int = 1000) -> list[str]:
+        if limit > KEYS_PER_PAGE and not after:
+            with suppress(BaseError):
+                return (await list_names(self._objects, self.prefix + prefix))[:limit]
         # Some servers repeat the folder that a listing starts after: ask for one too many.
         start = f"{prefix}{after}/" if after else ""
         listed = await self._list(prefix, start, limit + 1, "CommonPrefixes/Prefix", delimiter="/")
@@ -188,10 +191,8 @@ def find_local_access(access: S3Access | None, env: Mapping[str, str]) -> S3Acce
 
     None where the server is another, or where boto3 has to look for something.
     """
-    if access is None and not any(map(env.get, OTHER_CREDENTIALS)):
-        names = ("AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION")
-        access = S3Access(*map(env.get, names))
-    if access is None or not (access.access_key and access.secret_key and access.region):
+    access = access or read_access(env)
+    if access is None or not access.is_whole():
         return None
     url = urlsplit(access.endpoint_url or "")
     is_local = url.scheme == "http" and url.hostname in LOCAL_HOSTS and url.path in ("", "/")

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store as ObstoreS3
 
+from perdure.storage.access import read_access
 from perdure.storage.exit_pause import pause_at_exit
 from perdure.storage.store import KEYS_PER_PAGE, S3Access, Version
 
@@ -149,6 +150,8 @@ def connect(
     obstore would panic over a malformed name or endpoint: botocore has words for both.
     """
     global _pid
+    if access == S3Access():
+        access = _read_plain_access() or access
     endpoint, region, bundle = access.endpoint_url, access.region, os.environ.get("AWS_CA_BUNDLE")
     if access.is_whole():
         provide: S3CredentialProvider = partial(_fixed_credentials, access)
@@ -166,6 +169,12 @@ def connect(
     _pid = os.getpid()
     pause_at_exit()
     return _create_client(bucket, endpoint, region or "us-east-1", provide, bundle)
+
+
+def _read_plain_access() -> S3Access | None:
+    """Return the access of the environment to a server without TLS, where there is no more."""
+    access = read_access(os.environ)
+    return access if access and (access.endpoint_url or "").startswith("http://") else None
 
 
 def _create_client(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ import pytest_asyncio
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
 from perdure.storage.probe import probe
 from perdure.storage.s3 import S3Store
-from perdure.storage.store import S3Access
+from perdure.storage.store import S3Access, list_folders
 from reliability.chaos.proxy import Fault, FaultyProxy
 from tests.storage.plain_server import CHUNKED, HEAD, PlainServer
 
@@ -233,6 +234,43 @@ async def test_a_profile_of_temporary_keys_signs_requests(tmp_path: Path) -> Non
     assert "if-none-match: *" in head
 
 
+async def test_keys_and_endpoint_of_the_environment_need_no_botocore() -> None:
+    async with PlainServer(HEAD + b"Content-Length: 0\r\n\r\n").listening() as server:
+        variables = {
+            "AWS_ENDPOINT_URL_S3": server.endpoint,
+            "AWS_ACCESS_KEY_ID": "K2",
+            "AWS_SECRET_ACCESS_KEY": "s",
+            "AWS_DEFAULT_REGION": "eu-west-1",
+        }
+        for more, region in (({}, "eu-west-1"), ({"AWS_REGION": "eu-north-1"}, "eu-north-1")):
+            with environment({**variables, **more}):
+                store = S3Store("bucket")
+                assert await store.create("a", b"one")
+                assert "_botocore" not in vars(store)
+                await store.close()
+            assert f"Credential=K2/{datetime.now(UTC):%Y%m%d}/{region}/s3/" in server.heads[-1]
+
+
+async def test_botocore_and_obstore_take_the_region_of_aws_region() -> None:
+    async with PlainServer(HEAD + b"Content-Length: 0\r\n\r\n").listening() as server:
+        variables = {
+            "AWS_ENDPOINT_URL_S3": server.endpoint,
+            "AWS_ACCESS_KEY_ID": "K2",
+            "AWS_SECRET_ACCESS_KEY": "s",
+            "AWS_SESSION_TOKEN": "t",  # of which botocore knows more
+            "AWS_DEFAULT_REGION": "eu-west-1",
+            "AWS_REGION": "eu-north-1",
+        }
+        with environment(variables):
+            store = S3Store("bucket")
+            assert await store.create("a", b"one")
+            assert "_botocore" in vars(store)
+            await store.close()
+    [head] = server.heads
+    assert "/eu-north-1/s3/" in head
+    assert "x-amz-security-token: t" in head
+
+
 async def test_given_keys_are_taken_whatever_the_environment_has(
     bucket: str, access: S3Access
 ) -> None:
@@ -280,6 +318,21 @@ async def test_a_whole_folder_is_listed_by_obstore_and_a_part_of_it_by_botocore(
     assert ["object_store" in head for head in server.heads] == [True, False, False]
     assert "prefix=p%2Fa%2F" in server.heads[0]
     assert "start-after=p%2Fa%2F0" in server.heads[0]
+
+
+async def test_all_names_of_a_folder_are_listed_by_obstore() -> None:
+    listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>"
+    listed += b"<CommonPrefixes><Prefix>p/a/one/</Prefix></CommonPrefixes></ListBucketResult>"
+    answer = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(listed), listed)
+    async with PlainServer(answer).listening() as server:
+        access = S3Access(server.endpoint, "key", "secret", "us-east-1")
+        store = S3Store("bucket", "p", access)
+        assert await list_folders(store, "a/") == ["one"]
+        assert await store.folders("a/") == ["one"]
+        await store.close()
+    assert ["object_store" in head for head in server.heads] == [True, False]
+    assert "delimiter=%2F" in server.heads[0]
+    assert "prefix=p%2Fa%2F" in server.heads[0]
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from perdure.storage.store import Store
+from perdure.storage.store import Store, list_folders
 
 
 async def test_an_object_is_read_back_as_it_was_created(store: Store) -> None:
@@ -117,6 +117,17 @@ async def test_folders_are_listed_once_and_without_their_contents(store: Store) 
     assert await store.folders("x/") == ["a", "b"]
     assert await store.folders("") == ["x", "y"]
     assert await store.folders("nowhere/") == []
+    assert await list_folders(store, "x/") == ["a", "b"]
+    assert await list_folders(store, "") == ["x", "y"]
+    assert await list_folders(store, "nowhere/") == []
+
+
+@pytest.mark.long
+async def test_more_folders_than_a_page_are_listed(store: Store) -> None:
+    names = [f"{number:04d}" for number in range(2010)]
+    await asyncio.gather(*(store.create(f"x/{name}/1", b"") for name in names))
+    assert await list_folders(store, "x/") == names
+    assert await store.folders("x/", after="0003", limit=1002) == names[4:1006]
 
 
 async def test_folders_are_found_page_by_page(store: Store) -> None:

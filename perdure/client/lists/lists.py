@@ -9,16 +9,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from time import monotonic
-from typing import Literal, Protocol, TypeAlias
-
-import temporalio.client
-from temporalio.client import WorkflowExecution
-from temporalio.service import RPCError
+from typing import Literal, TypeAlias
 
 from perdure.agent.loop.start import ConversationStatus, PendingCall
 from perdure.api.conversations import Conversation, Page
+from perdure.client.lists.activity import ListClient, WorkflowActivity
 from perdure.client.lists.cursor import Position, decode_cursor, encode_cursor
 from perdure.errors import Invalid
 from perdure.events.status import StatusDetail, WaitDetail
@@ -37,14 +34,6 @@ from perdure.storage.list_index import (
 from perdure.storage.shared import find_shared, list_marked, read_time
 from perdure.storage.store import Store
 from perdure.storage.summaries import Summary, summarize
-from perdure.temporal.names import conversation_id_of
-from perdure.temporal.search_attributes import LAST_ACTIVITY
-
-MAX_WORKFLOWS = 1000
-"""The newest workflows of a user of which Temporal is asked."""
-
-ACTIVITY_MAX_AGE = 3.0
-"""Seconds for which Temporal's answer is used: it lists few times a second for all."""
 
 MAX_PAGE = 100
 """Conversations of a page."""
@@ -55,7 +44,6 @@ MAX_SUMMARIZED = 200
 PARALLEL_SUMMARIES = 16
 MAX_CACHED_SUMMARIES = 5000
 MAX_CACHED_AGES = 50_000
-MAX_CACHED_USERS = 1000
 
 ListOrder: TypeAlias = Literal["activity", "created"]
 
@@ -96,15 +84,6 @@ class ListFilter:
         )
 
 
-class ListClient(Protocol):
-    """The part of the client of a user that a list needs."""
-
-    user_id: str
-    temporal: temporalio.client.Client
-
-    async def has_search_attributes(self) -> bool: ...
-
-
 def check_page_size(limit: int) -> int:
     """Return the number of conversations of a page. Raises Invalid unless it is 1 to 100."""
     if not 1 <= limit <= MAX_PAGE:
@@ -120,9 +99,8 @@ class ConversationLists:
 
     def __init__(self, store: Store, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
-        self._clock = clock
         self._ages: Cache[str, datetime] = Cache(MAX_CACHED_AGES)
-        self._activity: Cache[str, tuple[float, dict[str, datetime]]] = Cache(MAX_CACHED_USERS)
+        self._activity = WorkflowActivity(clock)
         self._summaries: Cache[tuple[str, str], Summary] = Cache(MAX_CACHED_SUMMARIES)
         self._index = IndexCache()
 
@@ -140,7 +118,7 @@ class ConversationLists:
         stored = await load_index(self._store, user_id, self._index)
         index = stored.merge()
         await compact_index(self._store, user_id, stored, [name for _, name in ages])
-        activity = await self._load_activity(client) if order == "activity" else {}
+        activity = await self._activity.load(client) if order == "activity" else {}
         places = sorted(
             (
                 (
@@ -192,18 +170,6 @@ class ConversationLists:
         places = [(read_time(of), name) for name, of in marked.items()]
         return await _read_page(places, limit, cursor, show)
 
-    async def _load_activity(self, client: ListClient) -> dict[str, datetime]:
-        """Load when the newest workflows of a user were last at work, by conversation."""
-        cached = self._activity.get(client.user_id)
-        if cached is not None and self._clock() - cached[0] < ACTIVITY_MAX_AGE:
-            return cached[1]
-        asked, activity = self._clock(), cached[1] if cached else {}
-        if await client.has_search_attributes():
-            with suppress(RPCError):  # the order is that of before
-                activity = await _list_activity(client)
-        self._activity.put(client.user_id, (asked, activity))
-        return activity
-
     async def _summarize(
         self, user_id: str, name: str, indexed: Summary | None = None
     ) -> Summary | None:
@@ -246,22 +212,6 @@ async def _read_page(
     return Page(
         items=tuple(items), next_cursor=encode_cursor(after) if has_more and after else None
     )
-
-
-async def _list_activity(client: ListClient) -> dict[str, datetime]:
-    """List the newest workflows of a user. Raises RPCError."""
-    query = f"WorkflowType = 'Conversation' AND PerdureUser = '{client.user_id}'"
-    activity: dict[str, datetime] = {}
-    async for found in client.temporal.list_workflows(query, limit=MAX_WORKFLOWS):
-        name = conversation_id_of(found.id)
-        moment = _last_activity(found)
-        activity[name] = max(moment, activity.get(name, moment))
-    return activity
-
-
-def _last_activity(found: WorkflowExecution) -> datetime:
-    moment: datetime | None = found.typed_search_attributes.get(LAST_ACTIVITY)
-    return (moment or found.start_time).astimezone(UTC)
 
 
 def show_summary(

@@ -1,0 +1,94 @@
+"""When the conversations of a user were last at work, as far as Temporal knows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import temporalio.client
+from temporalio.client import WorkflowExecution
+from temporalio.service import RPCError
+
+from perdure.storage.cache import Cache
+from perdure.temporal.names import conversation_id_of
+from perdure.temporal.search_attributes import LAST_ACTIVITY
+
+MAX_WORKFLOWS = 1000
+"""The newest workflows of a user of which Temporal is asked."""
+
+MAX_AGE = 3.0
+"""Seconds for which Temporal's answer is used: it lists few times a second for all."""
+
+MAX_DELAY = timedelta(minutes=1)
+"""Time until Temporal lists what a workflow did: the same time is asked about again."""
+
+MAX_CACHED_USERS = 1000
+
+
+class ListClient(Protocol):
+    """The part of the client of a user that a list needs."""
+
+    user_id: str
+    temporal: temporalio.client.Client
+
+    async def has_search_attributes(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The moments of Temporal's answers, by conversation; the last was to a question at `at`.
+
+    `asked` is the same by the clock of this process.
+    """
+
+    asked: float
+    at: datetime
+    moments: dict[str, datetime]
+
+    def until(self) -> datetime | None:
+        """Return the moment until which all is known; None where nothing is.
+
+        Some clock may be ahead: this machine's, or that of one which began a conversation.
+        """
+        return min(self.at, max(self.moments.values())) if self.moments else None
+
+
+class WorkflowActivity:
+    """When the workflows of each user were last at work."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._answers: Cache[str, _Answer] = Cache(MAX_CACHED_USERS)
+
+    async def load(self, client: ListClient) -> dict[str, datetime]:
+        """Load when the newest workflows of a user were last at work, by conversation.
+
+        Temporal takes half a second for 1,000: once they are known, it is asked for what is new.
+        """
+        known = self._answers.get(client.user_id)
+        if known is not None and self._clock() - known.asked < MAX_AGE:
+            return known.moments
+        answer = _Answer(self._clock(), datetime.now(UTC), dict(known.moments) if known else {})
+        if await client.has_search_attributes():
+            try:
+                until = known.until() if known else None
+                for name, moment in await _list_activity(client, until):
+                    answer.moments[name] = max(moment, answer.moments.get(name, moment))
+            except RPCError:  # the order is that of before
+                answer = replace(answer, at=known.at if known else answer.at)
+        self._answers.put(client.user_id, answer)
+        return answer.moments
+
+
+async def _list_activity(client: ListClient, known: datetime | None) -> list[tuple[str, datetime]]:
+    """List the newest workflows of a user, at work since the `known` moment. Raises RPCError."""
+    query = f"WorkflowType = 'Conversation' AND PerdureUser = '{client.user_id}'"
+    if known is not None:
+        query += f" AND PerdureLastActivity >= '{(known - MAX_DELAY).isoformat()}'"
+    found = client.temporal.list_workflows(query, limit=MAX_WORKFLOWS)
+    return [(conversation_id_of(each.id), _last_activity(each)) async for each in found]
+
+
+def _last_activity(found: WorkflowExecution) -> datetime:
+    moment: datetime | None = found.typed_search_attributes.get(LAST_ACTIVITY)
+    return (moment or found.start_time).astimezone(UTC)
