@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from uuid import uuid4
 import httpx
 
 from bench.command import Report, at_least, make_parser, run_bench
+from bench.false_alarms import count_timeouts
 from bench.model import steps_script
 from bench.processes import cpu_seconds, memory_bytes
 from bench.servers import Servers, start_servers
@@ -49,6 +51,9 @@ PER_USER = 5
 
 EXAMPLES = 25
 """Conversations of each kind whose steps and histories are counted."""
+
+WARM_UP_SECONDS = 60.0
+"""Time in which those at work begin: their first steps are not like the others."""
 
 WORK_SECONDS = 30.0
 """Time in which those at work are left alone, and their steps are counted."""
@@ -179,18 +184,20 @@ async def run(idle: int, active: int, workers: int) -> Report:
         }
         tell(report)
         working = await start_all(active, begin_work)
-        await asyncio.sleep(5 * ANSWER_SECONDS)
-        began, cpu, steps = monotonic(), stage.cpu(), await count_steps(working[:EXAMPLES])
+        examples = working[:: max(1, active // EXAMPLES)]
+        await asyncio.sleep(WARM_UP_SECONDS)
+        began, cpu, steps = monotonic(), stage.cpu(), await count_steps(examples)
         await asyncio.sleep(WORK_SECONDS)
         seconds = monotonic() - began
         used = {name: after - cpu[name] for name, after in stage.cpu().items()}
-        steps = await count_steps(working[:EXAMPLES]) - steps
-        share = active / max(1, len(working[:EXAMPLES]))
+        steps = await count_steps(examples) - steps
+        share = active / max(1, len(examples))
         report["seconds"]["at work"] = await measure(stage, resting)
         return report | {
             "load_of_the_machine": os.getloadavg()[0],
             "memory_mb": report["memory_mb"] | {"at work": stage.memory()},
-            "history_at_work": await measure_history(working[:EXAMPLES]),
+            "history_at_work": await measure_history(examples),
+            "timeouts": await count_all_timeouts(examples),
             "steps_a_second": round(steps * share / seconds, 1),
             "cores": {name: round(value / seconds, 2) for name, value in used.items()},
         }
@@ -199,6 +206,14 @@ async def run(idle: int, active: int, workers: int) -> Report:
 async def count_steps(conversations: Sequence[Conversation]) -> int:
     """Return the steps that some conversations have taken."""
     return sum([(await conversation.status()).iterations for conversation in conversations])
+
+
+async def count_all_timeouts(conversations: Sequence[Conversation]) -> Counter[str]:
+    """Count the steps and the workflow tasks that were begun again, though no worker was lost."""
+    counts = Counter[str]()
+    for conversation in conversations:
+        counts += count_timeouts((await conversation.handle.fetch_history()).events)
+    return counts
 
 
 async def measure_history(conversations: Sequence[Conversation]) -> dict[str, float]:

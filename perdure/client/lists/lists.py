@@ -114,11 +114,13 @@ class ConversationLists:
     ) -> Page:
         """Read a page of a user's conversations. Raises Invalid for a bad cursor, StoreError."""
         user_id = client.user_id
-        ages = await list_ages(self._store, user_id, known=self._ages)
-        stored = await load_index(self._store, user_id, self._index)
+        ages, stored, activity = await asyncio.gather(
+            list_ages(self._store, user_id, known=self._ages),
+            load_index(self._store, user_id, self._index),
+            self._load_activity(client, order),
+        )
         index = stored.merge()
         await compact_index(self._store, user_id, stored, [name for _, name in ages])
-        activity = await self._activity.load(client) if order == "activity" else {}
         places = sorted(
             (
                 (
@@ -146,6 +148,9 @@ class ConversationLists:
         page = await _read_page(places, limit, cursor, show)
         await self._mend(user_id, [summary for summary in anew if summary != index.get(summary.id)])
         return page
+
+    async def _load_activity(self, client: ListClient, order: ListOrder) -> dict[str, datetime]:
+        return await self._activity.load(client) if order == "activity" else {}
 
     async def _mend(self, user_id: str, summaries: Sequence[Summary]) -> None:
         """Put into the index what it lacks; a store that cannot be written to stays as it is."""
