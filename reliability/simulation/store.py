@@ -7,7 +7,7 @@ import asyncio
 import base64
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -26,7 +26,7 @@ from obstore.exceptions import AlreadyExistsError, GenericError, PreconditionErr
 
 from perdure.storage.botocore_client import BotocoreClient
 from perdure.storage.s3 import S3Store
-from perdure.storage.store import S3Access
+from perdure.storage.store import KEYS_PER_PAGE, S3Access
 from reliability.simulation.bucket import Bucket, make_tag
 
 if TYPE_CHECKING:
@@ -208,9 +208,22 @@ class Obstore:
         self, prefix: str, *, offset: str | None = None, chunk_size: int = 50
     ) -> AsyncIterator[Sequence[Any]]:
         query = {"Prefix": prefix, "StartAfter": offset or "", "MaxKeys": chunk_size}
+        async for answer in self._walk(query):
+            yield [{"path": listed["Key"]} for listed in answer["Contents"]]
+
+    async def list_with_delimiter_async(
+        self, prefix: str | None = None
+    ) -> Mapping[str, Sequence[str]]:
+        query = {"Prefix": prefix or "", "Delimiter": "/", "MaxKeys": KEYS_PER_PAGE}
+        pages = [answer["CommonPrefixes"] async for answer in self._walk(query)]
+        names = [listed["Prefix"].removesuffix("/") for page in pages for listed in page]
+        return {"common_prefixes": names}
+
+    async def _walk(self, query: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Yield the pages of a listing."""
         while True:
             answer = await self._send(partial(self.client.list_objects_v2, **query))
-            yield [{"path": listed["Key"]} for listed in answer["Contents"]]
+            yield answer
             if not answer["IsTruncated"]:
                 return
             query["ContinuationToken"] = answer["NextContinuationToken"]
