@@ -316,10 +316,7 @@ def is_derived(conversation_id: str) -> bool:
 
 
 def version_of(conversation_id: str) -> int | None:
-    """Return the version of the UUID that an id is, as `UUID` has it, in a twentieth of the time.
-
-    Lists look at thousands of ids.
-    """
+    """Return the version of the UUID that an id is, read off its text: lists have thousands."""
     return int(conversation_id[14], 16) if conversation_id[19] in "89ab" else None
 
 

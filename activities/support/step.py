@@ -128,7 +128,8 @@ class _Heartbeats:
 
     def stop(self) -> None:
         self._timer.cancel()
-        _Heartbeats._at_work -= self._has_beaten
+        if self._has_beaten:
+            _Heartbeats._at_work -= 1
 
     def _schedule(self) -> None:
         seconds = choose_interval(_Heartbeats._at_work, self._timeout)

@@ -25,6 +25,12 @@ from tests.storage.plain_server import CHUNKED, HEAD, PlainServer
 
 ROOT = Path(__file__).parents[2]
 
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "K2",
+    "AWS_SECRET_ACCESS_KEY": "s",
+    "AWS_DEFAULT_REGION": "eu-west-1",
+}
+
 SHORT_RETRY = 0.5  # seconds of retries that are sure to run out
 
 
@@ -236,12 +242,7 @@ async def test_a_profile_of_temporary_keys_signs_requests(tmp_path: Path) -> Non
 
 async def test_keys_and_endpoint_of_the_environment_need_no_botocore() -> None:
     async with PlainServer(HEAD + b"Content-Length: 0\r\n\r\n").listening() as server:
-        variables = {
-            "AWS_ENDPOINT_URL_S3": server.endpoint,
-            "AWS_ACCESS_KEY_ID": "K2",
-            "AWS_SECRET_ACCESS_KEY": "s",
-            "AWS_DEFAULT_REGION": "eu-west-1",
-        }
+        variables = {**KEYS, "AWS_ENDPOINT_URL_S3": server.endpoint}
         for more, region in (({}, "eu-west-1"), ({"AWS_REGION": "eu-north-1"}, "eu-north-1")):
             with environment({**variables, **more}):
                 store = S3Store("bucket")
@@ -253,15 +254,8 @@ async def test_keys_and_endpoint_of_the_environment_need_no_botocore() -> None:
 
 async def test_botocore_and_obstore_take_the_region_of_aws_region() -> None:
     async with PlainServer(HEAD + b"Content-Length: 0\r\n\r\n").listening() as server:
-        variables = {
-            "AWS_ENDPOINT_URL_S3": server.endpoint,
-            "AWS_ACCESS_KEY_ID": "K2",
-            "AWS_SECRET_ACCESS_KEY": "s",
-            "AWS_SESSION_TOKEN": "t",  # of which botocore knows more
-            "AWS_DEFAULT_REGION": "eu-west-1",
-            "AWS_REGION": "eu-north-1",
-        }
-        with environment(variables):
+        variables = {**KEYS, "AWS_ENDPOINT_URL_S3": server.endpoint, "AWS_REGION": "eu-north-1"}
+        with environment({**variables, "AWS_SESSION_TOKEN": "t"}):  # of which botocore knows more
             store = S3Store("bucket")
             assert await store.create("a", b"one")
             assert "_botocore" in vars(store)

@@ -36,13 +36,13 @@ class ListClient(Protocol):
 
 @dataclass(frozen=True)
 class _Answer:
-    """The moments of Temporal's answers, by conversation; the last was to a question at `at`.
+    """The last activity of each conversation, by Temporal's answers up to the question of `time`.
 
-    `asked` is the same by the clock of this process.
+    `clock` is the same instant by the clock that measures the age of the answer.
     """
 
-    asked: float
-    at: datetime
+    clock: float
+    time: datetime
     moments: dict[str, datetime]
 
     def until(self) -> datetime | None:
@@ -50,7 +50,7 @@ class _Answer:
 
         Some clock may be ahead: this machine's, or that of one which began a conversation.
         """
-        return min(self.at, max(self.moments.values())) if self.moments else None
+        return min(self.time, max(self.moments.values())) if self.moments else None
 
 
 class WorkflowActivity:
@@ -66,7 +66,7 @@ class WorkflowActivity:
         Temporal takes half a second for 1,000: once they are known, it is asked for what is new.
         """
         known = self._answers.get(client.user_id)
-        if known is not None and self._clock() - known.asked < MAX_AGE:
+        if known is not None and self._clock() - known.clock < MAX_AGE:
             return known.moments
         answer = _Answer(self._clock(), datetime.now(UTC), dict(known.moments) if known else {})
         if await client.has_search_attributes():
@@ -75,16 +75,16 @@ class WorkflowActivity:
                 for name, moment in await _list_activity(client, until):
                     answer.moments[name] = max(moment, answer.moments.get(name, moment))
             except RPCError:  # the order is that of before
-                answer = replace(answer, at=known.at if known else answer.at)
+                answer = replace(answer, time=known.time if known else answer.time)
         self._answers.put(client.user_id, answer)
         return answer.moments
 
 
-async def _list_activity(client: ListClient, known: datetime | None) -> list[tuple[str, datetime]]:
-    """List the newest workflows of a user, at work since the `known` moment. Raises RPCError."""
+async def _list_activity(client: ListClient, since: datetime | None) -> list[tuple[str, datetime]]:
+    """List the newest workflows of a user, or those at work `since` a moment. Raises RPCError."""
     query = f"WorkflowType = 'Conversation' AND PerdureUser = '{client.user_id}'"
-    if known is not None:
-        query += f" AND PerdureLastActivity >= '{(known - MAX_DELAY).isoformat()}'"
+    if since is not None:
+        query += f" AND PerdureLastActivity >= '{(since - MAX_DELAY).isoformat()}'"
     found = client.temporal.list_workflows(query, limit=MAX_WORKFLOWS)
     return [(conversation_id_of(each.id), _last_activity(each)) async for each in found]
 
