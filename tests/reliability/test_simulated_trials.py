@@ -13,6 +13,7 @@ ENOUGH = 300
 
 
 LIKELY_SEEDS = {
+    "lists-ShowsWhatRestsAtWork": (510, 817, 916, 1350),
     "memory-DeletesNewerRows": (675, 820),
     "memory-KeepsLateTexts": (558,),
     "memory-ReplacesAnyTable": (2228,),
