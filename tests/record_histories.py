@@ -255,6 +255,16 @@ async def continued_as_new(harness: ConversationHarness) -> Conversation:
     return talk
 
 
+async def saved_locally(harness: ConversationHarness) -> Conversation:
+    """Two turns of an agent that does not ask for local steps."""
+    spec = harness.spec(add(1), text_answer("1"), text_answer("2"))
+    talk = await harness.client.start("go", spec)
+    await talk.wait_for_turn()
+    await talk.send("go on", message_id="m")
+    await talk.wait_for_turn("m")
+    return talk
+
+
 async def local_calls(harness: ConversationHarness) -> Conversation:
     """Brief calls, one of them slow and one over the limit, calls in a row, and a pause."""
     spec = harness.spec(
@@ -476,6 +486,7 @@ SHAPES: dict[str, Shape] = {
         cancelled,
         reopened,
         continued_as_new,
+        saved_locally,
         local_calls,
         suspended,
         sessions,

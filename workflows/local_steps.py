@@ -15,7 +15,8 @@ from temporalio.common import RetryPolicy
 from perdure.agent.loop.local_steps import find_brief_name, local_activity_id
 from perdure.agent.loop.model_queues import REROUTED_SUFFIX
 from perdure.agent.loop.state import State
-from perdure.agent.loop.steps import Act, Open, Step, Task
+from perdure.agent.loop.steps import Act, Open, SaveState, Step, Task
+from perdure.workflows.versions import saves_locally
 
 LOCAL_TIMEOUT = timedelta(seconds=1)
 """Time after which a local step is begun again as an ordinary activity."""
@@ -47,7 +48,7 @@ class LocalSteps:
         An ordinary step beside them would only begin once the task ends.
         """
         self.round, self.is_blind = frozenset(), False
-        if state.spec is None or not state.spec.local_activities:
+        if not self.may_run_locally(steps, state):
             return
         names = {find_brief_name(step, state) for step in steps}
         calls = any(isinstance(step, Act) for step in steps)
@@ -57,6 +58,18 @@ class LocalSteps:
             return
         self.round = frozenset(filter(None, names))
         self.has_called, self.began = calls, workflow.now()
+
+    def may_run_locally(self, steps: Sequence[Step | Open], state: State) -> bool:
+        """Tell whether brief steps of a round run locally.
+
+        Those of an agent that asks for it do, and the saving of any conversation.
+        """
+        if state.spec is None:
+            return False
+        if state.spec.local_activities:
+            return True
+        is_saving = all(isinstance(step, SaveState) for step in steps)
+        return is_saving and state.spec.repository is None and saves_locally()
 
     async def end_round(self) -> None:
         """End the task behind steps that were not brief, and run them as ordinary ones from now on.

@@ -17,6 +17,7 @@ PURE_PACKAGES = (
     "perdure.events",
     "perdure.references",
     "perdure.telemetry.turns",
+    "perdure.temporal.build_id",
     "perdure.temporal.names",
     "perdure.temporal.search_attributes",
     "perdure.temporal.sessions",
@@ -43,6 +44,7 @@ PURE_PACKAGES = (
     "perdure.workflows.requests",
     "perdure.workflows.step_failures",
     "perdure.workflows.step_runner",
+    "perdure.workflows.versions",
     "perdure.workflows.wait_requests",
     "perdure.workflows.waits",
 )

@@ -7,15 +7,19 @@ from temporalio import workflow
 
 from perdure.agent.loop.state import WAITING_STATUSES, seconds_until_end
 from perdure.agent.loop.wait import Wait
-from perdure.events.base import TIMESTAMP_FORMAT
 from perdure.events.status import describe_wait
 from perdure.workflows.continuation import Run, continue_if_due
 from perdure.workflows.step_runner import PLACEHOLDER_SPEC
+from perdure.workflows.versions import has_deployment
 
 
 def timestamp_now() -> str:
-    """Return the time of the workflow task as an event has it."""
-    return workflow.now().astimezone(UTC).strftime(TIMESTAMP_FORMAT)
+    """Return the time of the workflow task as an event has it.
+
+    `strftime` imports a module each time, which the sandbox of workflows makes slow.
+    """
+    now = workflow.now().astimezone(UTC).replace(tzinfo=None)
+    return now.isoformat(timespec="microseconds")
 
 
 async def await_inbox(run: Run) -> bool:
@@ -41,12 +45,13 @@ async def await_inbox(run: Run) -> bool:
 async def await_wake(run: Run, seconds_left: float | None) -> None:
     """Wait until something is in the inbox, or the time of the wait or the deadline has come.
 
-    On a worker of a build it wakes after each idle time, so that a newer build may take it over;
-    without builds there is one sleep, however long. May continue as new, where it is time to.
+    On a worker of a deployment it wakes after each idle time, so that a newer version may take it
+    over; without versions there is one sleep, however long. May continue as new, where it is time
+    to.
     """
     assert run.state.wait is not None, "a conversation that waits has a wait"
     ends = [*_seconds_to_ends(run.state.wait, seconds_left)]
-    if _has_build():
+    if has_deployment():
         ends.append((run.state.spec or PLACEHOLDER_SPEC).idle_timeout)
     seconds = min(ends, default=None)
     try:
@@ -57,12 +62,6 @@ async def await_wake(run: Run, seconds_left: float | None) -> None:
         )
     except TimeoutError:
         continue_if_due(run)
-
-
-def _has_build() -> bool:
-    """Tell whether the worker is one of a build; the SDK names a build for any worker."""
-    version = workflow.info().get_current_deployment_version()
-    return version is not None and bool(version.deployment_name)
 
 
 def _seconds_to_ends(wait: Wait, seconds_left: float | None) -> Iterator[float]:

@@ -222,7 +222,7 @@ class Agent(Tolerant):
 
     The next message starts a workflow again from the log."""
     local_activities: bool = False
-    """Whether calls of `brief` tools, and saving, are local activities of Temporal.
+    """Whether calls of `brief` tools, and closing, are local activities of Temporal, as saving is.
 
     They cost less, and a signal that arrives meanwhile is seen after that."""
     delegates: tuple[NamedAgent, ...] = Field(default=(), exclude_if=lambda agents: not agents)

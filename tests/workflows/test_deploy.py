@@ -228,6 +228,33 @@ async def test_a_conversation_whose_version_has_no_worker_is_moved_to_another(
     assert len(await users(talk)) == 2
 
 
+@pytest.mark.long
+async def test_a_version_saves_in_local_activities_and_its_histories_say_so(
+    harness: ConversationHarness,
+) -> None:
+    """Its build id is the operator's choice, and tells no revision of perdure."""
+    async with version(harness, "1"):
+        await deploy(
+            harness.client.temporal, harness.client.task_queue, "1", max_wait=TROUBLE_TIMEOUT
+        )
+        talk = await harness.client.start("hello", harness.spec(text_answer("hi")))
+        await talk.wait_for_turn()
+        async with asyncio.timeout(60):
+            while (markers := markers_of(*await runs(talk))) == []:
+                await asyncio.sleep(0.05)
+    assert markers == ["core_patch", "core_local_activity"]
+    replayer = Replayer(workflows=[Conversation], data_converter=CONVERTER, debug_mode=True)
+    await replayer.replay_workflow(*await runs(talk))
+
+
+def markers_of(history: WorkflowHistory) -> list[str]:
+    return [
+        event.marker_recorded_event_attributes.marker_name
+        for event in history.events
+        if event.HasField("marker_recorded_event_attributes")
+    ]
+
+
 async def move(talk: Talk, build_id: str) -> None:
     """Reset a workflow as `temporal workflow reset with-workflow-update-options` does."""
     options = WorkflowExecutionOptions(

@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
+from perdure.agent.loop.state import State
+from perdure.agent.loop.steps import SaveState
 from perdure.agent.spec import Agent
 from perdure.client.conversation import Conversation
 from perdure.embedded.temporal import TemporalServer
 from perdure.events.control import InterruptEvent
 from perdure.events.messages import MessageEvent
 from perdure.events.tools import ObservationEvent
+from perdure.operations.worker import process
 from perdure.secrets.registry import Secrets
 from perdure.storage.errors import StoreUnavailable
 from perdure.storage.files import FileStore
 from perdure.temporal.converter import CONVERTER
+from perdure.workflows.local_steps import LocalSteps
 from tests.example_tools import PAUSES
 from tests.harness import ConversationHarness, event_kinds, text_answer, tool_call_answer
 from tests.workers import worker_process
@@ -93,7 +98,7 @@ async def test_a_pause_within_a_brief_call_takes_effect_before_the_model_is_aske
     assert event_kinds(await entries(talk))[-1] == "MessageEvent"
 
 
-async def test_a_brief_call_of_an_agent_that_did_not_ask_for_it_is_an_activity(
+async def test_of_an_agent_that_did_not_ask_for_it_the_saving_alone_is_local(
     harness: ConversationHarness,
 ) -> None:
     add = tool_call_answer(("add", {"a": 1, "b": 2}))
@@ -101,8 +106,53 @@ async def test_a_brief_call_of_an_agent_that_did_not_ask_for_it_is_an_activity(
     async with harness.worker():
         talk = await harness.client.start("go", spec)
         await talk.wait_for_turn()
-        await wait_for_status(talk, "finished")
-    assert [step for step in await steps(talk) if step.startswith("*")] == []
+        await wait_until_saved(talk)
+        await talk.close()
+        await talk.handle.result()
+    taken = await steps(talk)
+    assert [step for step in taken if step.startswith("*")] == ["*conversation.save"]
+    assert taken[-1] == "conversation.close"
+
+
+async def test_what_an_earlier_worker_began_goes_on_and_saves_locally_from_then_on(
+    harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of both versions may serve a queue: a replay decides as the worker of each task."""
+    talk = await harness.client.start("go", harness.spec(text_answer("1"), text_answer("2")))
+    with monkeypatch.context() as before:
+        before.setattr(process, "make_build_id", lambda version: version)
+        async with harness.worker():
+            await talk.wait_for_turn()
+            await wait_until_saved(talk)
+    assert (await steps(talk))[-1] == "conversation.save"
+    async with harness.worker():
+        await talk.send("go on", message_id="m")
+        await talk.wait_for_turn("m")
+        await wait_until_saved(talk)
+    assert [step for step in await steps(talk) if "save" in step] == [
+        "conversation.save",
+        "*conversation.save",
+    ]
+    failed = [
+        event for event in await history(talk) if "FAILED" in EventType.Name(event.event_type)
+    ]
+    assert failed == []
+
+
+def test_a_conversation_with_a_repository_saves_in_an_activity(
+    harness: ConversationHarness,
+) -> None:
+    """All files of its workspace are looked at, which may take longer than a task should."""
+    spec = harness.spec(repository="https://example.com/a.git")
+    state = State(spec=spec)
+    assert not LocalSteps().may_run_locally([SaveState(state=state)], state)
+
+
+async def wait_until_saved(talk: Conversation) -> None:
+    """Wait until the history shows that the state of the last event was saved."""
+    async with asyncio.timeout(60):
+        while "save" not in (await steps(talk))[-1]:
+            await asyncio.sleep(0.05)
 
 
 async def test_a_call_with_effects_is_an_activity_also_beside_a_brief_one(

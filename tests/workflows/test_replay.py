@@ -58,6 +58,17 @@ async def test_a_history_that_the_code_would_not_make_is_refused() -> None:
         await replayer().replay_workflow(WorkflowHistory.from_json("changed", json.dumps(history)))
 
 
+async def test_what_a_version_saved_in_activities_replays_without_the_patch() -> None:
+    """The operator chose the build ids of its workers, which so tell no revision."""
+    path = next(path for path in HISTORIES if path.stem == "a-turn-with-tools")
+    history = json.loads(path.read_text())
+    for event in history["events"]:
+        if completed := event.get("workflowTaskCompletedEventAttributes"):
+            del completed["workerVersion"]
+            completed["deploymentVersion"] = {"deploymentName": "main", "buildId": "v1"}
+    await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, json.dumps(history)))
+
+
 def test_a_workflow_that_ends_idle_saves_once_more_than_before_the_patch() -> None:
     """So the older history replays by the patch alone."""
     paths = {path.stem: path for path in HISTORIES}

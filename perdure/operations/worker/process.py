@@ -33,6 +33,7 @@ from perdure.settings.settings import Settings, load_settings
 from perdure.storage.errors import UnsafeStore
 from perdure.storage.probe import probe_again
 from perdure.storage.store import Store
+from perdure.temporal.build_id import make_build_id
 
 logger = logging.getLogger("perdure.worker")
 
@@ -173,11 +174,12 @@ def choose_sandbox(settings: Settings) -> Sandbox:
 def version_options(task_queue: str, build_id: str | None) -> dict[str, Any]:
     """Build the options by which Temporal knows the version of a worker.
 
-    Without a `build_id` it is that of perdure, which most events of a history then name. The SDK's
-    own choice is a hash of all loaded modules: longer, and half a second of work.
+    Without a `build_id` it is that of perdure, with its revision, which most events of a history
+    then name. The SDK's own choice is a hash of all loaded modules: longer, and half a second of
+    work.
     """
     if build_id is None:
-        return {"build_id": version("perdure")}
+        return {"build_id": make_build_id(version("perdure"))}
     return {
         "deployment_config": WorkerDeploymentConfig(
             version=WorkerDeploymentVersion(deployment_name=task_queue, build_id=build_id),
