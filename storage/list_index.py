@@ -64,13 +64,24 @@ async def load_index(store: Store, user_id: str, cache: IndexCache | None = None
 
 async def add_to_index(store: Store, user_id: str, summaries: Iterable[Summary]) -> None:
     """Write summaries into the index, as one object. Raises StoreError."""
-    lines = [_encode(summary) for summary in summaries]
-    if lines:
-        await store.create(f"{keys.index_prefix(user_id)}{uuid4().hex}.jsonl", b"".join(lines))
+    await _write_part(store, user_id, tuple(summaries))
+
+
+async def _write_part(store: Store, user_id: str, part: tuple[Summary, ...]) -> str | None:
+    """Write an object of the index, and return its key; None if it would be empty."""
+    if not part:
+        return None
+    key = f"{keys.index_prefix(user_id)}{uuid4().hex}.jsonl"
+    await store.create(key, b"".join(map(_encode, part)))
+    return key
 
 
 async def compact_index(
-    store: Store, user_id: str, index: ListIndex, present: Collection[str]
+    store: Store,
+    user_id: str,
+    index: ListIndex,
+    present: Collection[str],
+    cache: IndexCache | None = None,
 ) -> None:
     """Merge objects of an index if there are many, or some have what is no longer `present`.
 
@@ -88,7 +99,10 @@ async def compact_index(
         return
     newest = ListIndex(merged).merge()
     with suppress(StoreRefused, StoreUnavailable):
-        await add_to_index(store, user_id, (it for it in newest.values() if it.id in known))
+        part = tuple(it for it in newest.values() if it.id in known)
+        key = await _write_part(store, user_id, part)
+        if cache is not None and key is not None:
+            cache.put(key, part)
         await asyncio.gather(*map(store.delete, merged))
 
 

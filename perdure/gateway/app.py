@@ -137,6 +137,7 @@ async def _run_while_serving(app: FastAPI) -> AsyncIterator[None]:
     await gateway.turns.close()
     await gateway.followers.close()
     await gateway.discussions.close()
+    await gateway.lists.close()
 
 
 def _build_validators(app: FastAPI) -> None:

@@ -60,7 +60,7 @@ class Gateway:
         self.held_bytes = HeldBytes(max(MAX_HELD_BYTES, 4 * self.settings.gateway_max_body))
         self.identities = Identities(self.store, self.settings)
         self.agents = AgentCatalog(self.settings, default_folders())
-        self.lists = ConversationLists(self.store)
+        self.lists = ConversationLists(self.store, is_resident=True)
         self.hidden = HiddenConversations(self.store)
         self.memories = open_memories(self.settings.memory, self.store)
         self.followers = Followers(

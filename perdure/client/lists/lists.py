@@ -6,7 +6,8 @@ the time of its creation counts.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,9 +22,10 @@ from perdure.errors import Invalid
 from perdure.events.status import StatusDetail, WaitDetail
 from perdure.storage.cache import Cache
 from perdure.storage.conversations import list_ages
-from perdure.storage.errors import StoreRefused, StoreUnavailable
+from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
 from perdure.storage.list_index import (
     IndexCache,
+    ListIndex,
     add_to_index,
     compact_index,
     find_place,
@@ -34,6 +36,8 @@ from perdure.storage.list_index import (
 from perdure.storage.shared import find_shared, list_marked, read_time
 from perdure.storage.store import Store
 from perdure.storage.summaries import Summary, summarize
+
+logger = logging.getLogger(__name__)
 
 MAX_PAGE = 100
 """Conversations of a page."""
@@ -95,10 +99,21 @@ def check_page_size(limit: int) -> int:
 
 
 class ConversationLists:
-    """The lists of the users of a store, with what is cached of them."""
+    """The lists of the users of a store, with what is cached of them.
 
-    def __init__(self, store: Store, clock: Callable[[], float] = monotonic) -> None:
+    `is_resident` says that the process stays after an answer: an index is then compacted behind it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float] = monotonic,
+        *,
+        is_resident: bool = False,
+    ) -> None:
         self._store = store
+        self._is_resident = is_resident
+        self._compactions: dict[str, asyncio.Task[None]] = {}
         self._ages: Cache[str, datetime] = Cache(MAX_CACHED_AGES)
         self._activity = WorkflowActivity(clock)
         self._summaries: Cache[tuple[str, str], Summary] = Cache(MAX_CACHED_SUMMARIES)
@@ -114,13 +129,15 @@ class ConversationLists:
     ) -> Page:
         """Read a page of a user's conversations. Raises Invalid for a bad cursor, StoreError."""
         user_id = client.user_id
+        has_compaction = user_id in self._compactions  # its objects are about to go
         ages, stored, activity = await asyncio.gather(
             list_ages(self._store, user_id, known=self._ages),
             load_index(self._store, user_id, self._index),
             self._load_activity(client, order),
         )
         index = stored.merge()
-        await compact_index(self._store, user_id, stored, [name for _, name in ages])
+        if not has_compaction:
+            await self._compact(user_id, stored, [name for _, name in ages])
         places = sorted(
             (
                 (
@@ -148,6 +165,29 @@ class ConversationLists:
         page = await _read_page(places, limit, cursor, show)
         await self._mend(user_id, [summary for summary in anew if summary != index.get(summary.id)])
         return page
+
+    async def _compact(self, user_id: str, index: ListIndex, present: Collection[str]) -> None:
+        """Compact an index, if there is a reason to. Raises StoreError if that is waited for."""
+        if not self._is_resident:
+            await compact_index(self._store, user_id, index, present, self._index)
+        elif user_id not in self._compactions:
+            task = asyncio.create_task(self._compact_behind(user_id, index, present))
+            self._compactions[user_id] = task
+            task.add_done_callback(lambda _: self._compactions.pop(user_id))
+
+    async def _compact_behind(
+        self, user_id: str, index: ListIndex, present: Collection[str]
+    ) -> None:
+        try:
+            await compact_index(self._store, user_id, index, present, self._index)
+        except StoreError as error:
+            logger.warning("the index of %s could not be compacted: %s", user_id, error)
+
+    async def close(self) -> None:
+        """Stop the compactions; whoever lists next begins them again."""
+        for task in list(self._compactions.values()):
+            task.cancel()
+        await asyncio.gather(*self._compactions.values(), return_exceptions=True)
 
     async def _load_activity(self, client: ListClient, order: ListOrder) -> dict[str, datetime]:
         return await self._activity.load(client) if order == "activity" else {}
