@@ -47,7 +47,7 @@ class Done(NamedTuple):
 
 
 class StepRecorder(temporalio.client.Interceptor, temporalio.worker.Interceptor):
-    """Notes the steps that workers take."""
+    """Notes the steps that workers take from queues."""
 
     def __init__(self) -> None:
         self.steps: list[Done] = []
@@ -64,7 +64,8 @@ class _RecordingInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         priority = (info.priority.priority_key, info.priority.fairness_key)
-        self._steps.append(Done(info.workflow_id or "", info.task_queue, priority))
+        if not info.is_local:  # a local step was never in a queue
+            self._steps.append(Done(info.workflow_id or "", info.task_queue, priority))
         return await super().execute_activity(input)
 
 
