@@ -68,7 +68,7 @@ class LocalSteps:
             return False
         if state.spec.local_activities:
             return True
-        is_saving = all(isinstance(step, SaveState) for step in steps)
+        is_saving = bool(steps) and all(isinstance(step, SaveState) for step in steps)
         return is_saving and state.spec.repository is None and saves_locally()
 
     async def end_round(self) -> None:
