@@ -40,6 +40,13 @@ logger = logging.getLogger("perdure.worker.watchdog")
 ROUND_INTERVAL = 5.0
 """Seconds between two rounds."""
 
+ROUND_SHARE = 0.1
+"""The share of the time in which conversations are checked: where a machine has too much to do, all
+wait, and each check costs as much as a step."""
+
+MAX_PAUSE = 30.0
+"""The longest pause between two rounds in seconds."""
+
 MAX_CHECKS_PER_QUERY = 100
 """The number of conversations of each query to check in one round."""
 
@@ -85,10 +92,16 @@ class Watchdog(Interceptor):
             await asyncio.wait({rounds})
 
     async def _run_rounds(self) -> None:
+        pause = self.interval
         while True:
-            await asyncio.sleep(self.interval)
+            await asyncio.sleep(pause)
+            pause = self.interval
             try:
+                await self._check_store()
+                began = monotonic()
                 await self.check_conversations()
+                seconds = monotonic() - began
+                pause = max(pause, min(seconds / ROUND_SHARE - seconds, MAX_PAUSE))
                 if self._unreachable:
                     logger.info("Temporal answers again")
                 self._unreachable = False
@@ -97,11 +110,10 @@ class Watchdog(Interceptor):
                     logger.warning("%s All goes on when it answers again.", error)
                 self._unreachable = True
             except Exception:  # a fault of the watchdog must not stop the worker
-                logger.exception("the watchdog failed, and looks again in %g s", self.interval)
+                logger.exception("the watchdog failed, and looks again in %g s", pause)
 
     async def check_conversations(self) -> None:
-        """Run one round. Raises Unreachable."""
-        await self._check_store()
+        """Check those with failed attempts, and the next of all others. Raises Unreachable."""
         checked = dict.fromkeys(list(self._suspects)[:MAX_CHECKS_PER_QUERY])
         for workflow_id in checked:
             del self._suspects[workflow_id]
