@@ -95,7 +95,7 @@ def build_worker(
         slots,
         workflows=[Conversation, AskWorkflow, Batch, Delivery, Discussion, Firing, Sessions],
         workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None, slots.load),
-        **process.WORKFLOW_OPTIONS,
+        **process.workflow_options(),
     )
 
 

@@ -8,7 +8,7 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import Info
 
-from perdure.temporal.worker_load import WorkerLoad
+from perdure.temporal.worker_load import WorkerLoad, WorkflowRun
 
 PURE_PACKAGES = (
     "perdure.agent",
@@ -102,12 +102,12 @@ class _ContextFreeInstance(WorkflowInstance):
     ) -> None:
         self.instance = instance
         self.workflow_id = info.workflow_id
-        self.run_id = info.run_id
+        self.run = WorkflowRun(info.priority.fairness_key or "", bool(info.priority.priority_key))
         self.task_queue = info.task_queue
         self.on_task_failure = on_task_failure
         self.load = load
         if load is not None:
-            load.keep_run(info.run_id, self)
+            load.keep_run(info.run_id, self.run)
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:  # noqa: ARG002
         return None
@@ -117,10 +117,10 @@ class _ContextFreeInstance(WorkflowInstance):
 
     def activate(self, act: Any) -> Any:
         completion = self.instance.activate(act)
-        if self.load is not None:
+        if self.load is not None and not act.is_replaying:
             commands = completion.successful.commands
             has_next = any(it.schedule_activity.task_queue == self.task_queue for it in commands)
-            self.load.go_on(self.run_id, has_next)
+            self.load.go_on(self.run, has_next)
         if self.on_task_failure is not None and completion.HasField("failed"):
             self.on_task_failure(self.workflow_id)
         return completion

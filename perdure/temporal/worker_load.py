@@ -27,7 +27,30 @@ ABSENCE_SECONDS = 5.0
 
 EAGER_ROUND = 32
 """Of so many steps that Temporal's SDK would begin eagerly, past their queue, the last does not, so
-that all conversations of a user go on. Where several users have steps, none does."""
+that all conversations of a user go on."""
+
+EAGER_STEPS = 8
+"""The same where several users have steps: so many of a workflow run begin eagerly behind each
+other. A step that comes through the queue costs twice as much."""
+
+RUN_PAUSE = 0.02
+"""Seconds, for each user who has steps, in which a busy process takes no other workflow run behind
+one of a user of whom it took another of late."""
+
+MAX_RUN_PAUSE = 2.0
+"""The longest such pause in seconds, of several runs behind each other."""
+
+
+class WorkflowRun:
+    """A workflow run that a process has in its cache; `user` is its fairness key.
+
+    One of a batch (`is_of_batch`) has a lower priority than what people wait for.
+    """
+
+    def __init__(self, user: str, is_of_batch: bool = False) -> None:
+        self.user = user
+        self.is_of_batch = is_of_batch
+        self.eager_steps = 0
 
 
 class WorkerLoad:
@@ -44,12 +67,14 @@ class WorkerLoad:
         self.limit_of_one = limit_of_one
         self.on_less: Callable[[], None] = _do_nothing
         self.at_work = 0
-        self._began: dict[object, float] = {}
-        self._runs: weakref.WeakValueDictionary[str, object] = weakref.WeakValueDictionary()
-        self._places: deque[str] = deque()
+        self._began: dict[_Step | WorkflowRun, float] = {}
+        self._runs: weakref.WeakValueDictionary[str, WorkflowRun] = weakref.WeakValueDictionary()
+        self._places: deque[WorkflowRun] = deque()
         self._offers = 0
         self._open_steps = Counter[str]()
         self._left_at: dict[str, float] = {}
+        self._took_run_at: dict[str, float] = {}
+        self._pause_ends = 0.0
 
     @contextlib.contextmanager
     def count_step(self, run_id: str, user: str) -> Iterator[None]:
@@ -57,7 +82,9 @@ class WorkerLoad:
 
         The user is "" where Temporal does not say whose step it is: of one that began eagerly.
         """
-        step = _Step(self)
+        if not user and (run := self._runs.get(run_id)) is not None:
+            user = run.user
+        step = _Step(self, user)
         self.add(step)
         if user:
             self._open_steps[user] += 1
@@ -66,46 +93,64 @@ class WorkerLoad:
             yield
         finally:
             _current.reset(token)
-            if run_id in self._runs:
-                self.add(run_id)
+            if (run := self._runs.get(run_id)) is not None:
+                self.add(run)
             if user:
                 self._leave(user)
             self.remove(step)
 
-    def keep_run(self, run_id: str, instance: object) -> None:
-        """Note that the process has a workflow run in its cache, for as long as `instance` is."""
-        self._runs[run_id] = instance
+    def keep_run(self, run_id: str, run: WorkflowRun) -> None:
+        """Note that the process has a workflow run in its cache, for as long as `run` is kept.
 
-    def add(self, key: object) -> None:
+        It is counted until it goes on: it begins or is replayed.
+        """
+        self._runs[run_id] = run
+        self.add(run)
+        _drop_old(self._took_run_at)
+        users = self._count_users()
+        if run.user in self._took_run_at and users > 1 and len(self._began) > self.limit / 2:
+            pause = self.seconds_to_next_run() + RUN_PAUSE * users
+            self._pause_ends = monotonic() + min(pause, MAX_RUN_PAUSE)
+        self._took_run_at[run.user] = monotonic()
+
+    def seconds_to_next_run(self) -> float:
+        """Return the seconds until the process should take another run that it has not cached.
+
+        To begin one costs as much as a step, and Temporal hands out those of a user who has many
+        while others have none that wait.
+        """
+        return max(0.0, self._pause_ends - monotonic())
+
+    def add(self, key: "_Step | WorkflowRun") -> None:
         """Count a step, or a workflow run that has yet to go on."""
         self._began[key] = monotonic()
 
-    def remove(self, key: object) -> None:
+    def remove(self, key: "_Step | WorkflowRun") -> None:
         """Count a step no more, or a workflow run that went on. May be called from any thread."""
         if self._began.pop(key, None) is not None:
             self.on_less()
 
-    def go_on(self, run_id: str, has_next_step: bool) -> None:
+    def go_on(self, run: WorkflowRun, has_next_step: bool) -> None:
         """Count a workflow run no more that went on, or keep its place for its next step.
 
         May be called from any thread, as the methods below.
         """
         if not has_next_step:
-            self.remove(run_id)
-        elif run_id in self._began:
-            self._places.append(run_id)
+            self.remove(run)
+        elif run in self._began:
+            self._places.append(run)
 
     def take_place(self, others_wait: bool) -> bool:
         """Give a kept place to a step that begins eagerly; False if others come first."""
         while self._places:
             try:
-                run_id = self._places.popleft()
+                run = self._places.popleft()
             except IndexError:  # another thread took it in this moment
                 return False
-            if others_wait and not self._may_be_eager():
-                self.remove(run_id)
+            if others_wait and not self._may_be_eager(run):
+                self.remove(run)
                 return False
-            if self._began.pop(run_id, None) is not None:
+            if self._began.pop(run, None) is not None:
                 return True
         return False
 
@@ -113,7 +158,7 @@ class WorkerLoad:
         """Count the steps that may begin; below zero if more are busy than should be."""
         while (oldest := self._find_oldest()) and oldest[1] + MAX_BUSY_SECONDS <= monotonic():
             self._began.pop(oldest[0], None)
-        limit = self.limit if self._has_several_users() else self.limit_of_one
+        limit = self.limit if self._count_users() > 1 else self.limit_of_one
         return limit - len(self._began)
 
     def _leave(self, user: str) -> None:
@@ -122,22 +167,37 @@ class WorkerLoad:
             del self._open_steps[user]
             self._left_at[user] = monotonic()
 
-    def _may_be_eager(self) -> bool:
-        self._offers += 1
-        return bool(self._offers % EAGER_ROUND) and not self._has_several_users()
+    def _may_be_eager(self, run: WorkflowRun) -> bool:
+        """Tell whether the next step of a run may begin before those that wait in the queue.
 
-    def _has_several_users(self) -> bool:
-        for user, left_at in list(self._left_at.items()):
-            if left_at + ABSENCE_SECONDS <= monotonic() or user in self._open_steps:
-                self._left_at.pop(user, None)
-        return len(self._open_steps) + len(self._left_at) > 1
+        Where several users have steps, each may have its share of the process in that way.
+        """
+        users = self._count_users()
+        if users < 2:
+            self._offers += 1
+            return bool(self._offers % EAGER_ROUND)
+        busy = sum(key.user == run.user for key in list(self._began))
+        run.eager_steps += 1
+        is_eager = (
+            not run.is_of_batch
+            and run.eager_steps < EAGER_STEPS
+            and busy <= max(1, self.limit // users)
+        )
+        if not is_eager:
+            run.eager_steps = 0
+        return is_eager
+
+    def _count_users(self) -> int:
+        """Count the users who have steps, or had some of late."""
+        _drop_old(self._left_at)
+        return len(self._open_steps.keys() | self._left_at.keys())
 
     def seconds_to_next_end(self) -> float | None:
         """Return when the oldest busy step will count as one that waits; None without any."""
         oldest = self._find_oldest()
         return None if oldest is None else oldest[1] + MAX_BUSY_SECONDS - monotonic()
 
-    def _find_oldest(self) -> tuple[object, float] | None:
+    def _find_oldest(self) -> "tuple[_Step | WorkflowRun, float] | None":
         while True:
             try:
                 return next(iter(self._began.items()), None)
@@ -146,10 +206,11 @@ class WorkerLoad:
 
 
 class _Step:
-    """A step, by which the process is busy unless it waits."""
+    """A step of a user, by which the process is busy unless it waits."""
 
-    def __init__(self, load: WorkerLoad) -> None:
+    def __init__(self, load: WorkerLoad, user: str) -> None:
         self.load = load
+        self.user = user
 
 
 _current: ContextVar[_Step | None] = ContextVar("step", default=None)
@@ -167,6 +228,12 @@ def waiting() -> Iterator[None]:
         yield
     finally:
         step.load.add(step)
+
+
+def _drop_old(moments: dict[str, float]) -> None:
+    for user, moment in list(moments.items()):
+        if moment + ABSENCE_SECONDS <= monotonic():
+            moments.pop(user, None)
 
 
 def _do_nothing() -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from uuid import uuid4
 
 import temporalio.client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
-from temporalio.worker import WorkerDeploymentConfig
+from temporalio.worker import PollerBehaviorSimpleMaximum, WorkerDeploymentConfig
 
 from perdure.client.client import Client
 from perdure.errors import Invalid
@@ -37,11 +38,23 @@ from perdure.temporal.build_id import make_build_id
 
 logger = logging.getLogger("perdure.worker")
 
-WORKFLOW_OPTIONS: dict[str, Any] = {
-    # A workflow waits so long for the worker that has it in its cache.
-    "sticky_queue_schedule_to_start_timeout": timedelta(seconds=2),
-}
-"""The further options of a worker that runs workflows."""
+WORKFLOW_THREADS = 4
+"""Workflow tasks are Python and share one core: more of them slow each other down until all time
+out and start again."""
+
+WORKFLOW_POLLS = 20
+"""The polls of a worker for workflow tasks. A task for which none waits is written to Temporal's
+database, read from there and deleted: a fifth of what a step costs where many are at work."""
+
+
+def workflow_options() -> dict[str, Any]:
+    """Build the further options of a worker that runs workflows."""
+    return {
+        # A workflow waits so long for the worker that has it in its cache.
+        "sticky_queue_schedule_to_start_timeout": timedelta(seconds=2),
+        "workflow_task_executor": ThreadPoolExecutor(WORKFLOW_THREADS, "workflow"),
+        "workflow_task_poller_behavior": PollerBehaviorSimpleMaximum(WORKFLOW_POLLS),
+    }
 
 
 def time_options(options: WorkerOptions) -> dict[str, Any]:

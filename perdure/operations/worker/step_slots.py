@@ -6,6 +6,7 @@ Steps that a process does not take yet wait in Temporal's queue, which serves th
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
@@ -32,9 +33,13 @@ MAX_STEPS = 100
 MAX_LOCAL_STEPS = 100
 """The number of steps at once that are part of a workflow task."""
 
-MAX_WORKFLOW_TASKS = 4
-"""Workflow tasks are Python and share one core: more of them slow each other down until all time
-out and start again."""
+MAX_CACHED_TASKS = 28
+"""The number of workflow tasks at once, polls included, of workflows that a worker has in its
+cache. A task for which no poll waits is written to Temporal's database and read from there."""
+
+MAX_UNCACHED_TASKS = 2
+"""The same of workflows that a worker begins, or replays to go on with them. These take longer, and
+those at work would wait behind them."""
 
 
 class ProcessSlots:
@@ -51,7 +56,7 @@ class ProcessSlots:
     def make_tuner(self, limit: int | None) -> WorkerTuner:
         """Make the tuner of a worker that takes at most `limit` steps at once."""
         return WorkerTuner.create_composite(
-            workflow_supplier=FixedSizeSlotSupplier(MAX_WORKFLOW_TASKS),
+            workflow_supplier=WorkflowSlots(self),
             activity_supplier=QueueSlots(self, limit or MAX_STEPS),
             local_activity_supplier=FixedSizeSlotSupplier(MAX_LOCAL_STEPS),
             nexus_supplier=FixedSizeSlotSupplier(1),
@@ -63,8 +68,7 @@ class ProcessSlots:
 
     async def wait(self, slots: "QueueSlots") -> SlotPermit:
         """Wait for a permit; the poll that waits longest gets the next one."""
-        self._loop = asyncio.get_running_loop()
-        permit: asyncio.Future[SlotPermit] = self._loop.create_future()
+        permit: asyncio.Future[SlotPermit] = asyncio.get_running_loop().create_future()
         self._polls.append((slots, permit))
         self._issue()
         try:
@@ -74,10 +78,20 @@ class ProcessSlots:
                 slots.take_back(permit.result())
             raise
 
+    def keep_loop(self) -> asyncio.AbstractEventLoop:
+        """Keep the event loop in which this is called, for other threads; return it."""
+        self._loop = asyncio.get_running_loop()
+        return self._loop
+
     def issue_soon(self) -> None:
         """Issue the permits for which there is room now. May be called from any thread."""
-        if self._polls and self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._issue)
+        if self._polls:
+            self.call_soon(self._issue)
+
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Call a function in the event loop. May be called from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
 
     def _issue(self) -> None:
         for _ in range(len(self._polls)):
@@ -92,12 +106,13 @@ class ProcessSlots:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """Look again once the oldest busy step counts as one that waits."""
+        """Look again once the oldest busy step counts as one that waits, or a run may begin."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        delay = self.load.seconds_to_next_end() if self._polls else None
-        if delay is not None and self._loop is not None:
+        delays = (self.load.seconds_to_next_end(), self.load.seconds_to_next_run() or None)
+        delay = min((it for it in delays if it is not None), default=None)
+        if self._polls and delay is not None and self._loop is not None:
             self._timer = self._loop.call_later(max(delay, 0.01), self._issue)
 
 
@@ -115,6 +130,7 @@ class QueueSlots(CustomSlotSupplier):
         self._unused = 0
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:  # noqa: ARG002
+        self._process.keep_loop()
         permit = None if self._process.has_waiting_polls else self.issue()
         return permit or await self._process.wait(self)
 
@@ -153,6 +169,95 @@ class QueueSlots(CustomSlotSupplier):
             self._issued -= 1
             self._unused -= not permit.is_used
         self._process.issue_soon()
+
+
+class WorkflowSlots(CustomSlotSupplier):
+    """The slots of a worker for workflow tasks.
+
+    Those of workflows that it has in its cache go on at once. To begin a workflow, or to replay
+    it, uses the process as a step does, and waits as one.
+    """
+
+    def __init__(self, process: ProcessSlots) -> None:
+        self._cached = _CachedSlots(process)
+        self._uncached = _UncachedSlots(process, MAX_UNCACHED_TASKS)
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        return await self._of(ctx.is_sticky).reserve_slot(ctx)
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+        return self._cached.try_reserve_slot(ctx) if ctx.is_sticky else self._uncached.issue()
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        self._of(isinstance(ctx.permit, _CachedPermit)).mark_slot_used(ctx)
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        self._of(isinstance(ctx.permit, _CachedPermit)).release_slot(ctx)
+
+    def _of(self, is_cached: bool) -> "_CachedSlots | QueueSlots":
+        return self._cached if is_cached else self._uncached
+
+
+class _UncachedSlots(QueueSlots):
+    """The slots for workflows that begin or are replayed: only one while steps wait."""
+
+    def issue(self, has_place: bool = False) -> SlotPermit | None:
+        is_full = bool(self._issued) and self._process.has_waiting_polls
+        if is_full or self._process.load.seconds_to_next_run():
+            return None
+        return super().issue(has_place)
+
+
+class _CachedSlots(CustomSlotSupplier):
+    """The slots for tasks of workflows in the cache of a worker: a fixed number."""
+
+    def __init__(self, process: ProcessSlots) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._free = MAX_CACHED_TASKS
+        self._polls: deque[asyncio.Future[None]] = deque()
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        while (permit := self.try_reserve_slot(ctx)) is None:
+            waits: asyncio.Future[None] = self._process.keep_loop().create_future()
+            with self._lock:
+                if self._free:  # a task ended in this moment
+                    continue
+                self._polls.append(waits)
+            try:
+                await waits
+            except asyncio.CancelledError:
+                if waits.done() and not waits.cancelled():  # its turn had come
+                    self._wake()
+                raise
+        return permit
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002
+        with self._lock:
+            if not self._free:
+                return None
+            self._free -= 1
+        return _CachedPermit()
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        """Do nothing: a poll has a slot as a task has."""
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:  # noqa: ARG002
+        with self._lock:
+            self._free += 1
+        if self._polls:
+            self._process.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        """Wake the poll that waits longest."""
+        while self._polls:
+            if not (waits := self._polls.popleft()).done():
+                waits.set_result(None)
+                return
+
+
+class _CachedPermit(SlotPermit):
+    """A permit for a task of a workflow in the cache."""
 
 
 class LoadInterceptor(Interceptor):

@@ -9,9 +9,22 @@ from typing import Any
 import pytest
 from temporalio.worker import SlotPermit
 
-from perdure.operations.worker.step_slots import ProcessSlots, QueueSlots
+from perdure.operations.worker.step_slots import (
+    MAX_CACHED_TASKS,
+    MAX_UNCACHED_TASKS,
+    ProcessSlots,
+    QueueSlots,
+    WorkflowSlots,
+)
 from perdure.temporal import worker_load
-from perdure.temporal.worker_load import EAGER_ROUND, WorkerLoad, waiting
+from perdure.temporal.worker_load import (
+    EAGER_ROUND,
+    EAGER_STEPS,
+    MAX_BUSY_STEPS,
+    WorkerLoad,
+    WorkflowRun,
+    waiting,
+)
 
 CONTEXT: Any = None
 """What a slot is wanted for, which does not matter here."""
@@ -154,21 +167,42 @@ async def test_a_step_that_begins_eagerly_has_the_place_of_the_one_before(proces
     assert began == 2 * [*[True] * (EAGER_ROUND - 1), False]  # those that wait have a turn
 
 
-async def test_no_step_begins_eagerly_beside_those_of_other_users(process: Process) -> None:
-    await process.begin("of another user", user="noa")
-    await process.end("of another user")
-    assert not any([await begin_eagerly(process, str(nth)) for nth in range(16)])
+async def test_beside_other_users_a_run_begins_some_steps_eagerly_and_then_waits(
+    process: Process,
+) -> None:
+    run = WorkflowRun("mia")
+    began = [await begin_eagerly(process, "same", run, "noa") for _ in range(2 * EAGER_STEPS)]
+    assert began == 2 * [*[True] * (EAGER_STEPS - 1), False]
 
 
-async def begin_eagerly(process: Process, run_id: str) -> bool:
+async def test_beside_other_users_a_batch_begins_no_step_eagerly(process: Process) -> None:
+    run = WorkflowRun("mia", is_of_batch=True)
+    assert not any([await begin_eagerly(process, "same", run, "noa") for _ in range(16)])
+
+
+async def test_beside_other_users_only_a_share_of_a_users_runs_go_on_eagerly() -> None:
+    load = WorkerLoad(limit=8)
+    with load.count_step("elsewhere", "noa"), load.count_step("elsewhere", "mia"):
+        runs = [WorkflowRun("mia") for _ in range(6)]
+        for number, run in enumerate(runs):
+            load.keep_run(str(number), run)
+            load.go_on(run, True)
+        assert [load.take_place(True) for _ in runs] == 3 * [False] + 3 * [True]
+
+
+async def begin_eagerly(
+    process: Process, run_id: str, run: WorkflowRun | None = None, other_user: str = "mia"
+) -> bool:
     """Tell whether the next step of a run begins while others wait; then end them all."""
-    instance = Process(1)
-    process.load.keep_run(run_id, instance)
+    run = run or WorkflowRun("mia")
+    process.load.keep_run(run_id, run)
+    process.load.go_on(run, False)
     for name in ("first", "other", "in the queue"):
-        await process.begin(name, run_id=run_id if name == "first" else "elsewhere")
+        at, user = (run_id, "mia") if name == "first" else ("elsewhere", other_user)
+        await process.begin(name, run_id=at, user=user)
     await process.end("first")
     assert process.at_work == ["other"]
-    process.load.go_on(run_id, True)
+    process.load.go_on(run, True)
     permit = process.queue.try_reserve_slot(CONTEXT)
     await settle()
     assert process.at_work == ["other"] + ["in the queue"] * (permit is None)
@@ -212,18 +246,19 @@ async def test_those_that_wait_are_limited_too(monkeypatch: pytest.MonkeyPatch) 
 async def test_a_step_counts_until_its_workflow_run_goes_on_in_this_process(
     process: Process,
 ) -> None:
-    instance = Process(1)  # any object: the run is in the cache for as long as it is
-    process.load.keep_run("here", instance)
+    run = WorkflowRun("mia")
+    process.load.keep_run("here", run)
+    process.load.go_on(run, False)
     await process.begin("a", run_id="here")
     await process.begin("b")
     await process.begin("c")
     await process.end("a")
     assert process.at_work == ["b"]
-    await asyncio.to_thread(process.load.go_on, "here", False)
+    await asyncio.to_thread(process.load.go_on, run, False)
     await settle()
     assert process.at_work == ["b", "c"]
     await process.begin("d", run_id="here")
-    del instance
+    del run
     await process.end("b")
     await process.end("d")
     await process.begin("e")
@@ -261,3 +296,100 @@ async def test_who_waits_outside_of_a_step_changes_nothing() -> None:
 async def until(is_true: Callable[[], bool]) -> None:
     while not is_true():
         await asyncio.sleep(0.01)
+
+
+class WorkflowTasks:
+    """The workflow tasks of a worker, in its cache or not, which end when a test says."""
+
+    def __init__(self, load: WorkerLoad | None = None) -> None:
+        self.process = ProcessSlots(load)
+        self.slots = WorkflowSlots(self.process)
+        self.polls: list[asyncio.Task[SlotPermit]] = []
+
+    async def poll(self, is_sticky: bool, count: int = 1) -> None:
+        context: Any = SimpleNamespace(is_sticky=is_sticky)
+        reserve = self.slots.reserve_slot
+        self.polls += [asyncio.create_task(reserve(context)) for _ in range(count)]
+        await settle()
+
+    async def end(self, nth: int) -> None:
+        context: Any = SimpleNamespace(permit=self.polls[nth].result())
+        self.slots.mark_slot_used(context)
+        self.slots.release_slot(context)
+        await settle()
+
+    def count_answered(self) -> int:
+        return sum(poll.done() for poll in self.polls)
+
+
+@pytest.fixture
+async def tasks() -> AsyncIterator[WorkflowTasks]:
+    tasks = WorkflowTasks()
+    yield tasks
+    for poll in tasks.polls:
+        poll.cancel()
+
+
+async def test_workflow_tasks_in_the_cache_and_others_have_slots_of_their_own(
+    tasks: WorkflowTasks,
+) -> None:
+    await tasks.poll(True, MAX_CACHED_TASKS + 1)
+    assert tasks.count_answered() == MAX_CACHED_TASKS
+    await tasks.poll(False, MAX_UNCACHED_TASKS + 1)
+    assert tasks.count_answered() == MAX_CACHED_TASKS + MAX_UNCACHED_TASKS
+    await tasks.end(0)
+    assert tasks.polls[MAX_CACHED_TASKS].done()
+    assert not tasks.polls[-1].done()
+    await tasks.end(-2)
+    assert tasks.polls[-1].done()
+
+
+async def test_workflows_begin_by_turns_with_steps_where_a_process_has_much_to_do() -> None:
+    load = WorkerLoad(limit=2, limit_of_one=2)
+    tasks = WorkflowTasks(load)
+    step = QueueSlots(tasks.process, 100)
+    with load.count_step("elsewhere", "mia"), load.count_step("elsewhere", "noa"):
+        await tasks.poll(False)
+        await tasks.poll(True)
+        waits = asyncio.create_task(step.reserve_slot(CONTEXT))
+        await settle()
+        assert [poll.done() for poll in tasks.polls] == [False, True]
+    await settle()
+    assert tasks.polls[0].done()
+    assert waits.done()
+
+
+async def test_a_poll_that_is_cancelled_leaves_its_turn_to_the_next(tasks: WorkflowTasks) -> None:
+    await tasks.poll(True, MAX_CACHED_TASKS + 2)
+    context: Any = SimpleNamespace(permit=tasks.polls[0].result())
+    tasks.slots.release_slot(context)
+    await asyncio.sleep(0)  # the poll is woken, and has not run yet
+    tasks.polls[-2].cancel()
+    await settle()
+    assert tasks.polls[-1].done()
+    assert not tasks.polls[-1].cancelled()
+
+
+def test_runs_of_one_user_behind_each_other_leave_room_for_those_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(worker_load, "monotonic", lambda: now)
+    load = WorkerLoad()
+    runs = [WorkflowRun("mia") for _ in range(40)]
+    with contextlib.ExitStack() as steps:
+        load.keep_run("0", runs[0])
+        load.keep_run("1", runs[1])
+        assert load.seconds_to_next_run() == 0  # only she has steps, and few use the process
+        for number in range(MAX_BUSY_STEPS):
+            steps.enter_context(load.count_step("elsewhere", f"user {number % 10}"))
+        load.keep_run("2", runs[2])
+        assert load.seconds_to_next_run() == pytest.approx(10 * worker_load.RUN_PAUSE)
+        load.keep_run("of another", another := WorkflowRun("noa"))
+        assert load.seconds_to_next_run() == pytest.approx(10 * worker_load.RUN_PAUSE)
+        for number, run in enumerate(runs):
+            load.keep_run(str(number), run)
+        assert load.seconds_to_next_run() == worker_load.MAX_RUN_PAUSE
+        now += worker_load.MAX_RUN_PAUSE
+        assert load.seconds_to_next_run() == 0
+    assert another.user == "noa"
