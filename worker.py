@@ -33,7 +33,7 @@ from perdure.operations.worker.drain import work_until
 from perdure.operations.worker.memory_limit import check_limit
 from perdure.operations.worker.options import WorkerKind, WorkerOptions, parse_options
 from perdure.operations.worker.readiness import WorkerReadiness
-from perdure.operations.worker.step_slots import LoadInterceptor, ProcessSlots, WaitingModel
+from perdure.operations.worker.slots import LoadInterceptor, ProcessSlots, WaitingModel
 from perdure.references import add_user_folder
 from perdure.secrets.masking import MaskingInterceptor
 from perdure.secrets.registry import Secrets

@@ -30,8 +30,8 @@ EAGER_ROUND = 32
 that all conversations of a user go on."""
 
 EAGER_STEPS = 8
-"""The same where several users have steps: so many of a workflow run begin eagerly behind each
-other. A step that comes through the queue costs twice as much."""
+"""The same for each workflow run, where several users have steps: of so many of its steps the last
+waits in the queue. A step that comes from there costs twice as much."""
 
 RUN_PAUSE = 0.02
 """Seconds, for each user who has steps, in which a busy process takes no other workflow run behind

@@ -1,6 +1,7 @@
 """How often the watchdog of a worker checks conversations."""
 
 import asyncio
+from itertools import pairwise
 from time import monotonic
 from typing import Any
 
@@ -32,5 +33,5 @@ async def test_rounds_that_take_long_are_followed_by_a_longer_pause() -> None:
     watchdog = SlowWatchdog(0.02)
     async with watchdog.watch(), asyncio.timeout(60):
         await watchdog.is_done.wait()
-    for (began, ended), (began_next, _) in zip(watchdog.rounds, watchdog.rounds[1:], strict=False):
+    for (began, ended), (began_next, _) in pairwise(watchdog.rounds):
         assert ended - began <= ROUND_SHARE * (began_next - began)

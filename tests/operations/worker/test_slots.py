@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.common import Priority
 from temporalio.worker import SlotPermit
 
-from perdure.operations.worker.step_slots import (
+from perdure.operations.worker.slots import (
     MAX_CACHED_TASKS,
     MAX_UNCACHED_TASKS,
     ProcessSlots,
@@ -25,6 +27,7 @@ from perdure.temporal.worker_load import (
     WorkflowRun,
     waiting,
 )
+from perdure.workflows.sandbox import _ContextFreeInstance
 
 CONTEXT: Any = None
 """What a slot is wanted for, which does not matter here."""
@@ -385,11 +388,37 @@ def test_runs_of_one_user_behind_each_other_leave_room_for_those_of_others(
             steps.enter_context(load.count_step("elsewhere", f"user {number % 10}"))
         load.keep_run("2", runs[2])
         assert load.seconds_to_next_run() == pytest.approx(10 * worker_load.RUN_PAUSE)
-        load.keep_run("of another", another := WorkflowRun("noa"))
+        load.keep_run("of another", WorkflowRun("noa"))
         assert load.seconds_to_next_run() == pytest.approx(10 * worker_load.RUN_PAUSE)
         for number, run in enumerate(runs):
             load.keep_run(str(number), run)
         assert load.seconds_to_next_run() == worker_load.MAX_RUN_PAUSE
         now += worker_load.MAX_RUN_PAUSE
         assert load.seconds_to_next_run() == 0
-    assert another.user == "noa"
+
+
+class ReplayedInstance:
+    """A workflow instance that has a next step in each of its activations."""
+
+    def activate(self, act: Any) -> Any:  # noqa: ARG002
+        completion = WorkflowActivationCompletion()
+        completion.successful.commands.add().schedule_activity.task_queue = "queue"
+        return completion
+
+
+def test_a_run_that_is_replayed_keeps_a_place_for_its_next_step_only() -> None:
+    load = WorkerLoad(limit=4)
+    info: Any = SimpleNamespace(
+        workflow_id="conv", run_id="run", task_queue="queue", priority=Priority(fairness_key="mia")
+    )
+    replayed: Any = ReplayedInstance()
+    instance = _ContextFreeInstance(replayed, info, None, load)
+    assert load.count_free() == load.limit_of_one - 1
+    for is_replaying in (True, True, False):
+        instance.activate(SimpleNamespace(is_replaying=is_replaying))
+    assert load.take_place(False)
+    assert load.count_free() == load.limit_of_one
+    with load.count_step("run", ""):  # it began eagerly: Temporal does not say whose it is
+        assert set(load._open_steps) == {"mia"}
+    assert load.count_free() == load.limit_of_one - 1
+    assert not load.take_place(False), "the run has yet to go on, and has no next step"

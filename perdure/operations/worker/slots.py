@@ -1,4 +1,4 @@
-"""The slots of a worker for steps: a process takes another only while few use it.
+"""The slots of a worker for steps and workflow tasks: a process takes more only while few use it.
 
 Steps that a process does not take yet wait in Temporal's queue, which serves the users in turn.
 """
