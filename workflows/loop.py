@@ -38,7 +38,7 @@ from perdure.agent.loop.steps import (
     Step,
 )
 from perdure.agent.spec import Agent
-from perdure.temporal.search_attributes import search_attributes, status_markdown
+from perdure.temporal.search_attributes import changed_attributes, status_markdown
 from perdure.workflows.admission import ConversationAdmission
 from perdure.workflows.batch.budget_requests import await_allowance
 from perdure.workflows.continuation import continue_if_due
@@ -278,7 +278,9 @@ class ConversationLoop:
         )
         status = (self.state.status, self.state.spec_seq)
         if self.start.searchable and self.published != status:
+            known = workflow.info().typed_search_attributes
+            at = workflow.now().astimezone(UTC)
             workflow.upsert_search_attributes(
-                search_attributes(self.start.user_id, self.state, workflow.now().astimezone(UTC))
+                changed_attributes(known, self.start.user_id, self.state, at)
             )
         self.published = status

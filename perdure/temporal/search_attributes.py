@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate, TypedSearchAttributes
 
 from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
 from perdure.agent.loop.wait import Wait
@@ -42,6 +42,20 @@ def search_attributes(user_id: str, state: State, at: datetime) -> list[SearchAt
         COST.value_set(state.usage.cost),
         LAST_ACTIVITY.value_set(at),
     ]
+
+
+def changed_attributes(
+    known: TypedSearchAttributes, user_id: str, state: State, at: datetime
+) -> list[SearchAttributeUpdate[Any]]:
+    """Return those of the `search_attributes` that Temporal does not have yet, and the time."""
+    updates = search_attributes(user_id, state, at)
+    return [each for each in updates if each.key == LAST_ACTIVITY or not _is_known(known, each)]
+
+
+def _is_known(known: TypedSearchAttributes, update: SearchAttributeUpdate[Any]) -> bool:
+    """Tell whether Temporal has the value: of an empty list it keeps nothing."""
+    value = known.get(update.key)
+    return bool(value == update.value or (value is None and update.value == []))
 
 
 def status_markdown(conversation_id: str, user_id: str, state: State) -> str:

@@ -62,4 +62,6 @@ async def test_a_conversation_starts_with_the_attributes_of_its_first_turn(
         async for event in talk.handle.fetch_history_events()
         if event.event_type == EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
     ]
-    assert len(upserts) == 1
+    [upsert] = upserts
+    changed = set(upsert.search_attributes.indexed_fields)
+    assert changed == {"PerdureStatus", "PerdureSteps", "PerdureLastActivity"}

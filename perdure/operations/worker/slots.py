@@ -48,7 +48,8 @@ class ProcessSlots:
     def __init__(self, load: WorkerLoad | None = None) -> None:
         self.load = load = load or WorkerLoad()
         self.lock = threading.Lock()
-        self._polls: deque[tuple[QueueSlots, asyncio.Future[SlotPermit]]] = deque()
+        self._polls: deque[tuple[QueueSlots, asyncio.Future[SlotPermit | None]]] = deque()
+        self._is_due = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         load.on_less = self.issue_soon
@@ -64,18 +65,23 @@ class ProcessSlots:
 
     @property
     def has_waiting_polls(self) -> bool:
+        """Tell whether a poll waits until the process has less to do."""
         return bool(self._polls)
 
-    async def wait(self, slots: "QueueSlots") -> SlotPermit:
-        """Wait for a permit; the poll that waits longest gets the next one."""
-        permit: asyncio.Future[SlotPermit] = asyncio.get_running_loop().create_future()
+    async def wait(self, slots: "QueueSlots") -> SlotPermit | None:
+        """Wait for a permit; the poll that waits longest gets the next one.
+
+        Return None if others of its queue have got so many meanwhile that it is full.
+        """
+        permit: asyncio.Future[SlotPermit | None] = asyncio.get_running_loop().create_future()
         self._polls.append((slots, permit))
         self._issue()
         try:
             return await permit
         except asyncio.CancelledError:
-            if permit.done() and not permit.cancelled():
-                slots.take_back(permit.result())
+            issued = permit.result() if permit.done() and not permit.cancelled() else None
+            if issued is not None:
+                slots.take_back(issued)
             raise
 
     def keep_loop(self) -> asyncio.AbstractEventLoop:
@@ -85,7 +91,8 @@ class ProcessSlots:
 
     def issue_soon(self) -> None:
         """Issue the permits for which there is room now. May be called from any thread."""
-        if self._polls:
+        if self._polls and not self._is_due:
+            self._is_due = True
             self.call_soon(self._issue)
 
     def call_soon(self, function: Callable[[], None]) -> None:
@@ -94,15 +101,16 @@ class ProcessSlots:
             self._loop.call_soon_threadsafe(function)
 
     def _issue(self) -> None:
+        self._is_due = False
         for _ in range(len(self._polls)):
             slots, waits = self._polls.popleft()
             if waits.done():
                 continue
             permit = slots.issue()
-            if permit is None:
-                self._polls.append((slots, waits))
-            else:
+            if permit is not None or slots.is_full():
                 waits.set_result(permit)
+            else:
+                self._polls.append((slots, waits))
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -110,14 +118,53 @@ class ProcessSlots:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if not self._polls:
+            return
         delays = (self.load.seconds_to_next_end(), self.load.seconds_to_next_run() or None)
         delay = min((it for it in delays if it is not None), default=None)
-        if self._polls and delay is not None and self._loop is not None:
+        if delay is not None and self._loop is not None:
             self._timer = self._loop.call_later(max(delay, 0.01), self._issue)
 
 
 class _Permit(SlotPermit):
     is_used = False
+
+
+class _HeldPolls:
+    """The polls that wait until fewer slots of their own queue are in use, in their order.
+
+    They are no sign that the process has much to do.
+    """
+
+    def __init__(self, process: ProcessSlots, lock: threading.Lock) -> None:
+        self._process = process
+        self._lock = lock
+        self._polls: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self, is_full: Callable[[], bool]) -> None:
+        """Wait until a slot may be free. `is_full` is called with the lock held."""
+        waits: asyncio.Future[None] = self._process.keep_loop().create_future()
+        with self._lock:
+            if not is_full():  # a slot became free in this moment
+                return
+            self._polls.append(waits)
+        try:
+            await waits
+        except asyncio.CancelledError:
+            if waits.done() and not waits.cancelled():  # its turn had come
+                self._wake()
+            raise
+
+    def wake_soon(self) -> None:
+        """Wake the poll that waits longest. May be called from any thread."""
+        if self._polls:
+            self._process.call_soon(self._wake)
+
+    def _wake(self) -> None:
+        while self._polls:
+            if not (waits := self._polls.popleft()).done():
+                waits.set_result(None)
+                return
 
 
 class QueueSlots(CustomSlotSupplier):
@@ -128,11 +175,21 @@ class QueueSlots(CustomSlotSupplier):
         self._limit = limit
         self._issued = 0
         self._unused = 0
+        self._held = _HeldPolls(process, process.lock)
+
+    def is_full(self) -> bool:
+        return self._issued >= self._limit
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:  # noqa: ARG002
-        self._process.keep_loop()
-        permit = None if self._process.has_waiting_polls else self.issue()
-        return permit or await self._process.wait(self)
+        process = self._process
+        process.keep_loop()
+        while True:
+            if self.is_full():
+                await self._held.wait(self.is_full)
+            permit = None if process.has_waiting_polls else self.issue()
+            permit = permit or await process.wait(self)
+            if permit is not None:
+                return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002
         """Issue a permit for a step that would begin eagerly, past its queue; None if it may not.
@@ -148,7 +205,7 @@ class QueueSlots(CustomSlotSupplier):
         with self._process.lock:
             # A poll that is under way may bring a step at any time.
             has_place = has_place or self._unused < self._process.load.count_free()
-            if self._issued >= self._limit or not has_place:
+            if self.is_full() or not has_place:
                 return None
             self._issued += 1
             self._unused += 1
@@ -168,6 +225,7 @@ class QueueSlots(CustomSlotSupplier):
         with self._process.lock:
             self._issued -= 1
             self._unused -= not permit.is_used
+        self._held.wake_soon()
         self._process.issue_soon()
 
 
@@ -202,8 +260,8 @@ class _UncachedSlots(QueueSlots):
     """The slots for workflows that begin or are replayed: only one while steps wait."""
 
     def issue(self, has_place: bool = False) -> SlotPermit | None:
-        is_full = bool(self._issued) and self._process.has_waiting_polls
-        if is_full or self._process.load.seconds_to_next_run():
+        others_wait = bool(self._issued) and self._process.has_waiting_polls
+        if others_wait or self._process.load.seconds_to_next_run():
             return None
         return super().issue(has_place)
 
@@ -212,24 +270,13 @@ class _CachedSlots(CustomSlotSupplier):
     """The slots for tasks of workflows in the cache of a worker: a fixed number."""
 
     def __init__(self, process: ProcessSlots) -> None:
-        self._process = process
         self._lock = threading.Lock()
         self._free = MAX_CACHED_TASKS
-        self._polls: deque[asyncio.Future[None]] = deque()
+        self._held = _HeldPolls(process, self._lock)
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
         while (permit := self.try_reserve_slot(ctx)) is None:
-            waits: asyncio.Future[None] = self._process.keep_loop().create_future()
-            with self._lock:
-                if self._free:  # a task ended in this moment
-                    continue
-                self._polls.append(waits)
-            try:
-                await waits
-            except asyncio.CancelledError:
-                if waits.done() and not waits.cancelled():  # its turn had come
-                    self._wake()
-                raise
+            await self._held.wait(lambda: not self._free)
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:  # noqa: ARG002
@@ -245,15 +292,7 @@ class _CachedSlots(CustomSlotSupplier):
     def release_slot(self, ctx: SlotReleaseContext) -> None:  # noqa: ARG002
         with self._lock:
             self._free += 1
-        if self._polls:
-            self._process.call_soon(self._wake)
-
-    def _wake(self) -> None:
-        """Wake the poll that waits longest."""
-        while self._polls:
-            if not (waits := self._polls.popleft()).done():
-                waits.set_result(None)
-                return
+        self._held.wake_soon()
 
 
 class _CachedPermit(SlotPermit):

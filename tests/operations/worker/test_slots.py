@@ -246,6 +246,43 @@ async def test_those_that_wait_are_limited_too(monkeypatch: pytest.MonkeyPatch) 
         assert process.at_work == ["a", "c", "d"]
 
 
+async def test_polls_beyond_the_limit_of_their_queue_say_nothing_of_the_process() -> None:
+    async with open_process(limit=4, queue_limit=1) as process:
+        await process.begin("a")
+        await process.begin("b")
+        await process.begin("c")
+        assert process.at_work == ["a"]
+        assert process.other_queue.try_reserve_slot(CONTEXT) is not None
+        await process.end("a")
+        await process.end("b")
+        assert process.at_work == ["c"]
+
+
+async def test_a_queue_may_become_full_while_its_polls_wait_for_the_process() -> None:
+    async with open_process(limit=1, queue_limit=1) as process:
+        await process.begin("elsewhere", queue=process.other_queue)
+        await process.begin("a")
+        await process.begin("b")
+        assert process.slots.has_waiting_polls
+        await process.end("elsewhere")
+        assert process.at_work == ["a"]
+        assert not process.slots.has_waiting_polls
+        await process.end("a")
+        assert process.at_work == ["b"]
+
+
+async def test_a_poll_that_is_cancelled_as_its_queue_gets_free_wakes_the_next() -> None:
+    async with open_process(limit=4, queue_limit=1) as process:
+        for name in ("a", "b", "c"):
+            await process.begin(name)
+        process.ends["a"].set()
+        while not process.tasks["a"].done():
+            await asyncio.sleep(0)
+        process.tasks["b"].cancel()
+        await settle()
+        assert process.at_work == ["c"]
+
+
 async def test_a_step_counts_until_its_workflow_run_goes_on_in_this_process(
     process: Process,
 ) -> None:
