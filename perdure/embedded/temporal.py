@@ -36,6 +36,9 @@ DYNAMIC_CONFIG = (
     # Batches share a queue by priority. With the default of four partitions, neither their shares
     # nor the rate limit of a queue would be exact.
     "matching.enableFairness=true",
+    # By default polls of a worker for what it has in its cache also bring workflows that begin,
+    # past the limit on those.
+    "matching.priorityBacklogForwarding=false",
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",
 )
