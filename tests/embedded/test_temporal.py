@@ -1,8 +1,19 @@
+import asyncio
 import sqlite3
+import uuid
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.enums.v1 import TaskQueueKind
+from temporalio.api.taskqueue.v1 import StickyExecutionAttributes, TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    PollWorkflowTaskQueueRequest,
+    PollWorkflowTaskQueueResponse,
+    RespondWorkflowTaskCompletedRequest,
+)
 from temporalio.client import Client
 
 from perdure.embedded.process import request_status
@@ -67,3 +78,45 @@ async def test_two_servers_run_side_by_side(
     assert other.address != temporal_server.address
     await other.stop()
     assert is_alive(temporal_server.pid)
+
+
+@pytest.mark.long
+async def test_polls_for_cached_workflows_bring_no_workflow_that_begins(
+    temporal_server: TemporalServer,
+) -> None:
+    name = str(uuid.uuid4())
+    queue = TaskQueue(name=name, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL)
+    cached = TaskQueue(
+        name=f"cached {name}", kind=TaskQueueKind.TASK_QUEUE_KIND_STICKY, normal_name=name
+    )
+    client = await Client.connect(temporal_server.address)
+    service = client.workflow_service
+
+    async def poll(queue: TaskQueue) -> PollWorkflowTaskQueueResponse:
+        request = PollWorkflowTaskQueueRequest(
+            namespace="default", task_queue=queue, identity="worker"
+        )
+        return await service.poll_workflow_task_queue(request, timeout=timedelta(seconds=30))
+
+    known = await client.start_workflow("Anything", id=f"known {name}", task_queue=name)
+    first = await poll(queue)
+    sticky = StickyExecutionAttributes(
+        worker_task_queue=cached, schedule_to_start_timeout=Duration(seconds=30)
+    )
+    await service.respond_workflow_task_completed(
+        RespondWorkflowTaskCompletedRequest(
+            namespace="default", task_token=first.task_token, sticky_attributes=sticky
+        )
+    )
+    for number in range(3):
+        await client.start_workflow("Anything", id=f"begins {number} {name}", task_queue=name)
+    polls = [asyncio.create_task(poll(cached)) for _ in range(3)]
+    # Temporal looks for what waits in the other queue every five seconds.
+    await asyncio.sleep(7)
+    assert not any(each.done() for each in polls)
+    await known.signal("anything")
+    done, waiting = await asyncio.wait(polls, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+    assert [each.result().workflow_execution.workflow_id for each in done] == [known.id]
+    for each in waiting:
+        each.cancel()
+    assert len(waiting) == 2
