@@ -55,7 +55,9 @@ def test_an_answer_does_not_depend_on_its_chunks(
     assert (
         "".join(part.text for part in message.content if part.type == "text") == answer["content"]
     )
-    assert (message.reasoning_content or "") == answer["reasoning"]
+    # Some servers send a line break where there is no reasoning.
+    reasoning = answer["reasoning"] if answer["reasoning"].strip() else ""
+    assert (message.reasoning_content or "") == reasoning
     assert [(call.name, call.arguments) for call in message.tool_calls or ()] == answer["calls"]
 
 
