@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from perdure.client import workflow
 from perdure.client.conversation import Conversation as Talk
 from perdure.events.tools import ObservationEvent
 from perdure.events.waiting import WaitEvent
@@ -78,15 +79,18 @@ async def test_a_wait_moves_to_a_new_version_and_outlives_its_workers(
     assert result.ended_by == "signal"
 
 
-async def test_a_wait_goes_on_in_a_run_that_continues_as_new(harness: ConversationHarness) -> None:
+async def test_a_wait_goes_on_in_a_run_that_continues_as_new(
+    harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflow, "MAX_RUN_EVENTS", 200)
+    count = 20  # signals, each recorded by a step, of more than 12 history events
     async with harness.worker():
         talk = await start(harness)
-        for number in range(40):  # each is recorded by a step, of some ten history events
+        for number in range(count):
             await talk.signal(f"s{number}")
-        await talk.signal("s40")
         state = await talk.state()
-        assert (state.status, len(state.signals)) == ("waiting", 41)
+        assert (state.status, len(state.signals)) == ("waiting", count)
         assert len(await runs(talk)) > 1
         assert (await talk.signal("paid")).taken
         state = await talk.wait_for_turn()
-    assert (state.status, len(state.signals)) == ("finished", 41)
+    assert (state.status, len(state.signals)) == ("finished", count)
