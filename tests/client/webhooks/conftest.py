@@ -68,11 +68,14 @@ async def failures(conversation: Conversation) -> list[dict[str, Any]]:
     ]
 
 
-async def await_failure(conversation: Conversation) -> dict[str, Any]:
+async def await_failure(conversation: Conversation, event_id: str | None = None) -> dict[str, Any]:
+    """Wait for the first failure in the log, or the first of a delivery."""
     async with asyncio.timeout(60):
-        while not (found := await failures(conversation)):
+        while True:
+            for failure in await failures(conversation):
+                if event_id in (None, failure["event_id"]):
+                    return failure
             await asyncio.sleep(0.05)
-    return found[0]
 
 
 async def await_deliveries(webhooks: Webhooks, webhook_id: str, status: str) -> list[Any]:
