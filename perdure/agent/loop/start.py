@@ -15,9 +15,8 @@ from perdure.events.status import Phase, StatusDetail
 from perdure.events.summary import EventSummary
 from perdure.events.usage import Usage
 
-MAX_RUN_EVENTS = 750
-"""History events of a run: another worker replays them well within a workflow task's timeout, and
-two such runs at once, which is as many as it takes (`MAX_UNCACHED_TASKS`)."""
+MAX_RUN_EVENTS = 500
+"""History events of a run: another worker replays them well within a workflow task's timeout."""
 
 
 class Start(Frozen):
