@@ -271,16 +271,22 @@ async def test_a_queue_may_become_full_while_its_polls_wait_for_the_process() ->
         assert process.at_work == ["b"]
 
 
-async def test_a_poll_that_is_cancelled_as_its_queue_gets_free_wakes_the_next() -> None:
-    async with open_process(limit=4, queue_limit=1) as process:
-        for name in ("a", "b", "c"):
-            await process.begin(name)
-        process.ends["a"].set()
-        while not process.tasks["a"].done():
-            await asyncio.sleep(0)
-        process.tasks["b"].cancel()
+@pytest.mark.parametrize("limits", [(4, 1), (1, 4)], ids=["of its queue", "of the process"])
+async def test_a_poll_that_is_cancelled_as_its_turn_comes_leaves_it_to_the_next(
+    limits: tuple[int, int],
+) -> None:
+    limit, queue_limit = limits
+    async with open_process(limit, queue_limit=queue_limit) as process:
+        queue = process.queue
+        permit = await queue.reserve_slot(CONTEXT)
+        polls = [asyncio.create_task(queue.reserve_slot(CONTEXT)) for _ in range(2)]
         await settle()
-        assert process.at_work == ["c"]
+        queue.take_back(permit)
+        await asyncio.sleep(0)  # the first poll is woken, and has not run yet
+        polls[0].cancel()
+        await settle()
+        assert polls[0].cancelled()
+        assert polls[1].done()
 
 
 async def test_a_step_counts_until_its_workflow_run_goes_on_in_this_process(
