@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from itertools import takewhile
+from typing import TypeAlias
 
 from perdure.storage import keys
 from perdure.storage.cache import Cache
@@ -15,6 +17,9 @@ BEYOND_HEX = "~"
 PARALLEL_READS = 32
 
 UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
+
+Age: TypeAlias = tuple[datetime, str]
+"""When a conversation was created, and its id."""
 
 
 async def list_conversations(
@@ -40,7 +45,11 @@ async def list_candidates(store: Store, user_id: str, with_hidden: bool = False)
     Conversations begun by another one or by a batch have ids made from names and are not listed:
     their creator names them. Nor are hidden ones, unless asked for.
     """
-    return [name for _, name in await list_ages(store, user_id, with_hidden)]
+    timed, foreign = await _list_names(store, user_id, with_hidden)
+    if not foreign:
+        return sorted(timed, reverse=True)
+    ages = await asyncio.gather(*map(_read_age(store, user_id), foreign))
+    return [name for _, name in _sort(timed, ages)]
 
 
 async def list_ages(
@@ -48,17 +57,44 @@ async def list_ages(
     user_id: str,
     with_hidden: bool = False,
     known: Cache[str, datetime] | None = None,
-) -> list[tuple[datetime, str]]:
+) -> list[Age]:
     """List when each of the conversations of `list_candidates` was created, and its id.
 
     Our ids hold the time of creation, so that this needs one request for every 1,000
     conversations; it needs one more for each id that somebody else made, unless it is `known`.
     """
-    names = await list_folders(store, keys.conversations_prefix(user_id))
-    hidden = frozenset() if with_hidden else await list_hidden(store, user_id)
+    timed, foreign = await _list_names(store, user_id, with_hidden)
+    ages = await asyncio.gather(*map(_read_age(store, user_id, known), foreign))
+    return _sort(timed, ages)
+
+
+def _sort(timed: Iterable[str], ages: Iterable[Age]) -> list[Age]:
+    """Sort the ids that hold their time, and others with theirs, the newest first."""
+    return sorted([*((creation_time(name) or UNKNOWN_TIME, name) for name in timed), *ages])[::-1]
+
+
+async def _list_names(store: Store, user_id: str, with_hidden: bool) -> tuple[list[str], list[str]]:
+    """List the ids that hold their time of creation, which sort by it, and those of others."""
+    names, hidden = await asyncio.gather(
+        list_folders(store, keys.conversations_prefix(user_id)), list_hidden(store, user_id)
+    )
+    timed, foreign = list[str](), list[str]()
+    for name in names:
+        if keys.is_conversation_id(name) and (with_hidden or name not in hidden):
+            if keys.is_timed(name):
+                timed.append(name)
+            elif not keys.is_derived(name):
+                foreign.append(name)
+    return timed, foreign
+
+
+def _read_age(
+    store: Store, user_id: str, known: Cache[str, datetime] | None = None
+) -> Callable[[str], Awaitable[Age]]:
+    """Return a function that reads when a conversation was created, a few at a time."""
     turns = asyncio.Semaphore(PARALLEL_READS)
 
-    async def read_age(name: str) -> tuple[datetime, str]:
+    async def read_age(name: str) -> Age:
         begun = known.get(name) if known is not None else None
         if begun is None:
             async with turns:
@@ -67,18 +103,7 @@ async def list_ages(
                 known.put(name, begun)
         return begun or UNKNOWN_TIME, name
 
-    ages, foreign = list[tuple[datetime, str]](), list[str]()
-    for name in names:
-        if _is_listed(name) and name not in hidden:
-            if begun := creation_time(name):
-                ages.append((begun, name))
-            else:
-                foreign.append(name)
-    return sorted([*ages, *await asyncio.gather(*map(read_age, foreign))], reverse=True)
-
-
-def _is_listed(name: str) -> bool:
-    return keys.is_conversation_id(name) and not keys.is_derived(name)
+    return read_age
 
 
 async def hide_conversation(store: Store, user_id: str, conversation_id: str) -> None:
@@ -116,10 +141,13 @@ async def list_by_prefix(store: Store, user_id: str, start: str, limit: int) -> 
 
 def creation_time(conversation_id: str) -> datetime | None:
     """Return the time in the id; None in one that has none."""
-    if keys.version_of(conversation_id) != 7:
+    if not keys.is_timed(conversation_id):
         return None
     milliseconds = int(conversation_id[:8] + conversation_id[9:13], 16)
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError):  # somebody else made it, with a year beyond 9999
+        return None
 
 
 async def read_creation_time(store: Store, user_id: str, conversation_id: str) -> datetime | None:

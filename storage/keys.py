@@ -66,6 +66,9 @@ USERS = "users/"
 LAST_SEQ = 999_999
 """The largest number of six digits: one more would no longer sort."""
 
+UUID_VARIANTS = "89ab"
+"""The first characters of the fourth part of an id that is a UUID of a version."""
+
 STATE = "base_state.json"
 TROUBLE = "trouble.json"
 LLM_MESSAGES = "llm_messages.json"
@@ -312,12 +315,12 @@ def is_conversation_id(text: str) -> bool:
 
 def is_derived(conversation_id: str) -> bool:
     """Check whether the id was made from a name, as of a delegated conversation or a sample's."""
-    return version_of(conversation_id) == 5
+    return conversation_id[14] == "5" and conversation_id[19] in UUID_VARIANTS
 
 
-def version_of(conversation_id: str) -> int | None:
-    """Return the version of the UUID that an id is, read off its text: lists have thousands."""
-    return int(conversation_id[14], 16) if conversation_id[19] in "89ab" else None
+def is_timed(conversation_id: str) -> bool:
+    """Check whether the id begins with the time at which it was made, as ours do."""
+    return conversation_id[14] == "7" and conversation_id[19] in UUID_VARIANTS
 
 
 def event_id(conversation_id: str, seq: int) -> str:

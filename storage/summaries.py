@@ -6,60 +6,28 @@ their models are slow to import.
 """
 
 import asyncio
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from perdure.agent.loop.phase import find_phase
 from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
-from perdure.events.status import Phase
-from perdure.events.usage import Usage
 from perdure.storage import keys
 from perdure.storage.conversations import read_creation_time
 from perdure.storage.keys import FORK_RUN
 from perdure.storage.log.cached_state import parse_cached_state
 from perdure.storage.store import Store, list_keys
+from perdure.storage.summary import (
+    CALL_FIELDS,
+    Summary,
+    find_trouble,
+    message_text,
+    parse_fields,
+    shorten_title,
+)
 
 FIRST_EVENTS = 8
 """The spec and the first message are looked for in so many events."""
-
-MAX_TITLE_CHARS = 300
-"""The rest of a first message is no title."""
-
-CALL_FIELDS = {"seq", "tool_name", "tool_call_id", "risk"}
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The summary of a conversation; times are ISO, in UTC."""
-
-    id: str
-    status: str
-    phase: Phase
-    turn: int
-    events: int
-    model: str | None
-    begun: str | None
-    last_event: str | None
-    title: str | None
-    """The noted title, else the first message."""
-    tags: tuple[str, ...]
-    trouble: str | None
-    asks: tuple[dict[str, Any], ...]
-    """The calls that wait for a person."""
-    tokens: int
-    cost: float | None
-    """US dollars; None where a model has no known price."""
-    usage: Usage
-    first_message: str | None
-    """Read where no title is noted, or if it is asked for."""
-    agent: str | None = None
-    app: str | None = None
-    wait: dict[str, Any] | None = None
-    """What the agent waits for, as the fields of a `WaitDetail`."""
-    is_hidden: bool = False
-    """Whether its start says that lists leave it out, unless they are asked for such ones."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +42,7 @@ class _Log:
 
     async def read(self, name: str) -> dict[str, Any]:
         """Read an object as JSON; an empty one if it is lost or damaged."""
-        return _parse_fields(await self.store.read(self.prefix + name))
+        return parse_fields(await self.store.read(self.prefix + name))
 
     async def event(self, seq: int) -> dict[str, Any]:
         return await self.read(keys.event_key(self.id, seq))
@@ -108,7 +76,7 @@ async def summarize(
         last = await log.event(end - 1)
     early = [] if state.title and not with_message else await _read_early_events(log, state, end)
     trouble, begun = await asyncio.gather(
-        log.read(keys.TROUBLE), read_creation_time(store, user_id, conversation_id)
+        store.read(log.prefix + keys.TROUBLE), read_creation_time(store, user_id, conversation_id)
     )
     return _build(log, state, end, last, early, trouble, begun)
 
@@ -119,7 +87,7 @@ def _build(
     end: int,
     last: dict[str, Any],
     early: list[dict[str, Any]],
-    trouble: dict[str, Any],
+    trouble: bytes | None,
     begun: datetime | None,
 ) -> Summary:
     at_rest = end == state.next_seq
@@ -138,7 +106,7 @@ def _build(
         last_event=f"{last['timestamp']}+00:00" if "timestamp" in last else None,
         title=state.title or (shorten_title(message) if message else None),
         tags=state.spec.tags if state.spec else (),
-        trouble=trouble.get("sentence") if trouble.get("end") == end else None,
+        trouble=find_trouble(trouble, end),
         asks=tuple(call.model_dump(include=CALL_FIELDS) for call in waiting),
         tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
         cost=state.usage.known_cost,
@@ -165,34 +133,13 @@ async def _read_inherited(log: _Log, seqs: range) -> list[dict[str, Any]]:
     from perdure.storage.log.reader import LogReader
 
     slots = await LogReader(log.store, log.user_id, log.id).read_slots(seqs.start, len(seqs))
-    return [_parse_fields(slot.body) for slot in slots if isinstance(slot, Entry)]
+    return [parse_fields(slot.body) for slot in slots if isinstance(slot, Entry)]
 
 
 async def _read_end(log: _Log, state: State) -> int:
     from perdure.storage.log.reader import LogReader  # slow: the models of all events
 
     return await LogReader(log.store, log.user_id, log.id).end(hint=state.next_seq)
-
-
-def _parse_fields(body: bytes | None) -> dict[str, Any]:
-    try:
-        fields = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
-
-
-def message_text(event: dict[str, Any]) -> str:
-    if event.get("kind") != "MessageEvent":
-        return ""
-    parts = event.get("llm_message", {}).get("content", ())
-    return "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-
-
-def shorten_title(text: str) -> str:
-    """Return how a message begins, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]}..."
 
 
 def _spec_field(events: list[dict[str, Any]], name: str) -> Any:

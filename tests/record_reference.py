@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from perdure.agent.discussion.spec import DiscussionSpec
 from perdure.agent.spec import Agent
-from perdure.cli.main import app
+from perdure.cli.main import make_app
 from perdure.evaluation.spec import BatchSpec
 from perdure.settings.settings import ENV_PREFIX, Settings
 
@@ -63,7 +63,7 @@ def make_reference() -> str:
 
 def make_commands() -> str:
     """Make the page of all commands, by Typer itself."""
-    command = get_command(app)
+    command = get_command(make_app())
     context = typer.Context(command, info_name="perdure")
     page = get_docs_for_click(obj=command, ctx=context, name="perdure", title="Commands")
     return "\n".join(line.rstrip() for line in page.splitlines()).strip() + "\n"

@@ -17,7 +17,7 @@ import pytest_asyncio
 from typer.main import get_command
 
 from perdure.agent.discussion.spec import parse_discussion
-from perdure.cli.main import app
+from perdure.cli.main import make_app
 from perdure.datasets.batch import parse_batch_toml
 from perdure.embedded.temporal import TemporalServer
 from perdure.settings.settings import Settings
@@ -182,7 +182,7 @@ def expand(words: list[str]) -> Iterator[list[str]]:
 
 def check_command(words: list[str]) -> None:
     """Fail unless the command and all of its options exist."""
-    command: Any = get_command(app)
+    command: Any = get_command(make_app())
     if words[:1] == ["--gateway"]:  # stands before every command
         words = words[2:]
     while hasattr(command, "get_command"):

@@ -1,29 +1,38 @@
 """The summaries of conversations that came to rest, on their way into the index of lists.
 
 A worker writes them together, one object for each user, beside its steps: none of them waits for
-it. If the worker dies before, lists read the log, and `perdure reindex` makes the index anew.
+it, and merges what it wrote. If the worker dies before, lists read the log, and `perdure reindex`
+makes the index anew.
 """
 
 import asyncio
 import json
 import logging
 from dataclasses import dataclass, field
+from itertools import count
 
 from perdure.agent.loop.phase import find_phase
-from perdure.agent.loop.state import State, actions_to_confirm
+from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
 from perdure.events.entry import Entry
 from perdure.storage import keys
+from perdure.storage.cache import Cache
 from perdure.storage.conversations import creation_time
 from perdure.storage.errors import StoreError
-from perdure.storage.list_index import add_to_index, is_lasting
+from perdure.storage.list_index import add_to_index, is_lasting, merge_objects
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.store import Store
-from perdure.storage.summaries import CALL_FIELDS, Summary, message_text, shorten_title
+from perdure.storage.summary import CALL_FIELDS, Summary, message_text, shorten_title
 
 logger = logging.getLogger(__name__)
 
 FLUSH_INTERVAL = 2.0
 """Seconds for which summaries are collected."""
+
+MERGED_OBJECTS = 16
+"""Objects of a user that are merged into one, and so many of these into one again."""
+
+MAX_USERS = 1000
+"""Users whose objects a worker remembers."""
 
 
 @dataclass(eq=False)
@@ -32,7 +41,10 @@ class ListNotes:
 
     store: Store
     interval: float = FLUSH_INTERVAL
+    merged_objects: int = MERGED_OBJECTS
     _noted: dict[str, dict[str, Summary]] = field(default_factory=dict)
+    _written: Cache[str, list[list[str]]] = field(default_factory=lambda: Cache(MAX_USERS))
+    """The keys of the objects that it wrote, by user and by how often they were merged."""
     _flushing: "asyncio.Task[None] | None" = None
 
     async def note(self, log: EventLog, state: State) -> None:
@@ -49,9 +61,25 @@ class ListNotes:
         noted, self._noted = self._noted, {}
         for user_id, summaries in noted.items():
             try:
-                await add_to_index(self.store, user_id, summaries.values())
+                key = await add_to_index(self.store, user_id, summaries.values())
+                await self._merge(user_id, key)
             except StoreError as error:
                 logger.warning("the index of %s lacks conversations: %s", user_id, error)
+
+    async def _merge(self, user_id: str, key: str | None) -> None:
+        """Merge objects that this worker wrote, once there are many, so that lists read few."""
+        levels = self._written.get(user_id) or []
+        self._written.put(user_id, levels)
+        for level in count():
+            if key is None:
+                return
+            if level == len(levels):
+                levels.append([])
+            levels[level].append(key)
+            if len(levels[level]) < self.merged_objects:
+                return
+            names, levels[level] = levels[level], []
+            key = await merge_objects(self.store, user_id, names)
 
     async def _flush_later(self) -> None:
         await asyncio.sleep(self.interval)
@@ -69,6 +97,7 @@ async def _summarize(log: EventLog, state: State) -> Summary | None:
     if last is None or not has_title:
         return None
     message = message_text(json.loads(first.body)) if first else None
+    waits = state.status in WAITING_STATUSES
     return Summary(
         id=log.conversation_id,
         status=state.status,
@@ -88,6 +117,7 @@ async def _summarize(log: EventLog, state: State) -> Summary | None:
         first_message=None,
         agent=state.spec.agent,
         app=state.spec.app_name,
+        wait=state.wait.detail().model_dump() if state.wait is not None and waits else None,
         is_hidden=state.spec.hidden,
     )
 

@@ -6,56 +6,44 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
-from copy import copy
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 from typer.main import get_command
 
-from perdure.cli.declarations import (
-    addresses,
-    agents,
-    batches,
-    control,
-    conversations,
-    discussions,
-    gateway,
-    memories,
-    operations,
-    schedules,
-    secrets,
-    waiting,
-    webhooks,
-)
 from perdure.cli.options import USAGE_ERROR
 from perdure.cli.runner import new_group
 from perdure.operations.process_exit import exit_process
 
 INTERNAL_ERROR = 1
 
-app = new_group(
-    completion=True,
-    epilog="Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
+EPILOG = (
+    "Exit codes: 0 ok, 1 the agent failed, 2 usage or configuration, 3 not found, 4 refused "
     "or conflict, or the turn waits for you, 5 timed out (the work goes on), 6 Temporal, the store "
-    "or the gateway unreachable, 130 interrupted.",
+    "or the gateway unreachable, 130 interrupted."
 )
-for group in (
-    *(conversations.app, discussions.top, control.app, waiting.app),
-    *(operations.app, gateway.app),
-):
-    app.add_typer(group)
-app.add_typer(agents.app, name="agent", help="List, show and check named agents.")
-app.add_typer(batches.app, name="batch")
-app.add_typer(schedules.app, name="schedule")
-app.add_typer(secrets.app, name="secret")
-app.add_typer(discussions.app, name="discussion")
-app.add_typer(memories.app, name="memory")
-app.add_typer(webhooks.app, name="webhook")
-app.add_typer(addresses.app, name="address")
+
+COMMANDS = (
+    *("conversations:app", "discussions:top", "control:app", "waiting:app"),
+    *("operations:app", "gateway:app"),
+)
+"""The declarations of the commands, in the order of the help, as `module:variable`."""
+
+GROUPS = {
+    "agent": "agents:app",
+    "batch": "batches:app",
+    "schedule": "schedules:app",
+    "secret": "secrets:app",
+    "discussion": "discussions:app",
+    "memory": "memories:app",
+    "webhook": "webhooks:app",
+    "address": "addresses:app",
+}
+"""The declarations of the groups of commands, by their names."""
 
 
-@app.callback(invoke_without_command=True)
 def perdure(
     context: typer.Context,
     gateway: Annotated[
@@ -107,20 +95,42 @@ def run_command_line(arguments: list[str]) -> int:
 def select_commands(arguments: list[str]) -> typer.Typer:
     """Return the app with nothing but the called command or group; all of it for another word.
 
-    Typer is slow to make the parser of a command, and makes those of all that an app has.
+    Typer is slow to make the parser of a command, and makes those of all that an app has; their
+    declarations take time as well.
     """
     called = next(_list_words(arguments), None)
-    selection = copy(app)
-    for group in app.registered_groups:
-        commands = group.typer_instance.registered_commands if group.typer_instance else []
-        named = [each for each in commands if each.name == called]
-        if group.name == called:
-            selection.registered_groups = [group]
-            return selection
-        if named and not isinstance(group.name, str):
-            selection.registered_commands, selection.registered_groups = named, []
-            return selection
+    app = _make_empty_app()
+    if called in GROUPS:
+        app.add_typer(_load(GROUPS[called]), name=called)
+        return app
+    for place in COMMANDS:
+        named = [each for each in _load(place).registered_commands if each.name == called]
+        if named:
+            app.registered_commands = named
+            return app
+    return make_app()
+
+
+def make_app() -> typer.Typer:
+    """Make the app of all commands."""
+    app = _make_empty_app()
+    for place in COMMANDS:
+        app.add_typer(_load(place))
+    for name, place in GROUPS.items():
+        app.add_typer(_load(place), name=name)
     return app
+
+
+def _make_empty_app() -> typer.Typer:
+    app = new_group(completion=True, epilog=EPILOG)
+    app.callback(invoke_without_command=True)(perdure)
+    return app
+
+
+def _load(place: str) -> typer.Typer:
+    module, _, variable = place.partition(":")
+    group: typer.Typer = getattr(import_module(f"perdure.cli.declarations.{module}"), variable)
+    return group
 
 
 def _list_words(arguments: list[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typer.main import get_command
 from perdure.agent.condensers import PRESET
 from perdure.agent.spec import SingleCondenser
 from perdure.cli.declarations.agent_fields import CONDENSER_KINDS
-from perdure.cli.main import app, run_command_line, select_commands
+from perdure.cli.main import make_app, run_command_line, select_commands
 from perdure.cli.options import EXPORT_FORMATS
 from perdure.exports.formats import FORMATS
 from tests.cli.command import clean_environment
@@ -62,7 +62,7 @@ def list_commands(group: object, *path: str) -> list[list[str]]:
     return words
 
 
-COMMANDS = list_commands(get_command(app))
+COMMANDS = list_commands(get_command(make_app()))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_the_help_of_a_group_lists_each_command_with_the_first_line_of_its_help(
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_the_work_of_each_command_takes_its_options(words: list[str]) -> None:
-    command: Any = get_command(app)
+    command: Any = get_command(make_app())
     for word in words:
         command = command.commands[word]
     if hasattr(command, "commands"):
@@ -165,7 +165,7 @@ def test_a_reading_command_imports_neither_temporal_nor_what_it_does_not_show(
 def test_a_command_line_makes_the_parser_of_no_other_command(
     arguments: list[str], commands: set[str] | None
 ) -> None:
-    everything = getattr(get_command(app), "commands", {})
+    everything = getattr(get_command(make_app()), "commands", {})
     made = getattr(get_command(select_commands(arguments)), "commands", {})
     assert {*made} == (commands or {*everything})
     assert len({*everything}) > 30

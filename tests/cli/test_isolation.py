@@ -10,7 +10,7 @@ import pytest
 import typer
 import typer.main
 
-from perdure.cli.main import app
+from perdure.cli.main import make_app
 from perdure.client.ids import new_conversation_id
 from tests.cli.batch.test_batch import write_answers, write_batch_file
 from tests.cli.command import CompletedCommand, Perdure, model_options
@@ -126,7 +126,7 @@ def list_commands(group: Any, prefix: str = "") -> Iterator[str]:
 
 
 def test_every_command_is_here() -> None:
-    commands = set(list_commands(typer.main.get_command(app)))
+    commands = set(list_commands(typer.main.get_command(make_app())))
     named = {*ON_CONVERSATIONS, *OWNERS, *ON_BATCHES, *ON_DISCUSSIONS, *ON_SCHEDULES, *ON_WEBHOOKS}
     assert commands == named | ON_KEYS | WITHOUT_IDS
 

@@ -12,23 +12,29 @@ from perdure.events.usage import Usage
 from perdure.storage.keys import index_prefix
 from perdure.storage.list_index import (
     IndexCache,
+    IndexLine,
     ListIndex,
-    _encode,
     add_to_index,
     compact_index,
+    encode_summary,
     is_current,
     load_index,
-    reindex,
+    parse_line,
     remove_from_index,
 )
 from perdure.storage.log.event_log import EventLog
+from perdure.storage.log.reader import LogReader
+from perdure.storage.log.trouble import save_trouble
+from perdure.storage.reindex import reindex
 from perdure.storage.store import Store
-from perdure.storage.summaries import Summary, summarize
+from perdure.storage.summaries import summarize
+from perdure.storage.summary import Summary
 from tests.storage.made import origin_by, user_message
 from tests.storage.memory import MemoryStore
 
 USER = "ann"
 PREFIX = index_prefix(USER)
+NOW = "2026-11-28T10:00:00.000000"
 
 
 def make_summary(name: str, events: int = 1, title: str = "A title") -> Summary:
@@ -54,6 +60,18 @@ def make_summary(name: str, events: int = 1, title: str = "A title") -> Summary:
     )
 
 
+def parse_all(summaries: list[Summary]) -> tuple[IndexLine, ...]:
+    lines = tuple(map(parse_line, map(encode_summary, summaries)))
+    assert None not in lines
+    return tuple(filter(None, lines))
+
+
+async def load_summaries(store: Store, user_id: str = USER) -> dict[str, Summary | None]:
+    """Load the newest summaries of an index."""
+    lines = (await load_index(store, user_id)).merge()
+    return {name: line.decode() for name, line in lines.items()}
+
+
 async def start_log(store: Store, text: str) -> str:
     name = new_conversation_id()
     log = EventLog(store, USER, name)
@@ -63,10 +81,10 @@ async def start_log(store: Store, text: str) -> str:
 
 async def test_a_summary_is_read_back_as_it_was_added(store: Store) -> None:
     name = new_conversation_id()
-    assert (await load_index(store, USER)).merge() == {}
+    assert await load_summaries(store) == {}
     await add_to_index(store, USER, [make_summary(name)])
-    assert (await load_index(store, USER)).merge() == {name: make_summary(name)}
-    assert (await load_index(store, "bob")).merge() == {}
+    assert await load_summaries(store) == {name: make_summary(name)}
+    assert await load_summaries(store, "bob") == {}
 
 
 @given(st.permutations([1, 5, 3]))
@@ -74,7 +92,7 @@ async def test_of_two_summaries_that_of_more_events_counts(order: list[int]) -> 
     store, name = MemoryStore(), str(UUID(int=7))
     for events in order:
         await add_to_index(store, USER, [make_summary(name, events)])
-    assert (await load_index(store, USER)).merge()[name].events == 5
+    assert (await load_index(store, USER)).merge()[name].fields.events == 5
 
 
 async def test_a_damaged_line_is_left_out_and_others_are_read() -> None:
@@ -83,6 +101,22 @@ async def test_a_damaged_line_is_left_out_and_others_are_read() -> None:
     [key] = store.objects
     store.objects[key] += b'{"id": 1}\nno json\n[1]\n{"id":"x","tags":5}\n'
     assert list((await load_index(store, USER)).merge()) == [name]
+
+
+async def test_a_summary_that_lacks_a_field_is_read_from_the_log() -> None:
+    store, name = MemoryStore(), await start_log(MemoryStore(), "hello")
+    await add_to_index(store, USER, [make_summary(name)])
+    [key] = store.objects
+    store.objects[key] = store.objects[key].replace(b'"usage"', b'"use"')
+    assert await load_summaries(store) == {name: None}
+
+
+async def test_an_index_of_more_objects_than_a_reader_wants_is_not_read(store: Store) -> None:
+    names = [new_conversation_id() for _ in range(3)]
+    for name in names:
+        await add_to_index(store, USER, [make_summary(name)])
+    assert (await load_index(store, USER, max_objects=2)).objects == {}
+    assert len((await load_index(store, USER, max_objects=3)).objects) == 3
 
 
 async def test_many_objects_become_one_that_lacks_what_is_purged() -> None:
@@ -101,23 +135,19 @@ async def test_few_objects_are_left_alone_until_most_of_them_is_superseded() -> 
     await add_to_index(store, USER, [make_summary(name)])
     await compact_index(store, USER, await load_index(store, USER), [name])
     [key] = await store.list(PREFIX)
-    many = tuple(make_summary(name, number) for number in range(1, 1200))
+    many = parse_all([make_summary(name, number) for number in range(1, 1200)])
     await compact_index(store, USER, ListIndex({key: many}), [name])
-    [merged] = (await load_index(store, USER)).objects.values()
-    assert merged == (make_summary(name, 1199),)
+    assert await load_summaries(store) == {name: make_summary(name, 1199)}
+    assert len(await store.list(PREFIX)) == 1
 
 
 async def test_a_lost_index_is_made_anew_from_the_logs(store: Store) -> None:
     first, second = await start_log(store, "first"), await start_log(store, "second")
     await add_to_index(store, USER, [make_summary(first), make_summary(new_conversation_id())])
     assert await reindex(store, USER) == 2
-    index = (await load_index(store, USER)).merge()
-    assert index == {
-        name: replace(found, first_message=index[name].first_message)
-        for name in (first, second)
-        if (found := await summarize(store, USER, name))
-    }
-    assert {summary.title for summary in index.values()} == {"first", "second"}
+    found = {name: await summarize(store, USER, name) for name in (first, second)}
+    assert await load_summaries(store) == found
+    assert {summary and summary.title for summary in found.values()} == {"first", "second"}
     assert len(await store.list(PREFIX)) == 1
 
 
@@ -125,11 +155,12 @@ async def test_a_lost_index_is_made_anew_from_the_logs(store: Store) -> None:
 async def test_what_rests_counts_before_what_was_read_just_before_its_state_was_saved(
     later: bool,
 ) -> None:
-    store, rests = MemoryStore(), make_summary("a", 3)
+    store, name = MemoryStore(), new_conversation_id()
+    rests = make_summary(name, 3)
     works = replace(rests, status="running", phase="running")
     for summary in (works, rests) if later else (rests, works):
-        await store.create(f"{PREFIX}{len(store.objects)}.jsonl", _encode(summary))
-    assert (await load_index(store, USER)).merge() == {"a": rests}
+        await store.create(f"{PREFIX}{len(store.objects)}.jsonl", encode_summary(summary))
+    assert await load_summaries(store) == {name: rests}
 
 
 async def test_nothing_is_left_of_a_purged_conversation(store: Store) -> None:
@@ -152,3 +183,17 @@ async def test_a_summary_is_current_until_an_event_follows() -> None:
     await log.append([user_message("more")], base=1, origin=origin_by("b"))
     assert not await is_current(store, USER, summary)
     assert not await is_current(store, USER, make_summary(new_conversation_id()))
+
+
+async def test_a_summary_from_before_a_trouble_is_not_current() -> None:
+    store = MemoryStore()
+    name = await start_log(store, "hello")
+    summary, log = await summarize(store, USER, name), LogReader(store, USER, name)
+    assert summary is not None
+    await save_trouble(log, "No worker is there.", NOW)
+    assert not await is_current(store, USER, summary)
+    found = await summarize(store, USER, name)
+    assert found is not None
+    assert found.trouble == "No worker is there."
+    await save_trouble(log, None, NOW)
+    assert await is_current(store, USER, summary)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from perdure.storage.summaries import Summary
+    from perdure.storage.summary import Summary
 
 
 WalkOrder: TypeAlias = Literal["newest", "oldest", "activity"]

@@ -7,7 +7,7 @@ from perdure.api.conversations import Conversation, Page
 from perdure.cli.catalogs.catalog import WalkOrder
 from perdure.client.http.client import HttpClient
 from perdure.errors import NotFound
-from perdure.storage.summaries import Summary
+from perdure.storage.summary import Summary
 
 PAGE_SIZE = 100
 

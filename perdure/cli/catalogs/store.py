@@ -14,16 +14,19 @@ from perdure.storage.conversations import (
     list_candidates,
     list_conversations,
 )
-from perdure.storage.list_index import find_place, load_index
+from perdure.storage.list_index import IndexLine, find_place, is_current, load_index
 from perdure.storage.shared import MAX_LISTED, list_shared
 from perdure.storage.store import Store, list_folders
-from perdure.storage.summaries import Summary, summarize
+from perdure.storage.summary import Summary
 from perdure.wording import count
 
 MANY = 200
 """Conversations that are read without a remark."""
 
 PARALLEL_SUMMARIES = 32
+
+MAX_INDEX_OBJECTS = 64
+"""Objects of an index above which it saves a list less than it takes to read them."""
 
 
 class StoreCatalog:
@@ -37,6 +40,7 @@ class StoreCatalog:
         self._shared = shared
         self._user_id = user_id
         self.ids: list[str] = []
+        self._index: dict[str, IndexLine] = {}
 
     async def newest(self) -> str | None:
         return next(iter(await list_conversations(self._store, self._user_id, 1)), None)
@@ -78,14 +82,29 @@ class StoreCatalog:
 
     async def _list_ids(self, order: WalkOrder) -> list[str]:
         if order != "activity":
-            return await list_candidates(self._store, self._user_id)
-        index = (await load_index(self._store, self._user_id)).merge()
-        ages = await list_ages(self._store, self._user_id)
+            stored, ids = await asyncio.gather(
+                load_index(self._store, self._user_id, max_objects=MAX_INDEX_OBJECTS),
+                list_candidates(self._store, self._user_id),
+            )
+            self._index = stored.merge()
+            return ids
+        stored, ages = await asyncio.gather(
+            load_index(self._store, self._user_id), list_ages(self._store, self._user_id)
+        )
+        index = self._index = stored.merge()
         return [
             name for _, name in sorted((find_place(age, name, index), name) for age, name in ages)
         ][::-1]
 
     async def _summarize(self, name: str, with_message: bool = False) -> Summary | None:
+        """Summarize a conversation: nothing has changed where the index is current."""
+        line = self._index.get(name)
+        if line is not None and line.fields.is_lasting and not with_message:
+            known = line.decode()
+            if known is not None and await is_current(self._store, self._user_id, known):
+                return known
+        from perdure.storage.summaries import summarize  # slow: the models of a state
+
         id, owner = split_owner(name)
         found = await summarize(self._store, owner or self._user_id, id, with_message)
         return found and replace(found, id=name)

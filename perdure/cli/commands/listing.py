@@ -26,8 +26,7 @@ from perdure.client.store import open_configured_store
 from perdure.errors import Invalid
 from perdure.events.status import Phase
 from perdure.storage.conversations import creation_time
-from perdure.storage.list_index import reindex as make_index
-from perdure.storage.summaries import Summary
+from perdure.storage.summary import Summary
 from perdure.wording import count
 
 SORTS: dict[str, Callable[[Summary], Any]] = {
@@ -86,6 +85,8 @@ async def ls(options: Ls) -> None:
 
 
 async def reindex(options: Reindex) -> None:
+    from perdure.storage.reindex import reindex as make_index  # slow: the models of a state
+
     settings = (await find_servers()).settings
     user = options.user or settings.user
     number = await make_index(open_configured_store(settings), user)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from perdure.cli.output import escape_controls
-from perdure.storage.summaries import Summary
+from perdure.storage.summary import Summary
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -25,6 +25,7 @@ from perdure.storage.conversations import list_ages
 from perdure.storage.errors import StoreError, StoreRefused, StoreUnavailable
 from perdure.storage.list_index import (
     IndexCache,
+    LineFields,
     ListIndex,
     add_to_index,
     compact_index,
@@ -35,7 +36,8 @@ from perdure.storage.list_index import (
 )
 from perdure.storage.shared import find_shared, list_marked, read_time
 from perdure.storage.store import Store
-from perdure.storage.summaries import Summary, summarize
+from perdure.storage.summaries import summarize
+from perdure.storage.summary import Summary
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ class ListFilter:
             and all(word in title for word in (self.text or "").lower().split())
         )
 
-    def may_match(self, summary: Summary) -> bool:
+    def may_match(self, summary: Summary | LineFields) -> bool:
         """Tell by what never changes of a conversation whether it can match."""
         return (
             self.app in (None, summary.app)
@@ -148,22 +150,23 @@ class ConversationLists:
                 )
                 for age, name in ages
                 if name.startswith(wanted.prefix)
-                and (name not in index or wanted.may_match(index[name]))
+                and (name not in index or wanted.may_match(index[name].fields))
             ),
             reverse=True,
         )
         anew: list[Summary] = []
 
         async def show(name: str) -> Conversation | None:
-            known = index.get(name)
+            line = index.get(name)
+            known = line.decode() if line is not None else None
             summary = await self._summarize(user_id, name, known)
-            if summary is not None and summary is not known and is_lasting(summary):
+            if summary is not None and summary != known and is_lasting(summary):
                 anew.append(summary)
             matches = summary is not None and wanted.matches(summary)
             return show_summary(user_id, summary) if summary and matches else None
 
         page = await _read_page(places, limit, cursor, show)
-        await self._mend(user_id, [summary for summary in anew if summary != index.get(summary.id)])
+        await self._mend(user_id, anew)
         return page
 
     async def _compact(self, user_id: str, index: ListIndex, present: Collection[str]) -> None:

@@ -19,12 +19,13 @@ from perdure.events.entry import Origin
 from perdure.events.messages import MessageEvent
 from perdure.storage.conversations import hide_conversation
 from perdure.storage.keys import conversation_prefix, index_prefix
-from perdure.storage.list_index import reindex, remove_from_index
+from perdure.storage.list_index import remove_from_index
 from perdure.storage.log.cached_state import encode_cached_state
 from perdure.storage.log.entry_cache import EntryCache
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.purge import purge
 from perdure.storage.log.state import read_state
+from perdure.storage.reindex import reindex
 from reliability.simulation.conversation import USER
 from reliability.simulation.laws import require
 from reliability.simulation.steps import SAVED_STATES
@@ -40,7 +41,7 @@ class Desk:
         self.store = store
         self.cache = EntryCache(CACHE_BYTES)
         self.lists = ConversationLists(store)
-        self.notes = ListNotes(store, interval=0.5)
+        self.notes = ListNotes(store, interval=0.5, merged_objects=2)
 
     async def take_turn(self, name: str, turn: int) -> int:
         """Record a turn as the steps of a conversation do; return the number of its events."""

@@ -8,7 +8,8 @@ from perdure.api.conversations import Page
 from perdure.client.protocol import ConversationClient, ConversationHandle
 from perdure.errors import Conflict, Forbidden, Invalid, NotFound
 from perdure.storage.keys import index_prefix
-from perdure.storage.list_index import load_index, reindex
+from perdure.storage.list_index import load_index
+from perdure.storage.reindex import reindex
 from tests.client.contract.clients import Clients
 from tests.harness import text_answer
 
@@ -85,8 +86,9 @@ async def test_the_newest_activity_comes_first_whatever_became_of_the_index(
 async def indexed_turns(clients: Clients) -> dict[str, int]:
     """Return the turns that the index knows, once what was noted is written."""
     await clients.harness.resources.list_notes.flush()
-    index = await load_index(clients.harness.client.store, "anna")
-    return {name: summary.turn for name, summary in index.merge().items()}
+    lines = (await load_index(clients.harness.client.store, "anna")).merge()
+    summaries = {name: line.decode() for name, line in lines.items()}
+    return {name: summary.turn for name, summary in summaries.items() if summary is not None}
 
 
 async def test_bad_pages_are_refused(clients: Clients) -> None:

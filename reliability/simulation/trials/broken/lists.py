@@ -4,7 +4,7 @@ from perdure.api.conversations import Conversation
 from perdure.client.lists.lists import ConversationLists
 from perdure.storage.conversations import list_ages
 from perdure.storage.list_index import is_current, load_index
-from perdure.storage.summaries import Summary
+from perdure.storage.summary import Summary
 from reliability.simulation.conversation import USER
 from reliability.simulation.store import Access
 from reliability.simulation.trials.lists import Desk
