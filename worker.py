@@ -19,6 +19,7 @@ from perdure.activities import registry
 from perdure.activities.support.clone_limits import CloneLimits
 from perdure.activities.support.resources import Resources
 from perdure.activities.support.step_queues import StepQueues
+from perdure.activities.support.task_reader import TaskReader
 from perdure.agent.loop.model_queues import llm_queue_name, tools_queue_name
 from perdure.client.client import Client
 from perdure.client.memory.service import open_memories
@@ -190,6 +191,7 @@ def _build(
     more["tuner"] = slots.make_tuner(options.concurrency)
     more |= process.version_options(task_queue, build_id)
     interceptors = [
+        TaskReader(),
         MaskingInterceptor(world.secrets_of_step),
         ActorReader(),
         LoadInterceptor(slots.load),

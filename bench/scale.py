@@ -1,7 +1,7 @@
 """`python -m bench.scale`: many conversations at rest and some at work, on one machine's Temporal.
 
 One user's conversations at rest have their workflows open. Beside them other users' work, with a
-model that takes a few seconds an answer. Then: the memory of workers, gateway and servers, and the
+model that takes some seconds an answer. Then: the memory of workers, gateway and servers, and the
 cores that each uses; how soon a conversation at rest answers a message, and how long `perdure ls`
 and the gateway's list take; the steps of those at work, and the histories of some.
 """
@@ -39,7 +39,7 @@ from perdure.temporal.connect import connect
 
 STARTS_AT_ONCE = 16
 ANSWER_SECONDS = 3.0
-"""Seconds of an answer of those at work."""
+"""Seconds of an answer of those at work, by default: 500 then ask for more than two cores give."""
 
 ENDLESS = 10_000
 """Steps of those at work: more than they come to."""
@@ -104,9 +104,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(workers: int) -> AsyncIterator[Stage]:
+async def open_stage(workers: int, answer_seconds: float) -> AsyncIterator[Stage]:
     """Start servers, workers and a gateway. Raises ProcessFailed."""
-    scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, ANSWER_SECONDS)}
+    scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, answer_seconds)}
     scripts["rest"]["repeat"] = True
     async with AsyncExitStack() as ending:
         servers = await ending.enter_async_context(start_servers(scripts))
@@ -156,9 +156,9 @@ async def start_all(
     return begun
 
 
-async def run(idle: int, active: int, workers: int) -> Report:
+async def run(idle: int, active: int, workers: int, answer_seconds: float) -> Report:
     """Return the figures; they are told as they come, for what stops a long run loses no more."""
-    async with open_stage(workers) as stage:
+    async with open_stage(workers, answer_seconds) as stage:
         before = stage.memory()
 
         async def begin_rest(_: int) -> Conversation:
@@ -177,6 +177,7 @@ async def run(idle: int, active: int, workers: int) -> Report:
             "idle": len(resting),
             "active": active,
             "workers": workers,
+            "answer_seconds": answer_seconds,
             "conversations_begun_a_second": round(len(resting) / seconds, 1),
             "memory_mb": {"begin": before, "at rest": stage.memory()},
             "history_at_rest": await measure_history(resting[-EXAMPLES:]),
@@ -282,7 +283,8 @@ def main() -> None:
     parser.add_argument("--idle", type=at_least(SAMPLES), default=10_000)
     parser.add_argument("--active", type=at_least(0), default=500)
     parser.add_argument("--workers", type=at_least(1), default=2)
-    run_bench(parser, lambda it: run(it.idle, it.active, it.workers), show)
+    parser.add_argument("--answer-seconds", type=float, default=ANSWER_SECONDS)
+    run_bench(parser, lambda it: run(it.idle, it.active, it.workers, it.answer_seconds), show)
 
 
 if __name__ == "__main__":

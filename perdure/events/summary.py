@@ -6,7 +6,7 @@ The workflow's sandbox loads this module for every conversation: it must not kno
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from perdure.events.usage import Usage
 
@@ -15,6 +15,13 @@ EXIT_COMMAND = "/exit"
 
 NO_RUN = "no_run"
 """The key of a message, or of a rejection, that leaves an agent at rest."""
+
+USUAL_SOURCES = {"ActionEvent": "agent", "ObservationEvent": "environment"}
+"""The sources that an event of a kind usually has."""
+
+
+def _usual_source(fields: dict[str, Any]) -> str:
+    return USUAL_SOURCES.get(fields.get("kind", ""), "")
 
 
 class EventSummary(BaseModel):
@@ -27,7 +34,8 @@ class EventSummary(BaseModel):
 
     seq: int
     kind: str
-    source: str
+    source: str = Field(default_factory=_usual_source)
+    """Left out it is the usual one of the kind (docs/decisions/2026-11-28-implied-fields.md)."""
     fingerprint: str
     """Equal for two events with the same content, whatever their ids and times."""
     tokens: int

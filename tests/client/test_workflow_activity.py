@@ -1,5 +1,6 @@
 """When conversations were last at work, by few and small questions to Temporal."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,9 +24,12 @@ class Temporal:
     moments: dict[str, datetime] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
     is_away: bool = False
+    may_answer: asyncio.Event | None = None
 
     async def list_workflows(self, query: str, **_: Any) -> AsyncIterator[Any]:
         self.queries.append(query)
+        if self.may_answer is not None:
+            await self.may_answer.wait()
         if self.is_away:
             raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
         for workflow_id, moment in self.moments.items():
@@ -38,10 +42,10 @@ class Asker:
 
     user_id = "anna"
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float | None = None) -> None:
         self.temporal: Any = Temporal()
         self.time = 0.0
-        self.activity = WorkflowActivity(lambda: self.time)
+        self.activity = WorkflowActivity(lambda: self.time, patience)
 
     async def has_search_attributes(self) -> bool:
         return True
@@ -103,3 +107,24 @@ async def test_an_answer_is_used_for_some_seconds() -> None:
     await asker.ask(one=NOON)
     await asker.activity.load(asker)
     assert len(asker.temporal.queries) == 1
+
+
+async def test_a_process_that_stays_answers_with_what_it_knows_while_temporal_is_slow() -> None:
+    asker = Asker(patience=0.01)
+    assert await asker.ask(one=NOON) == {"one": NOON}
+    asker.temporal.may_answer = asyncio.Event()
+    assert await asker.ask(two=NOON) == {"one": NOON}
+    assert await asker.ask(two=NOON) == {"one": NOON}
+    assert len(asker.temporal.queries) == 2, "it is asked once at a time"
+    asker.temporal.may_answer.set()
+    await asyncio.sleep(0.05)
+    assert await asker.activity.load(asker) == {"one": NOON, "two": NOON}
+
+
+async def test_a_first_list_does_not_wait_either_and_a_question_ends_with_its_process() -> None:
+    asker = Asker(patience=0.01)
+    asker.temporal.may_answer = asyncio.Event()
+    assert await asker.ask(one=NOON) == {}
+    await asker.activity.close()
+    asker.temporal.may_answer.set()
+    assert await asker.ask(one=NOON) == {"one": NOON}

@@ -232,9 +232,13 @@ AnyStep = TypeVar("AnyStep", bound=Frozen)
 
 
 class Task(Frozen, Generic[AnyStep]):
-    """A step of a conversation, whose events begin at slot `base` of its log."""
+    """A step of a conversation, whose events begin at slot `base` of its log.
 
-    conversation_id: str
-    user_id: str
+    A task without the ids is one of the conversation in the id of its workflow
+    (docs/decisions/2026-11-28-implied-fields.md).
+    """
+
+    conversation_id: str = ""
+    user_id: str = ""
     base: int
     step: SerializeAsAny[AnyStep]

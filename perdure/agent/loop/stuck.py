@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from pydantic import model_validator
 
 from perdure.agent.loop.inbox import AgentWarning, StuckFinding
 from perdure.agent.policies import StuckThresholds
@@ -16,7 +18,10 @@ TRACED_KINDS = ("MessageEvent", "ActionEvent", *RESULT_KINDS, "PauseEvent", "Int
 
 
 class RecentEvent(Frozen):
-    """An event as stuck detection remembers it: about 150 bytes of JSON."""
+    """An event as stuck detection remembers it: about 150 bytes of JSON.
+
+    A list of its fields in order is read as well: see docs/decisions/2026-11-28-implied-fields.md.
+    """
 
     seq: int
     kind: str
@@ -24,6 +29,12 @@ class RecentEvent(Frozen):
     fingerprint: str
     tool_name: str | None = None
     is_error: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_fields(cls, value: Any) -> Any:
+        is_list = isinstance(value, list | tuple)
+        return dict(zip(cls.model_fields, value, strict=False)) if is_list else value
 
 
 Recent: TypeAlias = Sequence[RecentEvent]

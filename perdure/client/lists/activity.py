@@ -1,5 +1,6 @@
 """When the conversations of a user were last at work, as far as Temporal knows."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -54,20 +55,46 @@ class _Answer:
 
 
 class WorkflowActivity:
-    """When the workflows of each user were last at work."""
+    """When the workflows of each user were last at work.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    `patience` is the time in seconds that a list waits for Temporal, if it is limited: what is
+    known by then counts, and the answer is there for the next list.
+    """
+
+    def __init__(self, clock: Callable[[], float], patience: float | None = None) -> None:
         self._clock = clock
+        self._patience = patience
         self._answers: Cache[str, _Answer] = Cache(MAX_CACHED_USERS)
+        self._questions: dict[str, asyncio.Task[_Answer]] = {}
 
     async def load(self, client: ListClient) -> dict[str, datetime]:
         """Load when the newest workflows of a user were last at work, by conversation.
 
         Temporal takes half a second for 1,000: once they are known, it is asked for what is new.
         """
-        known = self._answers.get(client.user_id)
+        user_id = client.user_id
+        known = self._answers.get(user_id)
         if known is not None and self._clock() - known.clock < MAX_AGE:
             return known.moments
+        if self._patience is None:
+            return (await self._ask(client, known)).moments
+        if (question := self._questions.get(user_id)) is None:
+            question = asyncio.create_task(self._ask(client, known))
+            self._questions[user_id] = question
+            question.add_done_callback(lambda _: self._questions.pop(user_id))
+        await asyncio.wait([question], timeout=self._patience)
+        if question.done():
+            return question.result().moments
+        return known.moments if known is not None else {}
+
+    async def close(self) -> None:
+        """Give up what Temporal has not answered."""
+        questions = list(self._questions.values())
+        for question in questions:
+            question.cancel()
+        await asyncio.gather(*questions, return_exceptions=True)
+
+    async def _ask(self, client: ListClient, known: _Answer | None) -> _Answer:
         answer = _Answer(self._clock(), datetime.now(UTC), dict(known.moments) if known else {})
         if await client.has_search_attributes():
             try:
@@ -77,7 +104,7 @@ class WorkflowActivity:
             except RPCError:  # the order is that of before
                 answer = replace(answer, time=known.time if known else answer.time)
         self._answers.put(client.user_id, answer)
-        return answer.moments
+        return answer
 
 
 async def _list_activity(client: ListClient, since: datetime | None) -> list[tuple[str, datetime]]:

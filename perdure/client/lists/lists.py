@@ -51,6 +51,9 @@ PARALLEL_SUMMARIES = 16
 MAX_CACHED_SUMMARIES = 5000
 MAX_CACHED_AGES = 50_000
 
+MAX_ACTIVITY_DELAY = 0.3
+"""Seconds for which a process that stays has a list wait for Temporal, which may be busy."""
+
 ListOrder: TypeAlias = Literal["activity", "created"]
 
 
@@ -103,7 +106,8 @@ def check_page_size(limit: int) -> int:
 class ConversationLists:
     """The lists of the users of a store, with what is cached of them.
 
-    `is_resident` says that the process stays after an answer: an index is then compacted behind it.
+    `is_resident` says that the process stays after an answer: an index is then compacted behind it,
+    and what Temporal says late is for the next list.
     """
 
     def __init__(
@@ -117,7 +121,7 @@ class ConversationLists:
         self._is_resident = is_resident
         self._compactions: dict[str, asyncio.Task[None]] = {}
         self._ages: Cache[str, datetime] = Cache(MAX_CACHED_AGES)
-        self._activity = WorkflowActivity(clock)
+        self._activity = WorkflowActivity(clock, MAX_ACTIVITY_DELAY if is_resident else None)
         self._summaries: Cache[tuple[str, str], Summary] = Cache(MAX_CACHED_SUMMARIES)
         self._index = IndexCache()
 
@@ -187,7 +191,8 @@ class ConversationLists:
             logger.warning("the index of %s could not be compacted: %s", user_id, error)
 
     async def close(self) -> None:
-        """Stop the compactions; whoever lists next begins them again."""
+        """Stop what goes on behind answers; whoever lists next begins it again."""
+        await self._activity.close()
         for task in list(self._compactions.values()):
             task.cancel()
         await asyncio.gather(*self._compactions.values(), return_exceptions=True)
