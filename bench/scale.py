@@ -6,6 +6,7 @@ cores that each uses; how soon a conversation at rest answers a message, and how
 and the gateway's list take; the steps of those at work, and the histories of some.
 """
 
+import argparse
 import asyncio
 import contextlib
 import os
@@ -36,10 +37,14 @@ from perdure.embedded.ports import choose_ports
 from perdure.embedded.process import ChildProcess, request_status
 from perdure.storage.credentials.api_keys import create_api_key
 from perdure.temporal.connect import connect
+from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT
 
 STARTS_AT_ONCE = 16
 ANSWER_SECONDS = 3.0
 """Seconds of an answer of those at work, by default: 500 then ask for more than two cores give."""
+
+HEARTBEAT_SECONDS = HEARTBEAT_TIMEOUT.total_seconds()
+"""The heartbeat timeout of all agents, by default that of any agent."""
 
 ENDLESS = 10_000
 """Steps of those at work: more than they come to."""
@@ -80,6 +85,7 @@ class Stage:
     gateway: str
     key: str
     pids: dict[str, int]
+    heartbeat_timeout: float
 
     def agent(self, script: str) -> Agent:
         """Return an agent that asks the scripted model over HTTP, and rests for a day."""
@@ -89,6 +95,7 @@ class Stage:
             limits=Limits(max_iterations=10**6),
             idle_timeout=A_DAY,
             finished_timeout=A_DAY,
+            heartbeat_timeout=self.heartbeat_timeout,
         )
 
     def user(self, user_id: str) -> Client:
@@ -104,14 +111,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(workers: int, answer_seconds: float) -> AsyncIterator[Stage]:
+async def open_stage(options: argparse.Namespace) -> AsyncIterator[Stage]:
     """Start servers, workers and a gateway. Raises ProcessFailed."""
-    scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, answer_seconds)}
+    scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, options.answer_seconds)}
     scripts["rest"]["repeat"] = True
     async with AsyncExitStack() as ending:
         servers = await ending.enter_async_context(start_servers(scripts))
         env = {**os.environ, **servers.environment(on_s3=True), **UNLIMITED, "OPENAI_API_KEY": "-"}
-        names = [f"worker {nth + 1}" for nth in range(workers)]
+        names = [f"worker {nth + 1}" for nth in range(options.workers)]
         ports = choose_ports(servers.folder / "scale.json", [*names, "gateway"])
         pids = {"temporal": servers.temporal.pid, "store": servers.seaweed.pid}
 
@@ -128,7 +135,8 @@ async def open_stage(workers: int, answer_seconds: float) -> AsyncIterator[Stage
         await start("gateway", "perdure.gateway", "/ready", "--host", "127.0.0.1", "--port")
         client = Client(await connect(servers.temporal.address), servers.store(on_s3=True))
         key = (await create_api_key(client.store, "local", "bench", ("read", "write"))).secret
-        yield Stage(client, servers, env, f"http://127.0.0.1:{ports['gateway']}", key, pids)
+        address = f"http://127.0.0.1:{ports['gateway']}"
+        yield Stage(client, servers, env, address, key, pids, options.heartbeat_timeout)
 
 
 async def is_ready(port: int, path: str) -> bool:
@@ -156,9 +164,10 @@ async def start_all(
     return begun
 
 
-async def run(idle: int, active: int, workers: int, answer_seconds: float) -> Report:
+async def run(options: argparse.Namespace) -> Report:
     """Return the figures; they are told as they come, for what stops a long run loses no more."""
-    async with open_stage(workers, answer_seconds) as stage:
+    active = options.active
+    async with open_stage(options) as stage:
         before = stage.memory()
 
         async def begin_rest(_: int) -> Conversation:
@@ -171,13 +180,14 @@ async def run(idle: int, active: int, workers: int, answer_seconds: float) -> Re
             return await user.start("Work.", stage.agent("work"))
 
         began = monotonic()
-        resting = await start_all(idle, begin_rest)
+        resting = await start_all(options.idle, begin_rest)
         seconds = monotonic() - began
         report: Report = {
             "idle": len(resting),
             "active": active,
-            "workers": workers,
-            "answer_seconds": answer_seconds,
+            "workers": options.workers,
+            "answer_seconds": options.answer_seconds,
+            "heartbeat_timeout": options.heartbeat_timeout,
             "conversations_begun_a_second": round(len(resting) / seconds, 1),
             "memory_mb": {"begin": before, "at rest": stage.memory()},
             "history_at_rest": await measure_history(resting[-EXAMPLES:]),
@@ -284,7 +294,8 @@ def main() -> None:
     parser.add_argument("--active", type=at_least(0), default=500)
     parser.add_argument("--workers", type=at_least(1), default=2)
     parser.add_argument("--answer-seconds", type=float, default=ANSWER_SECONDS)
-    run_bench(parser, lambda it: run(it.idle, it.active, it.workers, it.answer_seconds), show)
+    parser.add_argument("--heartbeat-timeout", type=float, default=HEARTBEAT_SECONDS)
+    run_bench(parser, run, show)
 
 
 if __name__ == "__main__":

@@ -62,9 +62,13 @@ class ListNotes:
         for user_id, summaries in noted.items():
             try:
                 key = await add_to_index(self.store, user_id, summaries.values())
-                await self._merge(user_id, key)
             except StoreError as error:
                 logger.warning("the index of %s lacks conversations: %s", user_id, error)
+                continue
+            try:
+                await self._merge(user_id, key)
+            except StoreError as error:
+                logger.warning("the index of %s has more objects than it could: %s", user_id, error)
 
     async def _merge(self, user_id: str, key: str | None) -> None:
         """Merge objects that this worker wrote, once there are many, so that lists read few."""

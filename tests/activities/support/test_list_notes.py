@@ -8,7 +8,7 @@ from perdure.activities.support.list_notes import ListNotes
 from perdure.agent.loop.state import State
 from perdure.agent.loop.wait import Wait
 from perdure.client.ids import new_conversation_id
-from perdure.storage.errors import StoreUnavailable
+from perdure.storage.errors import StoreRefused, StoreUnavailable
 from perdure.storage.keys import index_prefix
 from perdure.storage.list_index import load_index, remove_from_index
 from perdure.storage.log.entry_cache import EntryCache
@@ -23,11 +23,16 @@ PREFIX = index_prefix(USER)
 
 
 class UnreliableStore(MemoryStore):
-    """A store that is away when it is told so."""
+    """A store that is away, or refuses to delete, when it is told so."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_away = False
+        self.is_away = self.keeps_all = False
+
+    async def delete(self, key: str) -> None:
+        if self.keeps_all:
+            raise StoreRefused("This key deletes nothing.")
+        await super().delete(key)
 
     async def create(self, key: str, body: bytes) -> bool:
         if self.is_away:
@@ -93,6 +98,17 @@ async def test_a_store_that_is_away_is_logged_and_the_next_note_is_written(
     store.is_away = False
     last = await note(notes, store)
     assert set((await load_index(store, USER)).merge()) == {first, last}
+
+
+async def test_a_store_that_deletes_nothing_has_all_conversations(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = UnreliableStore()
+    store.keeps_all = True
+    notes = ListNotes(store, merged_objects=2)
+    names = [await note(notes, store) for _ in range(4)]
+    assert "the index of ann has more objects than it could" in caplog.text
+    assert set((await load_index(store, USER)).merge()) == set(names)
 
 
 async def test_a_wait_is_noted_with_what_it_waits_for() -> None:
