@@ -1,14 +1,21 @@
 """No probe escapes a sandbox that promises to hold it."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from tests.sandbox.exhaustions import EXHAUSTIONS
-from tests.sandbox.others import SURVIVORS
+from tests.sandbox.others import BREEDERS, SURVIVORS
 from tests.sandbox.probe import Probe
 from tests.sandbox.probes import ALL, QUICK
 from tests.sandbox.running import NAMES, SandboxUnderTest, find_escapes, set_up_sandbox
 
 QUICKEST = "landlock"
+
+MANY_PROCESSES = 1500
+"""Processes beside which a scan of /proc takes longer than a process that forks and ends."""
 
 
 def require_sandbox(name: str, groups: bool = True) -> SandboxUnderTest:
@@ -51,6 +58,30 @@ async def test_without_a_sandbox_the_probes_escape() -> None:
 @pytest.mark.parametrize("name", NAMES)
 async def test_nothing_outlives_its_shell(name: str) -> None:
     assert await find_escapes(require_sandbox(name), select_promised(name, SURVIVORS)) == {}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("many_processes")
+async def test_what_forks_and_ends_is_found_among_many_processes() -> None:
+    assert await find_escapes(require_sandbox(QUICKEST), [BREEDERS]) == {}
+
+
+@pytest.fixture
+def many_processes() -> Iterator[None]:
+    """Have a process whose children have ended and are not reaped, so that /proc is long."""
+    code = (
+        "import os, time\n"
+        f"for _ in range({MANY_PROCESSES}):\n"
+        "    os.fork() or os._exit(0)\n"
+        "print(flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    yield
+    parent.kill()
+    parent.communicate()
 
 
 @pytest.mark.timeout(600)

@@ -59,7 +59,7 @@ def main(parent: int, command: list[str]) -> int:
     release_stdio()
     code = children.wait(server)
     if code is None:
-        for pid, _ in descendants():
+        for pid in descendants():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
         children.wait_for_all(GRACE_PERIOD)

@@ -67,7 +67,7 @@ class ResourceWatch:
         elif available < (minimum := total // FREE_MEMORY_DIVISOR):
             self.reason = f"less than {_format_size(minimum)} of the memory were free"
         # Summed only if the machine's total use exceeds the limit: the sum is costly.
-        elif total - available > self._memory_limit < sum(map(_memory_of, dict(descendants()))):
+        elif total - available > self._memory_limit < sum(map(_memory_of, descendants())):
             self.reason = f"they had more than {_format_size(self._memory_limit)} of memory"
         return bool(self.reason)
 
@@ -154,7 +154,7 @@ class Children:
     def _kill_since(self, shell: int, tick: int) -> None:
         """Kill the shell's descendants since then, except those of its older descendants."""
         deadline = time.monotonic() + COMMAND_KILL_TIMEOUT
-        while family := dict(descendants((shell,), tick)):
+        while family := list(descendants((shell,), tick)):
             for pid in family:
                 _kill(pid)
             if time.monotonic() >= deadline:
@@ -190,42 +190,56 @@ class Children:
         return killed
 
     def _kill(self) -> set[int]:
-        family = dict(descendants())
-        # Groups first, which also reaches processes that are being forked.
-        for group in set(family.values()):
+        family = list(_family())
+        # Groups first, which also reaches processes that are being forked. A process that forks and
+        # ends is gone before its line in /proc is read; its dead parents, which nobody has reaped
+        # yet, still name its group.
+        for group in {process.group for process in family if process.group > 1}:
             _kill(-group)
-        return {pid for pid in family if _kill(pid)}
+        return {process.pid for process in family if process.is_alive and _kill(process.pid)}
 
     def _wait_for_signal(self) -> None:
         if select.select([self._signals], [], [], 0.01)[0]:
             os.read(self._signals, 4096)
 
 
-def descendants(ancestors: tuple[int, ...] = (), tick: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the id and process group of every living descendant of this process.
+class Process:
+    """A process as /proc shows it; `start` is a tick of the boot clock."""
+
+    def __init__(self, pid: int, parent: int, group: int, state: str, start: int) -> None:
+        self.pid, self.parent, self.group, self.start = pid, parent, group, start
+        self.is_alive = state not in "ZX"
+
+
+def descendants(ancestors: tuple[int, ...] = (), tick: int = 0) -> Iterator[int]:
+    """Yield the id of every living descendant of this process.
 
     Processes started before `tick` are excluded with their descendants, except those of
     `ancestors`, which are excluded themselves.
     """
-    table = dict(_processes())
+    yield from (process.pid for process in _family(ancestors, tick) if process.is_alive)
+
+
+def _family(ancestors: tuple[int, ...] = (), tick: int = 0) -> Iterator[Process]:
+    """Yield the descendants as `descendants` does, and those that ended and were not reaped."""
+    table = {process.pid: process for process in _processes()}
     roots = {os.getpid(), *ancestors}
     new = family = roots
     while new:
-        children = (pid for pid, process in table.items() if process[0] in new)
-        new = {pid for pid in children if table[pid][3] >= tick} - family
+        children = (process for process in table.values() if process.parent in new)
+        new = {process.pid for process in children if process.start >= tick} - family
         family = family | new
-    yield from ((pid, table[pid][1]) for pid in family - roots if table[pid][2] != "Z")
+    yield from (table[pid] for pid in family - roots)
 
 
-def _processes() -> Iterator[tuple[int, tuple[int, int, str, int]]]:
-    """Yield the id of each process, and its parent, group, state and start."""
+def _processes() -> Iterator[Process]:
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib starts slowly
         try:
             with open(f"/proc/{name}/stat", errors="replace") as file:  # noqa: PTH123
                 fields = file.read().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # ended since it was listed
-        yield int(name), (int(fields[1]), int(fields[2]), fields[0], int(fields[19]))
+        yield Process(int(name), int(fields[1]), int(fields[2]), fields[0], int(fields[19]))
 
 
 def _kill(target: int) -> bool:
@@ -247,7 +261,7 @@ def main(terminal: str, commands: str, memory: str, *shell: str) -> None:
     if watch.reason:
         note = f"\n[All processes of this shell were ended: {watch.reason}.]\n"
         _write_to_terminal(terminal, note)
-    survivors = " ".join(str(pid) for pid, _ in descendants()) if children.reap() else ""
+    survivors = " ".join(map(str, descendants())) if children.reap() else ""
     status = (-1, 0) if code is None else (code, len(killed))
     os.write(2, f"{status[0]} {status[1]} {survivors}\n".encode())
 
