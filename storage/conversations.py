@@ -75,12 +75,11 @@ def _sort(timed: Iterable[str], ages: Iterable[Age]) -> list[Age]:
 
 async def _list_names(store: Store, user_id: str, with_hidden: bool) -> tuple[list[str], list[str]]:
     """List the ids that hold their time of creation, which sort by it, and those of others."""
-    names, hidden = await asyncio.gather(
-        list_folders(store, keys.conversations_prefix(user_id)), list_hidden(store, user_id)
-    )
+    names = await list_folders(store, keys.conversations_prefix(user_id))
+    hidden = frozenset() if with_hidden else await list_hidden(store, user_id)
     timed, foreign = list[str](), list[str]()
     for name in names:
-        if keys.is_conversation_id(name) and (with_hidden or name not in hidden):
+        if keys.is_conversation_id(name) and name not in hidden:
             if keys.is_timed(name):
                 timed.append(name)
             elif not keys.is_derived(name):

@@ -128,7 +128,8 @@ async def merge_objects(store: Store, user_id: str, names: Sequence[str]) -> str
 
     Raises StoreError.
     """
-    parts = await asyncio.gather(*(_load_part(store, name, IndexCache()) for name in names))
+    cache = IndexCache()
+    parts = await asyncio.gather(*(_load_part(store, name, cache) for name in names))
     newest = _merge(line for part in parts if part is not None for line in part)
     key = await _write_object(store, user_id, (line.body for line in newest.values()))
     await asyncio.gather(*map(store.delete, names))

@@ -93,7 +93,6 @@ def _build(
     at_rest = end == state.next_seq
     message = next(filter(None, map(message_text, early)), None)
     waiting = actions_to_confirm(state) if at_rest else ()
-    waits = at_rest and state.status in WAITING_STATUSES
     is_new_fork = last.get("origin", {}).get("run") == FORK_RUN
     return Summary(
         id=log.id,
@@ -114,9 +113,16 @@ def _build(
         first_message=message,
         agent=state.spec.agent if state.spec else _spec_field(early, "agent"),
         app=state.spec.app_name if state.spec else _spec_field(early, "app_name"),
-        wait=state.wait.detail().model_dump() if state.wait and waits else None,
+        wait=summarize_wait(state) if at_rest else None,
         is_hidden=bool(state.spec.hidden if state.spec else _spec_field(early, "hidden")),
     )
+
+
+def summarize_wait(state: State) -> dict[str, Any] | None:
+    """Return what the agent waits for, as the fields of a `WaitDetail`; None where it does not."""
+    if state.wait is None or state.status not in WAITING_STATUSES:
+        return None
+    return state.wait.detail().model_dump()
 
 
 async def _read_early_events(log: _Log, state: State, end: int) -> list[dict[str, Any]]:

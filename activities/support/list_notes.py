@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from perdure.agent.loop.phase import find_phase
-from perdure.agent.loop.state import WAITING_STATUSES, State, actions_to_confirm
+from perdure.agent.loop.state import State, actions_to_confirm
 from perdure.events.entry import Entry
 from perdure.storage import keys
 from perdure.storage.cache import Cache
@@ -21,6 +21,7 @@ from perdure.storage.errors import StoreError
 from perdure.storage.list_index import add_to_index, is_lasting, merge_objects
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.store import Store
+from perdure.storage.summaries import summarize_wait
 from perdure.storage.summary import CALL_FIELDS, Summary, message_text, shorten_title
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,6 @@ async def _summarize(log: EventLog, state: State) -> Summary | None:
     if last is None or not has_title:
         return None
     message = message_text(json.loads(first.body)) if first else None
-    waits = state.status in WAITING_STATUSES
     return Summary(
         id=log.conversation_id,
         status=state.status,
@@ -121,7 +121,7 @@ async def _summarize(log: EventLog, state: State) -> Summary | None:
         first_message=None,
         agent=state.spec.agent,
         app=state.spec.app_name,
-        wait=state.wait.detail().model_dump() if state.wait is not None and waits else None,
+        wait=summarize_wait(state),
         is_hidden=state.spec.hidden,
     )
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from perdure.storage.conversations import conversation_exists, list_conversations
+from perdure.storage.conversations import conversation_exists, list_ages, list_conversations
 from perdure.storage.log.event_log import EventLog
 from perdure.storage.log.purge import purge
 from perdure.storage.store import Store
@@ -33,6 +33,14 @@ async def test_the_newest_conversation_comes_first(store: Store) -> None:
     assert await list_conversations(store, "ada", 3) == [ids[3], ids[2], ids[1]]
     assert await list_conversations(store, "ada", 100) == ids[::-1]
     assert await list_conversations(store, "nobody", 100) == []
+
+
+async def test_an_id_of_a_year_that_no_calendar_has_is_listed(store: Store) -> None:
+    far, near = uuid_at((1 << 48) - 1), uuid_at(1)
+    await begin(store, "ada", far)
+    await begin(store, "ada", near)
+    assert set(await list_conversations(store, "ada", 10)) == {far, near}
+    assert {name for _, name in await list_ages(store, "ada")} == {far, near}
 
 
 async def test_an_id_that_holds_no_time_stands_where_its_first_event_puts_it(store: Store) -> None:

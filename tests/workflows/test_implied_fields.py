@@ -53,6 +53,10 @@ async def test_a_conversation_with_short_payloads_goes_on_in_a_second_run(
         talk = await client.start("Add.", spec)
         state = await talk.wait_for_turn()
         assert (state.status, state.iterations) == ("finished", 7)
+        assert {(it.kind, it.source) for it in state.recent_events} == {
+            *USUAL_SOURCES.items(),
+            ("MessageEvent", "agent"),
+        }
         assert len(await runs(talk)) == 2
         inputs = await read_inputs(talk)
     assert {activity for activity, _ in inputs} >= {"llm.chat", "tool.call"}
