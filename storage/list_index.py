@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -49,25 +50,21 @@ class LineFields(NamedTuple):
     is_hidden: bool
 
 
-DAMAGED = LineFields(-1, False, None, None, None, False)
-"""The fields of a line that cannot be parsed."""
-
-
 class IndexLine:
     """A summary in an index, as JSON; it is parsed when something of it is asked for."""
-
-    __slots__ = ("_fields", "body", "id")
 
     def __init__(self, id: str, body: bytes) -> None:
         self.id = id
         self.body = body
-        self._fields: LineFields | None = None
+
+    @cached_property
+    def fields(self) -> LineFields | None:
+        """Those that order and filter lists; None in a line that is damaged."""
+        return _parse_fields(self.body)
 
     @property
-    def fields(self) -> LineFields:
-        if self._fields is None:
-            self._fields = _parse_fields(self.body)
-        return self._fields
+    def is_lasting(self) -> bool:
+        return self.fields is not None and self.fields.is_lasting
 
     def decode(self) -> Summary | None:
         """Decode the summary; None if it is damaged, or lacks what this version needs."""
@@ -205,9 +202,10 @@ def find_place(
 ) -> datetime:
     """Return the last known activity of a conversation, the latest of three."""
     moments = [age, activity or age]
-    if name in index and (last := index[name].fields.last_event) is not None:
+    fields = index[name].fields if name in index else None
+    if fields is not None and fields.last_event is not None:
         with suppress(ValueError):
-            moments.append(datetime.fromisoformat(last))
+            moments.append(datetime.fromisoformat(fields.last_event))
     return max(moments)
 
 
@@ -238,7 +236,7 @@ def _merge(lines: Iterable[IndexLine]) -> dict[str, IndexLine]:
 
 def _rank(line: IndexLine) -> tuple[int, bool]:
     """Rank a line among those of a conversation, less if it was made before the state was."""
-    return line.fields.events, line.fields.is_lasting
+    return (line.fields.events, line.fields.is_lasting) if line.fields is not None else (-1, False)
 
 
 def encode_summary(summary: Summary) -> bytes:
@@ -259,7 +257,7 @@ def parse_line(body: bytes) -> IndexLine | None:
     return IndexLine(head[1].decode(), body) if head is not None else None
 
 
-def _parse_fields(body: bytes) -> LineFields:
+def _parse_fields(body: bytes) -> LineFields | None:
     try:
         values = from_json(body)
         return LineFields(
@@ -271,4 +269,4 @@ def _parse_fields(body: bytes) -> LineFields:
             is_hidden=bool(values.get("is_hidden")),
         )
     except (ValueError, TypeError, LookupError):
-        return DAMAGED
+        return None

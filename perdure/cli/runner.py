@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from perdure.cli.imports import avoid_plugin_search, quick_imports
-from perdure.cli.options import LAST, NEWEST, ConversationOptions, Options
+from perdure.cli.options import LAST, NEWEST, USAGE_ERROR, ConversationOptions, Options
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 
@@ -67,6 +67,19 @@ def new_group(epilog: str | None = None, completion: bool = False) -> typer.Type
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=epilog,
     )
+
+
+def new_named_group(help: str) -> typer.Typer:
+    """Make the Typer app of a group with a name, which shows its help where no command is given."""
+    group = new_group()
+
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help(), err=True)
+            raise typer.Exit(USAGE_ERROR)
+
+    group.callback(invoke_without_command=True, help=help)(show_help)
+    return group
 
 
 def command(

@@ -92,7 +92,9 @@ async def test_of_two_summaries_that_of_more_events_counts(order: list[int]) -> 
     store, name = MemoryStore(), str(UUID(int=7))
     for events in order:
         await add_to_index(store, USER, [make_summary(name, events)])
-    assert (await load_index(store, USER)).merge()[name].fields.events == 5
+    summary = (await load_summaries(store))[name]
+    assert summary is not None
+    assert summary.events == 5
 
 
 async def test_a_damaged_line_is_left_out_and_others_are_read() -> None:
@@ -109,6 +111,17 @@ async def test_a_summary_that_lacks_a_field_is_read_from_the_log() -> None:
     [key] = store.objects
     store.objects[key] = store.objects[key].replace(b'"usage"', b'"use"')
     assert await load_summaries(store) == {name: None}
+
+
+async def test_a_line_that_is_damaged_in_the_middle_gives_way_to_any_other() -> None:
+    store, name = MemoryStore(), await start_log(MemoryStore(), "hello")
+    await add_to_index(store, USER, [make_summary(name, 7)])
+    [key] = store.objects
+    store.objects[key] = store.objects[key].replace(b'"events": 7', b'"events": "many"')
+    [line] = (await load_index(store, USER)).merge().values()
+    assert (line.fields, line.is_lasting) == (None, False)
+    await add_to_index(store, USER, [make_summary(name, 1)])
+    assert await load_summaries(store) == {name: make_summary(name, 1)}
 
 
 async def test_an_index_of_more_objects_than_a_reader_wants_is_not_read(store: Store) -> None:

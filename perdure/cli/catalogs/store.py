@@ -99,7 +99,7 @@ class StoreCatalog:
     async def _summarize(self, name: str, with_message: bool = False) -> Summary | None:
         """Summarize a conversation: nothing has changed where the index is current."""
         line = self._index.get(name)
-        if line is not None and line.fields.is_lasting and not with_message:
+        if line is not None and line.is_lasting and not with_message:
             known = line.decode()
             if known is not None and await is_current(self._store, self._user_id, known):
                 return known

@@ -1,19 +1,11 @@
 """The `perdure address` commands."""
 
-import typer
+from perdure.cli.options import OutputOptions, argument, flag, id_argument, option
+from perdure.cli.runner import command, new_named_group
 
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, flag, id_argument, option
-from perdure.cli.runner import command, new_group
-
-app = new_group()
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Give a conversation, or a schedule, an address: what others post there arrives."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
+app = new_named_group(
+    "Give a conversation, or a schedule, an address: what others post there arrives."
+)
 
 
 @command(app, "commands.addresses:create")

@@ -1,21 +1,11 @@
 """Commands about named agents."""
 
-import typer
+from perdure.cli.options import OutputOptions, argument, completer
+from perdure.cli.runner import command, new_named_group
 
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, completer
-from perdure.cli.runner import command, new_group
-
-app = new_group()
+app = new_named_group("List, show and check named agents.")
 
 complete_agents = completer("complete_agents")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """List, show and check named agents."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 class AgentOptions(OutputOptions):

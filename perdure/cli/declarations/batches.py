@@ -7,7 +7,6 @@ import typer
 
 from perdure.cli.declarations.agent_fields import AgentFieldOptions
 from perdure.cli.options import (
-    USAGE_ERROR,
     Detach,
     ExportOptions,
     Format,
@@ -19,9 +18,9 @@ from perdure.cli.options import (
     flag,
     option,
 )
-from perdure.cli.runner import command, new_group
+from perdure.cli.runner import command, new_named_group
 
-app = new_group()
+app = new_named_group("Run agents over datasets, score them, and report and compare the results.")
 
 
 def batch_argument(
@@ -50,14 +49,6 @@ class BatchOptions(BatchOutputOptions):
     """The options of a command that changes one batch."""
 
     name: str = batch_argument("NAME")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Run agents over datasets, score them, and report and compare the results."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 @command(app, "batch.start:run")

@@ -1,12 +1,10 @@
 """`perdure discuss` and the `perdure discussion` commands."""
 
-import typer
-
-from perdure.cli.options import USAGE_ERROR, Detach, Options, OutputOptions, argument, flag, option
-from perdure.cli.runner import command, new_group
+from perdure.cli.options import Detach, Options, OutputOptions, argument, flag, option
+from perdure.cli.runner import command, new_group, new_named_group
 
 top = new_group()
-app = new_group()
+app = new_named_group("Watch, steer and export discussions, and take part in them.")
 
 
 class DiscussionOptions(OutputOptions):
@@ -16,14 +14,6 @@ class DiscussionOptions(OutputOptions):
     through_gateway = "works"
 
     session: str = argument("ID", "The discussion's id; USER/ID is one that USER shares.")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Watch, steer and export discussions, and take part in them."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 @command(top, "discussion:discuss")

@@ -1,11 +1,9 @@
 """The `perdure memory` commands."""
 
-import typer
+from perdure.cli.options import OutputOptions, argument, id_argument, option
+from perdure.cli.runner import command, new_named_group
 
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, id_argument, option
-from perdure.cli.runner import command, new_group
-
-app = new_group()
+app = new_named_group("Put, search and remove memories: what outlives a conversation.")
 
 
 class MemoryOptions(OutputOptions):
@@ -28,14 +26,6 @@ class FilterOptions(MemoryOptions):
         "Only what a user, an agent or a conversation has put.", metavar="SOURCE"
     )
     conversation: str | None = option("Only memories of this conversation.", metavar="ID")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Put, search and remove memories: what outlives a conversation."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 @command(app, "commands.memories:put")

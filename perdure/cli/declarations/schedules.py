@@ -1,12 +1,10 @@
 """The `perdure schedule` commands."""
 
-import typer
-
 from perdure.cli.declarations.agent_fields import AgentOptions
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, option
-from perdure.cli.runner import command, new_group
+from perdure.cli.options import OutputOptions, argument, option
+from perdure.cli.runner import command, new_named_group
 
-app = new_group()
+app = new_named_group("Begin conversations at times of a calendar, or send to one that goes on.")
 
 TIMES = "Times"
 """The heading of the options that say when, in a help."""
@@ -25,14 +23,6 @@ class NoteOptions(ScheduleOptions):
     """The options of a command that pauses or resumes a schedule."""
 
     note: str = option("Why, for whoever looks at the schedule.", default="", metavar="TEXT")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Begin conversations at times of a calendar, or send to one that goes on."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 @command(app, "commands.schedules:create")

@@ -1,19 +1,9 @@
 """Commands of the secrets that a user hands in."""
 
-import typer
+from perdure.cli.options import OutputOptions, argument, flag, option
+from perdure.cli.runner import command, new_named_group
 
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, flag, option
-from perdure.cli.runner import command, new_group
-
-app = new_group()
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Hand secrets in for agents, list and remove them."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
+app = new_named_group("Hand secrets in for agents, list and remove them.")
 
 
 class SecretOptions(OutputOptions):

@@ -1,11 +1,9 @@
 """The `perdure webhook` commands."""
 
-import typer
+from perdure.cli.options import OutputOptions, argument, option
+from perdure.cli.runner import command, new_named_group
 
-from perdure.cli.options import USAGE_ERROR, OutputOptions, argument, option
-from perdure.cli.runner import command, new_group
-
-app = new_group()
+app = new_named_group("Tell other servers when a turn ends, or a conversation needs somebody.")
 
 
 class WebhookOptions(OutputOptions):
@@ -15,14 +13,6 @@ class WebhookOptions(OutputOptions):
     through_gateway = "works"
 
     id: str = argument("ID", "The webhook's id, which `perdure webhook ls` shows.")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(context: typer.Context) -> None:
-    """Tell other servers when a turn ends, or a conversation needs somebody."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE_ERROR)
 
 
 @command(app, "commands.webhooks:create")

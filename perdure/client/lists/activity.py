@@ -96,13 +96,13 @@ class WorkflowActivity:
 
     async def _ask(self, client: ListClient, known: _Answer | None) -> _Answer:
         answer = _Answer(self._clock(), datetime.now(UTC), dict(known.moments) if known else {})
-        if await client.has_search_attributes():
-            try:
+        try:
+            if await client.has_search_attributes():
                 until = known.until() if known else None
                 for name, moment in await _list_activity(client, until):
                     answer.moments[name] = max(moment, answer.moments.get(name, moment))
-            except RPCError:  # the order is that of before
-                answer = replace(answer, time=known.time if known else answer.time)
+        except RPCError:  # the order is that of before
+            answer = replace(answer, time=known.time if known else answer.time)
         self._answers.put(client.user_id, answer)
         return answer
 

@@ -84,9 +84,9 @@ class ListFilter:
             and all(word in title for word in (self.text or "").lower().split())
         )
 
-    def may_match(self, summary: Summary | LineFields) -> bool:
-        """Tell by what never changes of a conversation whether it can match."""
-        return (
+    def may_match(self, summary: Summary | LineFields | None) -> bool:
+        """Tell by what never changes of a conversation whether it can match; None may match."""
+        return summary is None or (
             self.app in (None, summary.app)
             and self.agent in (None, summary.agent)
             and (self.hidden or not summary.is_hidden)
