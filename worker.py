@@ -187,6 +187,7 @@ def _build(
     **more: Any,
 ) -> Worker:
     slots = slots or ProcessSlots()
+    slots.load.queues.add(task_queue)
     more |= process.time_options(options)
     more["tuner"] = slots.make_tuner(options.concurrency)
     more |= process.version_options(task_queue, build_id)

@@ -8,6 +8,7 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import Info
 
+from perdure.temporal.heartbeats import RunSteps
 from perdure.temporal.worker_load import WorkerLoad, WorkflowRun
 
 PURE_PACKAGES = (
@@ -106,8 +107,10 @@ class _ContextFreeInstance(WorkflowInstance):
         self.task_queue = info.task_queue
         self.on_task_failure = on_task_failure
         self.load = load
+        self.steps: RunSteps | None = None
         if load is not None:
             load.keep_run(info.run_id, self.run)
+            self.steps = RunSteps(info.run_id, load.queues)
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:  # noqa: ARG002
         return None
@@ -117,8 +120,10 @@ class _ContextFreeInstance(WorkflowInstance):
 
     def activate(self, act: Any) -> Any:
         completion = self.instance.activate(act)
+        commands = completion.successful.commands
+        if self.steps is not None:
+            self.steps.follow(act, commands)
         if self.load is not None and not act.is_replaying:
-            commands = completion.successful.commands
             has_next = any(it.schedule_activity.task_queue == self.task_queue for it in commands)
             self.load.go_on(self.run, has_next)
         if self.on_task_failure is not None and completion.HasField("failed"):

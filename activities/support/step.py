@@ -20,18 +20,12 @@ from perdure.events.summary import EventSummary
 from perdure.models.model import ModelUnavailable
 from perdure.secrets.registry import Secrets
 from perdure.storage.errors import Altered, Damaged, Fenced, Missing, Superseded, explain_read_only
+from perdure.temporal.heartbeats import HeartbeatTimer, StepKey
 from perdure.temporal.names import conversation_id_of, owner_of
-from perdure.temporal.timeouts import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
+from perdure.temporal.timeouts import HEARTBEAT_TIMEOUT
 
 MAX_HEARTBEAT_CHARS = 2000
 """Length limit of the text in a heartbeat; its end is kept."""
-
-MAX_HEARTBEATS = 20.0
-"""The heartbeats a second of a process from which on each of its steps sends fewer: Temporal writes
-every one to its database."""
-
-MAX_INTERVAL_SHARE = 0.4
-"""The longest interval of heartbeats, as a share of their timeout: two fit into it."""
 
 FIRST_MODEL_DELAY = 0.5
 """Seconds until a model that is unavailable is asked again, doubled with each attempt."""
@@ -94,7 +88,7 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
     """Heartbeat while the body runs; turn its errors into failures, final where no retry helps."""
     progress = StepProgress(secrets)
     # A local activity has no heartbeat: it is over before one would be due.
-    heartbeats = None if is_local() else _Heartbeats(progress, _find_timeout())
+    heartbeats = None if is_local() else _start_heartbeats(progress)
     try:
         yield progress
     except (Damaged, Missing) as error:
@@ -113,34 +107,10 @@ async def heartbeating(secrets: Secrets) -> AsyncIterator[StepProgress]:
             heartbeats.stop()
 
 
-class _Heartbeats:
-    """A timer that heartbeats; most steps end before it first does."""
+def _start_heartbeats(progress: StepProgress) -> HeartbeatTimer:
+    """Heartbeat from now on, with the text of the step for its watchers."""
 
-    _at_work = 0
-    """The number of steps of this process that have sent a heartbeat and go on."""
-
-    def __init__(self, progress: StepProgress, timeout: float) -> None:
-        self._progress = progress
-        self._timeout = timeout
-        self._loop = asyncio.get_running_loop()
-        self._has_beaten = False
-        self._schedule()
-
-    def stop(self) -> None:
-        self._timer.cancel()
-        if self._has_beaten:
-            _Heartbeats._at_work -= 1
-
-    def _schedule(self) -> None:
-        seconds = choose_interval(_Heartbeats._at_work, self._timeout)
-        self._timer = self._loop.call_later(seconds, self._beat)
-
-    def _beat(self) -> None:
-        if not self._has_beaten:
-            self._has_beaten = True
-            _Heartbeats._at_work += 1
-        self._schedule()
-        progress = self._progress
+    def send() -> None:
         progress.beat()
         text = progress.shareable_text
         offset = max(0, len(text) - MAX_HEARTBEAT_CHARS)
@@ -153,15 +123,10 @@ class _Heartbeats:
         }
         activity.heartbeat(details)
 
-
-def choose_interval(steps: int, timeout: float) -> float:
-    """Return the seconds between two heartbeats of each of so many steps of a process.
-
-    All of them together send `MAX_HEARTBEATS` a second, or more where the interval would become
-    too long for the timeout.
-    """
-    fair = min(steps / MAX_HEARTBEATS, MAX_INTERVAL_SHARE * timeout)
-    return max(HEARTBEAT_INTERVAL.total_seconds(), fair)
+    info = activity.info() if activity.in_activity() else None
+    key = StepKey(info.workflow_run_id or "", info.activity_id) if info else StepKey("", "")
+    is_of_batch = info is not None and bool(info.priority.priority_key)
+    return HeartbeatTimer(key, _find_timeout(), send, background=is_of_batch)
 
 
 def _find_timeout() -> float:

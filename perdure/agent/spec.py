@@ -214,7 +214,8 @@ class Agent(Tolerant):
     """The time after which a tool call is stopped."""
     heartbeat_timeout: float = Field(default=2.0, ge=1, le=3600)
     """Seconds without a heartbeat after which another worker takes over a step; in a batch 5 at
-    least. An interrupt takes up to 0.4 of it where a worker has many steps at work."""
+    least, and where a worker has more than 32 steps at work a sixteenth of their number, up to
+    15."""
     idle_timeout: Seconds = 3600.0
     """Seconds for which a paused or waiting conversation keeps its workflow."""
     finished_timeout: Seconds = 60.0

@@ -141,9 +141,10 @@ class Settings(BaseSettings):
     """The log of a worker or a gateway: lines of `text`, or of `json`, with the ids of trace,
     conversation, user and batch; `auto` is text at a terminal, and JSON elsewhere."""
     heartbeat_interval: float = Field(default=0.25, ge=0.1, le=60, allow_inf_nan=False)
-    """Seconds between two heartbeats of a step, which bound how long an interrupt takes and how
-    often live text is renewed; at most four fifths of an agent's `heartbeat_timeout`. A worker with
-    more than five steps at work waits longer, up to 0.4 of that timeout."""
+    """Seconds between two heartbeats of a step, which bound how often live text is renewed, and how
+    long an interrupt takes whose workflow another process has; at most four fifths of an agent's
+    `heartbeat_timeout`. A worker with more than five steps at work waits longer, up to 0.4 of that
+    timeout."""
     replace_after: float = Field(default=60.0, ge=0, allow_inf_nan=False)
     """Seconds for which no worker could replay a workflow of a conversation until it is replaced by
     one that is opened from the log; 0 is for never."""

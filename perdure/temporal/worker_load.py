@@ -57,7 +57,8 @@ class WorkerLoad:
     """The steps that use a process, and those whose workflow run has not gone on in it since.
 
     There are `limit` at most, or `limit_of_one` where all are one user's. `on_less` is called, from
-    any thread, when there are fewer. `at_work` counts all steps, those that wait included.
+    any thread, when there are fewer. `at_work` counts all steps, those that wait included,
+    and `queues` are those from which the process takes them.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class WorkerLoad:
         self.limit_of_one = limit_of_one
         self.on_less: Callable[[], None] = _do_nothing
         self.at_work = 0
+        self.queues = set[str]()
         self._began: dict[_Step | WorkflowRun, float] = {}
         self._runs: weakref.WeakValueDictionary[str, WorkflowRun] = weakref.WeakValueDictionary()
         self._places: deque[WorkflowRun] = deque()

@@ -39,7 +39,7 @@ async def serve(
         yield find_address(line), process
 
 
-@pytest.mark.long
+@pytest.mark.longest
 async def test_two_gateways_serve_the_same_and_one_that_is_killed_is_not_missed(
     env: Mapping[str, str],
 ) -> None:

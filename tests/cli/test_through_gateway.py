@@ -56,6 +56,22 @@ REFUSED_READS = [
     ("ls", "--status", "odd"),
 ]
 
+DISCUSSION_READS = [
+    ("watch", "SESSION", "-o", "jsonl"),
+    ("watch", "SESSION", "--after", "4"),
+    ("status", "SESSION", "-o", "json"),
+    ("export", "SESSION"),
+    ("export", "SESSION", "--format", "html"),
+    ("ls",),
+    ("ls", "--shared"),
+    ("share", "SESSION", "-o", "json"),
+    ("close", "SESSION"),
+    ("status", "nothing"),
+    ("status", "anna/SESSION"),
+    ("say", "../x", "Hello."),
+    ("export", "SESSION", "--format", "pdf"),
+]
+
 
 @pytest.fixture
 async def recorded(perdure: Perdure, script: Callable[..., str]) -> tuple[str, str]:
@@ -223,31 +239,25 @@ async def test_a_gateway_that_is_not_there_has_an_exit_code_of_its_own(
     assert (none.code, "PERDURE_GATEWAY_KEY" in none.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "reads", [DISCUSSION_READS[::4], pytest.param(DISCUSSION_READS, marks=pytest.mark.longest)]
+)
 @pytest.mark.timeout(300)
 async def test_a_discussion_is_started_read_and_steered(
-    perdure: Perdure, behind_gateway: Perdure, discussion_spec: str, tmp_path: Path
+    perdure: Perdure,
+    behind_gateway: Perdure,
+    discussion_spec: str,
+    tmp_path: Path,
+    reads: list[tuple[str, ...]],
 ) -> None:
     session = f"tea-{uuid4()}"
     done = await behind_gateway("discuss", discussion_spec, "--id", session)
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "vote: tea 2, coffee 0; winner: tea"
-    for words in (
-        ("watch", session, "-o", "jsonl"),
-        ("watch", session, "--after", "4"),
-        ("status", session, "-o", "json"),
-        ("export", session),
-        ("export", session, "--format", "html"),
-        ("ls",),
-        ("ls", "--shared"),
-        ("share", session, "-o", "json"),
-        ("close", session),
-        ("status", "nothing"),
-        ("status", f"anna/{session}"),
-        ("say", "../x", "Hello."),
-        ("export", session, "--format", "pdf"),
-    ):
+    for words in reads:
+        arguments = [it.replace("SESSION", session) for it in words]
         near, far = await asyncio.gather(
-            perdure("discussion", *words), behind_gateway("discussion", *words)
+            perdure("discussion", *arguments), behind_gateway("discussion", *arguments)
         )
         assert (far.code, far.out, far.err) == (near.code, near.out, near.err), words
     for name, command in (("near", perdure), ("far", behind_gateway)):

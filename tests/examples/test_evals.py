@@ -211,7 +211,7 @@ async def test_a_log_that_is_not_there_is_found(tmp_path: Path) -> None:
     assert "one: There is no event object at all." in complaints
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.timeout(300)  # each new worker probes the store, which takes seconds of a busy machine
 async def test_the_score_is_the_known_part_while_workers_are_killed(wheel: Path) -> None:
     choice: Choice = choose_rows(24)

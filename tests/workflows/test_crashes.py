@@ -131,7 +131,7 @@ async def test_a_result_that_comes_after_its_call_was_given_up_is_no_second_obse
     assert [type(answer) for answer in answers] == [AgentErrorEvent]
 
 
-@pytest.mark.long
+@pytest.mark.longest
 async def test_a_conversation_survives_its_worker_being_killed_again_and_again(
     harness: ConversationHarness, environment: Environment
 ) -> None:

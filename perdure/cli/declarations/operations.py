@@ -200,7 +200,7 @@ class Worker(Options):
         "The kind of steps to take: model, tools or workflows; may be repeated.", metavar="KIND"
     )
     concurrency: int | None = option(
-        "The steps that a process has at work at once from each task queue; 100 by default.",
+        "The steps that a process has at work at once from each task queue; 500 by default.",
         metavar="N",
         min=1,
     )

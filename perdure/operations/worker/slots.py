@@ -27,8 +27,9 @@ from perdure.agent.calls.completion import Completion
 from perdure.models.model import Model, OnText, Request
 from perdure.temporal.worker_load import WorkerLoad, waiting
 
-MAX_STEPS = 100
-"""The default number of steps at once from each task queue, those that wait included."""
+MAX_STEPS = 500
+"""The default number of steps at once from each task queue. Nearly all of them wait for a model or
+a tool, which costs a process little more than their heartbeats."""
 
 MAX_LOCAL_STEPS = 100
 """The number of steps at once that are part of a workflow task."""

@@ -9,11 +9,7 @@ import pytest
 from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from perdure.activities.support.step import (
-    choose_interval,
-    ensure_not_given_up,
-    heartbeating,
-)
+from perdure.activities.support.step import ensure_not_given_up, heartbeating
 from perdure.agent.loop.phase import find_fault
 from perdure.agent.loop.steps import Think
 from perdure.events.status import InternalError
@@ -45,23 +41,6 @@ async def test_an_attempt_that_stalled_beyond_its_timeout_calls_no_model() -> No
 
 async def test_an_attempt_that_stalled_within_its_timeout_goes_on() -> None:
     assert await activity_environment(600.0).run(stall, 0.25) == "asked"
-
-
-@pytest.mark.parametrize(
-    ("steps", "timeout", "seconds"),
-    [
-        (0, 2.0, 0.25),
-        (5, 2.0, 0.25),
-        (10, 2.0, 0.5),
-        (1000, 2.0, 0.8),
-        (1000, 1.0, 0.4),
-        (100, 600.0, 5.0),
-    ],
-)
-def test_of_many_steps_each_heartbeats_less_often_but_twice_in_its_timeout(
-    steps: int, timeout: float, seconds: float
-) -> None:
-    assert choose_interval(steps, timeout) == seconds
 
 
 async def test_steps_that_wait_together_share_the_heartbeats_of_their_process() -> None:

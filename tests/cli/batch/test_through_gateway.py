@@ -26,10 +26,11 @@ READS = [
 ]
 
 
+@pytest.mark.parametrize("reads", [READS[::4], pytest.param(READS, marks=pytest.mark.longest)])
 @pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_a_batch_is_run_and_read_through_the_gateway(
-    perdure: Perdure, behind_gateway: Perdure, tmp_path: Path
+    perdure: Perdure, behind_gateway: Perdure, tmp_path: Path, reads: list[tuple[str, ...]]
 ) -> None:
     names = []
     for folder in (tmp_path / "one", tmp_path / "two"):
@@ -39,7 +40,7 @@ async def test_a_batch_is_run_and_read_through_the_gateway(
         done = await behind_gateway("batch", "run", file, "-o", "json")
         assert (done.code, done.json["done"]) == (0, 3), done.err
         names.append(name)
-    for words in READS:
+    for words in reads:
         arguments = [{"NAME": names[0], "NAME2": names[1]}.get(it, it) for it in words]
         near, far = await asyncio.gather(
             perdure("batch", *arguments), behind_gateway("batch", *arguments)

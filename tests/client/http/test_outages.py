@@ -17,7 +17,7 @@ from tests.harness import ConversationHarness, text_answer, tool_call_answer
 
 pytestmark = pytest.mark.long
 
-MESSAGES = 6
+MESSAGES = 3
 
 
 @contextlib.asynccontextmanager

@@ -244,7 +244,13 @@ async def test_half_bodies_of_somebody_with_a_key_are_few(attacked: Attacked) ->
     assert most.memory < memory + 200 * MB < memory + HALF_BODIES * len(LARGE_BODY)
 
 
-@pytest.mark.parametrize("reader", list(slow_readers()), ids=lambda reader: reader.name)
+@pytest.mark.parametrize(
+    "reader",
+    [
+        pytest.param(it, marks=[pytest.mark.longest] if nth % 3 else [], id=it.name)
+        for nth, it in enumerate(slow_readers())
+    ],
+)
 async def test_who_does_not_read_is_cut_off(attacked: Attacked, reader: SlowReader) -> None:
     """What is kept of a client that is gone would show in the rows behind it."""
     before = attacked.connections()
