@@ -34,7 +34,13 @@ from perdure.operations.worker.drain import work_until
 from perdure.operations.worker.memory_limit import check_limit
 from perdure.operations.worker.options import WorkerKind, WorkerOptions, parse_options
 from perdure.operations.worker.readiness import WorkerReadiness
-from perdure.operations.worker.slots import LoadInterceptor, ProcessSlots, WaitingModel
+from perdure.operations.worker.slots import (
+    MAX_STEPS,
+    MAX_TOOL_STEPS,
+    LoadInterceptor,
+    ProcessSlots,
+    WaitingModel,
+)
 from perdure.references import add_user_folder
 from perdure.secrets.masking import MaskingInterceptor
 from perdure.secrets.registry import Secrets
@@ -112,6 +118,7 @@ def build_workspace_worker(
     assert world.home is not None, "the resources of a workspace worker have a home"
     activities = registry.workspace_activities(world)
     more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
+    more["max_steps"] = MAX_TOOL_STEPS
     return _build(client, world.home, activities, world, watchdog, **more)
 
 
@@ -159,19 +166,21 @@ def build_all_workers(
     """Build the workers of all task queues from which a process takes its kinds of steps."""
     options = replace(options, heartbeat_interval=settings.heartbeat_interval)
     queue, workers, slots = settings.task_queue, [], ProcessSlots(load)
+    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
     if "workflows" in options.kinds:
         own_client, build_id = watchdog.client, settings.build_id
         parts = (world, watchdog, build_id, observers, own_client, options, slots)
         workers.append(build_worker(client, queue, *parts))
-    rest: list[tuple[str, list[registry.Activity]]] = []
     if "model" in options.kinds:
         workers += build_model_workers(client, world, watchdog, observers, options, slots)
-        rest.append((llm_queue_name(queue), registry.llm_activities(world)))
+        kind = (llm_queue_name(queue), registry.llm_activities(world))
+        workers.append(_build(client, *kind, world, watchdog, **more))
     if "tools" in options.kinds:
         workers.append(build_workspace_worker(client, world, watchdog, observers, options, slots))
-        rest.append((tools_queue_name(queue), registry.tool_activities(world)))
-    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
-    return workers + [_build(client, *each, world, watchdog, **more) for each in rest]
+        kind = (tools_queue_name(queue), registry.tool_activities(world))
+        more["max_steps"] = MAX_TOOL_STEPS
+        workers.append(_build(client, *kind, world, watchdog, **more))
+    return workers
 
 
 def _build(
@@ -184,12 +193,13 @@ def _build(
     observers: Sequence[Interceptor] = (),
     options: WorkerOptions = DEFAULT_OPTIONS,
     slots: ProcessSlots | None = None,
+    max_steps: int = MAX_STEPS,
     **more: Any,
 ) -> Worker:
     slots = slots or ProcessSlots()
     slots.load.queues.add(task_queue)
     more |= process.time_options(options)
-    more["tuner"] = slots.make_tuner(options.concurrency)
+    more["tuner"] = slots.make_tuner(options.concurrency or max_steps)
     more |= process.version_options(task_queue, build_id)
     interceptors = [
         TaskReader(),

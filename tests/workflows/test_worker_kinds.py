@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
+from temporalio.worker import Worker, WorkerTuner
 
 from perdure.activities.support.step_queues import StepQueues
 from perdure.client.ask import ask
@@ -13,6 +14,7 @@ from perdure.client.diagnosis.diagnose import diagnose_workflow
 from perdure.evaluation.sample import build_sample
 from perdure.operations.watchdog import Watchdog
 from perdure.operations.worker.options import WorkerKind, WorkerOptions
+from perdure.operations.worker.slots import ProcessSlots
 from perdure.settings.settings import Settings
 from perdure.temporal.worker_load import WorkerLoad
 from perdure.worker import build_all_workers
@@ -34,21 +36,49 @@ from tests.workflows.watching import observations
 LLM, TOOLS = "-llm", "-tools"
 
 
-@contextlib.asynccontextmanager
-async def running(harness: ConversationHarness, *kinds: WorkerKind) -> AsyncIterator[None]:
-    """Run a worker of these kinds while inside, as on a machine of its own."""
+def build(
+    harness: ConversationHarness, *kinds: WorkerKind, concurrency: int | None = None
+) -> list[Worker]:
+    """Build the workers of a process of these kinds, as on a machine of its own."""
     queue, temporal = harness.client.task_queue, harness.client.temporal
     steps = StepQueues(queue, {}, "model" in kinds, "tools" in kinds)
     home = f"{queue}@{'+'.join(kinds)}"
     folder = harness.folder / home
     world = replace(harness.resources, queues=steps, home=home, workspaces=folder)
-    options, settings = WorkerOptions(frozenset(kinds)), Settings(task_queue=queue)
-    watchdog = Watchdog(harness.client)
+    options = WorkerOptions(frozenset(kinds), concurrency=concurrency)
+    parts = (temporal, Settings(task_queue=queue), world, Watchdog(harness.client), (), options)
+    return build_all_workers(*parts, WorkerLoad())
+
+
+@contextlib.asynccontextmanager
+async def running(harness: ConversationHarness, *kinds: WorkerKind) -> AsyncIterator[None]:
+    """Run the workers of a process of these kinds while inside."""
     async with contextlib.AsyncExitStack() as workers:
-        parts = (temporal, settings, world, watchdog, (), options)
-        for worker in build_all_workers(*parts, WorkerLoad()):
+        for worker in build(harness, *kinds):
             await workers.enter_async_context(worker)
         yield
+
+
+@pytest.mark.parametrize(("concurrency", "steps", "tools"), [(None, 500, 100), (7, 7, 7)])
+async def test_queues_of_tools_have_fewer_places(
+    harness: ConversationHarness,
+    monkeypatch: pytest.MonkeyPatch,
+    concurrency: int | None,
+    steps: int,
+    tools: int,
+) -> None:
+    limits, make_tuner = list[int](), ProcessSlots.make_tuner
+
+    def record(slots: ProcessSlots, limit: int) -> WorkerTuner:
+        limits.append(limit)
+        return make_tuner(slots, limit)
+
+    monkeypatch.setattr(ProcessSlots, "make_tuner", record)
+    workers = build(harness, "workflows", "model", "tools", concurrency=concurrency)
+    names = [it.task_queue.removeprefix(harness.client.task_queue) for it in workers]
+    home = "@workflows+model+tools"
+    found = dict(zip(names, limits, strict=True))
+    assert found == {"": steps, LLM: steps, TOOLS: tools, home: tools}
 
 
 @pytest.mark.long

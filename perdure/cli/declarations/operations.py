@@ -200,7 +200,8 @@ class Worker(Options):
         "The kind of steps to take: model, tools or workflows; may be repeated.", metavar="KIND"
     )
     concurrency: int | None = option(
-        "The steps that a process has at work at once from each task queue; 500 by default.",
+        "The steps that a process has at work at once from each task queue; 500 by default, and "
+        "100 of queues of tools alone.",
         metavar="N",
         min=1,
     )
