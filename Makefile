@@ -184,13 +184,13 @@ crashes-short: $(READY)  ## at a few of each kind
 chaos: $(READY)  ## 300 workers and 10 of Temporal's servers are killed, over a network that fails
 	$(BIN)/python -m reliability.chaos
 
-chaos-short: $(READY)  ## 30 and 2 of them
+chaos-short: $(READY)  ## 20 and 2 of them
 	$(BIN)/python -m reliability.chaos --short
 
 batch-chaos: $(READY)  ## everything is killed, over and over, during a batch of 2,000 samples
 	$(BIN)/python -m reliability.batch_chaos
 
-batch-chaos-short: $(READY)  ## of 150
+batch-chaos-short: $(READY)  ## of 100
 	$(BIN)/python -m reliability.batch_chaos --short
 
 following: $(READY)  ## clients follow while workers, gateways and Temporal are killed every five seconds
@@ -245,7 +245,7 @@ webhooks: $(READY)  ## 1,000 posts to a server that fails half the time, while w
 webhooks-short: $(READY)  ## 80 of them
 	$(BIN)/python -m reliability.webhooks --short
 
-sessions-short: $(READY)  ## 15 times
+sessions-short: $(READY)  ## 8 times
 	$(BIN)/python -m reliability.sessions --short
 
 upgrade: $(READY)  ## workers, Temporal and clients of an earlier version replaced with conversations at work; FROM=CHECKOUT [TEMPORAL=PROGRAM]

@@ -14,7 +14,7 @@ from reliability.batch_chaos.report import Report, format_report
 from reliability.batch_chaos.run import Plan, run
 from reliability.chaos.evidence import evidence_folder
 
-SHORT = {"samples": 150, "strikes": 10, "at_a_time": 24}
+SHORT = {"samples": 100, "strikes": 7, "at_a_time": 24}
 FULL = {"samples": 2000, "strikes": 80, "at_a_time": 40}
 
 NAME, QUIET = "chaos", "undisturbed"
@@ -65,7 +65,7 @@ def _tell(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reliability.batch_chaos", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="some 150 samples, for every change")
+    parser.add_argument("--short", action="store_true", help="some 100 samples, for every change")
     parser.add_argument(
         "--alone", action="store_true", help="hold it against the plan, with no undisturbed run"
     )

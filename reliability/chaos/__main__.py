@@ -12,7 +12,7 @@ from reliability.chaos.evidence import evidence_folder
 from reliability.chaos.report import format_report
 from reliability.chaos.run import Plan, run
 
-SHORT = {"kills": 30, "server_kills": 2}
+SHORT = {"kills": 20, "server_kills": 2}
 FULL = {"kills": 300, "server_kills": 10}
 
 FREEZE_EVERY = 10
@@ -50,7 +50,7 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reliability.chaos", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="some 30 kills, for every change")
+    parser.add_argument("--short", action="store_true", help="some 20 kills, for every change")
     parser.add_argument("--kills", type=int, help="workers to SIGKILL")
     parser.add_argument("--server-kills", type=int, help="how often to SIGKILL Temporal")
     parser.add_argument("--conversations", type=int, default=10, help="at a time")

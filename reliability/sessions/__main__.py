@@ -17,7 +17,7 @@ from reliability.chaos.command_line import new_parser, parse_options, run_harnes
 from reliability.sessions.round import run_round
 from reliability.sessions.stage import Stage, open_stage
 
-SHORT, FULL = 15, 200
+SHORT, FULL = 8, 200
 GATEWAY_EVERY, WORKER_EVERY = 2, 8
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from perdure.storage.conversations import conversation_exists
 from perdure.storage.store import Store
+from tests.cli.fork_server import ForkedCommand, may_fork
 
 PERDURE_COMMAND = (sys.executable, "-m", "perdure.cli.main")
 
@@ -57,6 +58,9 @@ class Perdure:
         return Perdure({name: value for name, value in self.env.items() if name not in names})
 
     async def __call__(self, *args: str, stdin: str = "") -> CompletedCommand:
+        if may_fork(self.env, stdin):
+            code, out, err = await ForkedCommand().run(args, self.env, stdin.encode())
+            return CompletedCommand(code, out.decode(), err.decode())
         async with self.start(*args) as process:
             out, err = await process.communicate(stdin.encode())
         assert process.returncode is not None
