@@ -32,4 +32,4 @@ async def test_an_interrupt_reaches_a_step_that_heartbeats_rarely(
         for event in history.events
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     ]
-    assert {it.total_seconds() for it in timeouts} == {10.0}
+    assert min(it.total_seconds() for it in timeouts) >= 10.0  # a sixteenth of 160, or of more

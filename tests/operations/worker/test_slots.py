@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.common import Priority
 from temporalio.worker import SlotPermit
@@ -458,7 +459,7 @@ def test_a_run_that_is_replayed_keeps_a_place_for_its_next_step_only() -> None:
     instance = _ContextFreeInstance(replayed, info, None, load)
     assert load.count_free() == load.limit_of_one - 1
     for is_replaying in (True, True, False):
-        instance.activate(SimpleNamespace(is_replaying=is_replaying))
+        instance.activate(WorkflowActivation(is_replaying=is_replaying))
     assert load.take_place(False)
     assert load.count_free() == load.limit_of_one
     with load.count_step("run", ""):  # it began eagerly: Temporal does not say whose it is
