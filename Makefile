@@ -90,7 +90,7 @@ bfcl-short: $(VENV)/bfcl  ## the example's own tests, and 20 of the 200
 evals: $(VENV)/evals/ready  ## 5,000 rows of chat sets, whose score is known beforehand
 	$(BIN)/python -m examples.evals --concurrency 32
 
-evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 300 of them, and 20 of BFCL
+evals-short: $(VENV)/evals/ready $(VENV)/bfcl  ## 300 of them, and 20 of BFCL; not in CI, which has bfcl-short
 	$(BIN)/python -m examples.evals --rows 300
 	$(BIN)/python -m examples.evals.bfcl --limit 20
 
@@ -227,7 +227,7 @@ deviations: $(READY)  ## faults planted in what serves clients of others: a test
 attaching: $(READY)  ## 1,000 clients of three kinds attach at random moments, mostly in the middle of an answer
 	$(BIN)/python -m reliability.following.attaching
 
-attaching-short: $(READY)  ## 90 of them
+attaching-short: $(READY)  ## 90 of them; not in CI, which has following-short
 	$(BIN)/python -m reliability.following.attaching --short
 
 sessions: $(READY)  ## 200 times, too many conversations begin at once at three gateways, one of which is killed
@@ -245,7 +245,7 @@ webhooks: $(READY)  ## 1,000 posts to a server that fails half the time, while w
 webhooks-short: $(READY)  ## 80 of them
 	$(BIN)/python -m reliability.webhooks --short
 
-sessions-short: $(READY)  ## 8 times
+sessions-short: $(READY)  ## 8 times; not in CI
 	$(BIN)/python -m reliability.sessions --short
 
 upgrade: $(READY)  ## workers, Temporal and clients of an earlier version replaced with conversations at work; FROM=CHECKOUT [TEMPORAL=PROGRAM]

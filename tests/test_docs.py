@@ -119,7 +119,7 @@ async def test_the_python_of_the_documentation_runs(
     await run_block(code, stack, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.parametrize("code", [*programs(over_gateway=True)])
 async def test_the_python_of_the_documentation_runs_over_a_gateway(
     code: str, gateway: Mapping[str, str], tmp_path: Path
