@@ -35,7 +35,6 @@ from perdure.operations.worker.memory_limit import check_limit
 from perdure.operations.worker.options import WorkerKind, WorkerOptions, parse_options
 from perdure.operations.worker.readiness import WorkerReadiness
 from perdure.operations.worker.slots import (
-    MAX_STEPS,
     MAX_TOOL_STEPS,
     LoadInterceptor,
     ProcessSlots,
@@ -193,7 +192,7 @@ def _build(
     observers: Sequence[Interceptor] = (),
     options: WorkerOptions = DEFAULT_OPTIONS,
     slots: ProcessSlots | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     **more: Any,
 ) -> Worker:
     slots = slots or ProcessSlots()

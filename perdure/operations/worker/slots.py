@@ -58,11 +58,11 @@ class ProcessSlots:
         self._timer: asyncio.TimerHandle | None = None
         load.on_less = self.issue_soon
 
-    def make_tuner(self, limit: int) -> WorkerTuner:
+    def make_tuner(self, limit: int | None) -> WorkerTuner:
         """Make the tuner of a worker that takes at most `limit` steps at once."""
         return WorkerTuner.create_composite(
             workflow_supplier=WorkflowSlots(self),
-            activity_supplier=QueueSlots(self, limit),
+            activity_supplier=QueueSlots(self, limit or MAX_STEPS),
             local_activity_supplier=FixedSizeSlotSupplier(MAX_LOCAL_STEPS),
             nexus_supplier=FixedSizeSlotSupplier(1),
         )
