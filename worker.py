@@ -35,7 +35,8 @@ from perdure.operations.worker.memory_limit import check_limit
 from perdure.operations.worker.options import WorkerKind, WorkerOptions, parse_options
 from perdure.operations.worker.readiness import WorkerReadiness
 from perdure.operations.worker.slots import (
-    MAX_TOOL_STEPS,
+    MAX_COMMON_STEPS,
+    MAX_STEPS,
     LoadInterceptor,
     ProcessSlots,
     WaitingModel,
@@ -100,6 +101,7 @@ def build_worker(
         options,
         slots,
         workflows=[Conversation, AskWorkflow, Batch, Delivery, Discussion, Firing, Sessions],
+        max_steps=MAX_COMMON_STEPS,
         workflow_runner=WorkflowSandbox(watchdog.suspect if watchdog else None, slots.load),
         **process.workflow_options(),
     )
@@ -117,7 +119,6 @@ def build_workspace_worker(
     assert world.home is not None, "the resources of a workspace worker have a home"
     activities = registry.workspace_activities(world)
     more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
-    more["max_steps"] = MAX_TOOL_STEPS
     return _build(client, world.home, activities, world, watchdog, **more)
 
 
@@ -165,21 +166,19 @@ def build_all_workers(
     """Build the workers of all task queues from which a process takes its kinds of steps."""
     options = replace(options, heartbeat_interval=settings.heartbeat_interval)
     queue, workers, slots = settings.task_queue, [], ProcessSlots(load)
-    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
     if "workflows" in options.kinds:
         own_client, build_id = watchdog.client, settings.build_id
         parts = (world, watchdog, build_id, observers, own_client, options, slots)
         workers.append(build_worker(client, queue, *parts))
+    rest: list[tuple[str, list[registry.Activity]]] = []
     if "model" in options.kinds:
         workers += build_model_workers(client, world, watchdog, observers, options, slots)
-        kind = (llm_queue_name(queue), registry.llm_activities(world))
-        workers.append(_build(client, *kind, world, watchdog, **more))
+        rest.append((llm_queue_name(queue), registry.llm_activities(world)))
     if "tools" in options.kinds:
         workers.append(build_workspace_worker(client, world, watchdog, observers, options, slots))
-        kind = (tools_queue_name(queue), registry.tool_activities(world))
-        more["max_steps"] = MAX_TOOL_STEPS
-        workers.append(_build(client, *kind, world, watchdog, **more))
-    return workers
+        rest.append((tools_queue_name(queue), registry.tool_activities(world)))
+    more: dict[str, Any] = {"observers": observers, "options": options, "slots": slots}
+    return workers + [_build(client, *each, world, watchdog, **more) for each in rest]
 
 
 def _build(
@@ -198,7 +197,7 @@ def _build(
     slots = slots or ProcessSlots()
     slots.load.queues.add(task_queue)
     more |= process.time_options(options)
-    more["tuner"] = slots.make_tuner(options.concurrency or max_steps)
+    more["tuner"] = slots.make_tuner(options.concurrency or max_steps or MAX_STEPS)
     more |= process.version_options(task_queue, build_id)
     interceptors = [
         TaskReader(),

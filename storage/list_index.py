@@ -59,7 +59,7 @@ class IndexLine:
 
     @cached_property
     def fields(self) -> LineFields | None:
-        """Those that order and filter lists; None in a line that is damaged."""
+        """The fields by which lists are ordered and filtered; None in a line that is damaged."""
         return _parse_fields(self.body)
 
     @property

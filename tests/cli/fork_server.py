@@ -1,6 +1,6 @@
 """A server that runs commands in forks of itself, which have the modules loaded.
 
-To load them is nine tenths of the CPU of a short command, and the tests run thousands. A fork is a
+To load them is most of the CPU of a short command, and the tests run thousands. A fork is a
 process of its own, with the environment, the folder and the pipes of its caller.
 """
 
@@ -24,12 +24,10 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 
 import perdure.cli
 from perdure.cli.main import main
-
-MAX_REQUEST = 1 << 20
-"""Bytes of a request: the arguments and the environment of a command."""
 
 MAX_INPUT = 1 << 15
 """Bytes that a pipe takes before anybody reads them."""
@@ -37,13 +35,14 @@ MAX_INPUT = 1 << 15
 SPAWN = "TESTS_SPAWN"
 """The variable with which each command gets an interpreter of its own."""
 
-OF_TERMINALS = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM")
-
-AT_START = ("PYTHON", "LC_", "LANG", "TZ", *OF_TERMINALS)
+AT_START = ("PYTHON", "LC_", "LANG", "TZ", "COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TERM")
 """Beginnings of variables that count when an interpreter starts or modules load."""
 
 CALLS, ERRORS = (ThreadPoolExecutor(64, name) for name in ("command", "stderr"))
 """The threads that wait for commands, and those that read what they write to stderr meanwhile."""
+
+STARTING = Lock()
+"""Held by the thread that starts the server, if no other has."""
 
 
 def may_fork(env: Mapping[str, str], stdin: str) -> bool:
@@ -64,6 +63,7 @@ class ForkedCommand:
 
     def __init__(self) -> None:
         self.pid: int | None = None
+        self._is_cancelled = False
 
     async def run(
         self, args: Sequence[str], env: Mapping[str, str], stdin: bytes
@@ -75,14 +75,20 @@ class ForkedCommand:
         try:
             return await asyncio.shield(call)
         except asyncio.CancelledError:
-            if self.pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(self.pid, signal.SIGKILL)
+            self._is_cancelled = True
+            self._kill()
             raise
+
+    def _kill(self) -> None:
+        if self.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def _call(self, request: bytes, stdin: bytes) -> tuple[int, bytes, bytes]:
         with ExitStack() as pipes, socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(start_server())
+            with STARTING:
+                path = start_server()
+            connection.connect(path)
             (their_in, our_in), (our_out, their_out), (our_err, their_err) = (
                 os.pipe() for _ in range(3)
             )
@@ -96,6 +102,8 @@ class ForkedCommand:
             connection.sendall(request)
             answers = pipes.enter_context(connection.makefile())
             self.pid = int(answers.readline())
+            if self._is_cancelled:  # before its id was known
+                self._kill()
             errors = ERRORS.submit(err.read)
             written = out.read()
             code = int(answers.readline())

@@ -27,7 +27,6 @@ from perdure.client.ids import new_conversation_id
 from perdure.events.tools import ActionEvent
 from perdure.models.model import OnText, Request
 from perdure.models.router import ModelRouter
-from perdure.operations.worker import slots
 from perdure.operations.worker.process import workspace_queue
 from perdure.temporal.converter import CONVERTER
 from perdure.temporal.fairness import make_key, user_priority
@@ -140,7 +139,8 @@ async def test_nobody_waits_for_the_backlog_of_another(
     backlog: Priority,
     urgency: Priority,
 ) -> None:
-    monkeypatch.setattr(slots, "MAX_STEPS", 1)
+    monkeypatch.setattr(worker, "MAX_STEPS", 1)
+    monkeypatch.setattr(worker, "MAX_COMMON_STEPS", 1)
     watched = replace(watched, resources=replace(watched.resources, model=SlowModels()))
     long = watched.spec(*[tool_call_answer(("add", {"a": 1, "b": 2}))] * 3, text_answer("done"))
     crowd = [await start_conversation(watched, long, backlog) for _ in range(CROWD)]

@@ -59,17 +59,17 @@ async def running(harness: ConversationHarness, *kinds: WorkerKind) -> AsyncIter
         yield
 
 
-@pytest.mark.parametrize(("concurrency", "steps", "tools"), [(None, None, 100), (7, 7, 7)])
-async def test_queues_of_tools_have_fewer_places(
+@pytest.mark.parametrize(("concurrency", "common", "others"), [(None, 500, 100), (7, 7, 7)])
+async def test_the_common_queue_has_more_places(
     harness: ConversationHarness,
     monkeypatch: pytest.MonkeyPatch,
     concurrency: int | None,
-    steps: int | None,
-    tools: int,
+    common: int,
+    others: int,
 ) -> None:
-    limits, make_tuner = list[int | None](), ProcessSlots.make_tuner
+    limits, make_tuner = list[int](), ProcessSlots.make_tuner
 
-    def record(slots: ProcessSlots, limit: int | None) -> WorkerTuner:
+    def record(slots: ProcessSlots, limit: int) -> WorkerTuner:
         limits.append(limit)
         return make_tuner(slots, limit)
 
@@ -78,7 +78,7 @@ async def test_queues_of_tools_have_fewer_places(
     names = [it.task_queue.removeprefix(harness.client.task_queue) for it in workers]
     home = "@workflows+model+tools"
     found = dict(zip(names, limits, strict=True))
-    assert found == {"": steps, LLM: steps, TOOLS: tools, home: tools}
+    assert found == {"": common, LLM: others, TOOLS: others, home: others}
 
 
 @pytest.mark.long

@@ -200,8 +200,8 @@ class Worker(Options):
         "The kind of steps to take: model, tools or workflows; may be repeated.", metavar="KIND"
     )
     concurrency: int | None = option(
-        "The steps that a process has at work at once from each task queue; 500 by default, and "
-        "100 of queues of tools alone.",
+        "The steps that a process has at work at once from each task queue; 100 by default, and "
+        "500 from the common one.",
         metavar="N",
         min=1,
     )

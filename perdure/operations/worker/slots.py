@@ -27,12 +27,12 @@ from perdure.agent.calls.completion import Completion
 from perdure.models.model import Model, OnText, Request
 from perdure.temporal.worker_load import WorkerLoad, waiting
 
-MAX_STEPS = 500
-"""The default number of steps at once from each task queue. Nearly all of them wait for a model or
-a tool, which costs a process little more than their heartbeats."""
+MAX_STEPS = 100
+"""The default number of steps at once from each task queue, those that wait included."""
 
-MAX_TOOL_STEPS = 100
-"""The same of a queue of tools alone: what these start takes memory while the worker waits."""
+MAX_COMMON_STEPS = 500
+"""The same of the common queue. The workflow runs of most of its steps are in the same process, so
+that those which wait cost few heartbeats; what tools start in workspaces has a queue of its own."""
 
 MAX_LOCAL_STEPS = 100
 """The number of steps at once that are part of a workflow task."""
@@ -58,11 +58,11 @@ class ProcessSlots:
         self._timer: asyncio.TimerHandle | None = None
         load.on_less = self.issue_soon
 
-    def make_tuner(self, limit: int | None) -> WorkerTuner:
+    def make_tuner(self, limit: int) -> WorkerTuner:
         """Make the tuner of a worker that takes at most `limit` steps at once."""
         return WorkerTuner.create_composite(
             workflow_supplier=WorkflowSlots(self),
-            activity_supplier=QueueSlots(self, limit or MAX_STEPS),
+            activity_supplier=QueueSlots(self, limit),
             local_activity_supplier=FixedSizeSlotSupplier(MAX_LOCAL_STEPS),
             nexus_supplier=FixedSizeSlotSupplier(1),
         )
