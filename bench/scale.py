@@ -269,7 +269,14 @@ async def measure(stage: Stage, resting: list[Conversation]) -> dict[str, Any]:
 
 
 def run_quietly(command: list[str], env: dict[str, str], folder: Path) -> None:
-    subprocess.run(command, env=env, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command,
+        env=env,
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # as in a terminal: Linux shares the processor among sessions
+    )
 
 
 async def time_each(work: Callable[[], Awaitable[None]]) -> dict[str, float]:

@@ -3,7 +3,10 @@
 Variables with a standard name are not settings: TEMPORAL_*, AWS_*, the model providers' keys.
 """
 
+import contextlib
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -266,9 +269,38 @@ def _join(names: set[str]) -> str:
 
 
 def _describe_error(error: Any) -> str:
-    name = ".".join(map(str, error["loc"]))
+    path = error["loc"]
+    name = ".".join(map(str, path))
     if error["type"] == "extra_forbidden":
         known = _join(set(Settings.model_fields))
         where = f"an argument, or in {SETTINGS_FILES}"
         return f"There is no setting {name!r} ({where}): the settings are {known}"
-    return f"The setting {name!r} is not right: {error['msg']}"
+    source = _find_source(path, error["input"])
+    where = f" (in {source})" if source else ""
+    return f"The setting {name!r} is not right{where}: {error['msg']}"
+
+
+def _find_source(path: tuple[int | str, ...], value: Any) -> str | None:
+    """Return the variable or the file that has this value at that path; None for an argument."""
+    for source, table in _read_sources(str(path[0])):
+        found: Any = table
+        with contextlib.suppress(LookupError, TypeError):
+            for key in path:
+                found = found[key]
+            if found == value:
+                return source
+    return None
+
+
+def _read_sources(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what sets a setting, the strongest first, with its name and its table."""
+    import tomllib  # 3 ms that only an error takes
+
+    variable = f"{ENV_PREFIX}{name.upper()}"
+    if (text := os.environ.get(variable)) is not None:
+        yield variable, {name: text}
+        with contextlib.suppress(ValueError, RecursionError):
+            yield variable, {name: json.loads(text)}
+    for file in (SETTINGS_FILE, USER_SETTINGS_FILE):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            yield str(file), tomllib.loads(file.read_text())

@@ -66,6 +66,24 @@ def test_an_invalid_settings_file_is_named_in_the_error(folder: Path, text: str)
         load_settings()
 
 
+def test_an_error_names_the_source_of_the_refused_value(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "perdure.toml").write_text('store = 5\n[agents.a]\ntools = "x"\n[memory]\nindex = 1')
+    for setting in ("store", "memory.index"):
+        message = rf"The setting '{setting}' is not right \(in perdure\.toml\): "
+        with pytest.raises(SettingsError, match=message):
+            load_settings()
+    monkeypatch.setenv("PERDURE_MEMORY", '{"index": 2}')
+    with pytest.raises(SettingsError, match=r"'memory.index' is not right \(in PERDURE_MEMORY\): "):
+        load_settings()
+    monkeypatch.setenv("PERDURE_SANDBOX", "glass")
+    with pytest.raises(SettingsError, match=r"'sandbox' is not right \(in PERDURE_SANDBOX\): "):
+        load_settings()
+    with pytest.raises(SettingsError, match="'sandbox' is not right: "):
+        load_settings(sandbox="stone")
+
+
 def test_model_rates_are_read_from_the_file_and_the_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
