@@ -112,26 +112,28 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(options: argparse.Namespace) -> AsyncIterator[Stage]:
-    """Start servers, workers and a gateway. Raises ProcessFailed."""
+    """Start servers, workers and a gateway, each as `perdure dev` does. Raises ProcessFailed."""
     scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, options.answer_seconds)}
     scripts["rest"]["repeat"] = True
     async with AsyncExitStack() as ending:
-        servers = await ending.enter_async_context(start_servers(scripts))
+        servers = await ending.enter_async_context(start_servers(scripts, low_priority=True))
         env = {**os.environ, **servers.environment(on_s3=True), **UNLIMITED, "OPENAI_API_KEY": "-"}
         names = [f"worker {nth + 1}" for nth in range(options.workers)]
         ports = choose_ports(servers.folder / "scale.json", [*names, "gateway"])
         pids = {"temporal": servers.temporal.pid, "store": servers.seaweed.pid}
 
-        async def start(name: str, module: str, path: str, *options: str) -> None:
+        async def start(
+            name: str, module: str, path: str, *options: str, low_priority: bool = False
+        ) -> None:
             log, port = servers.folder / f"{name.replace(' ', '-')}.log", ports[name]
             command = [sys.executable, "-P", "-m", module, *options, str(port)]
-            child = await ChildProcess.start(name, command, log, env, servers.folder)
+            child = await ChildProcess.start(name, command, log, env, servers.folder, low_priority)
             ending.push_async_callback(child.stop, 15.0)
             await child.wait_until(lambda: is_ready(port, path), 120)
             pids[name] = child.pid
 
         for name in names:
-            await start(name, "perdure.worker", "/readyz", "--health-port")
+            await start(name, "perdure.worker", "/readyz", "--health-port", low_priority=True)
         await start("gateway", "perdure.gateway", "/ready", "--host", "127.0.0.1", "--port")
         client = Client(await connect(servers.temporal.address), servers.store(on_s3=True))
         key = (await create_api_key(client.store, "local", "bench", ("read", "write"))).secret

@@ -54,14 +54,21 @@ class Servers:
 
 
 @contextlib.asynccontextmanager
-async def start_servers(scripts: Mapping[str, Any]) -> AsyncIterator[Servers]:
-    """Start servers of our own; nothing of them is left afterwards."""
+async def start_servers(
+    scripts: Mapping[str, Any], low_priority: bool = False
+) -> AsyncIterator[Servers]:
+    """Start servers of our own; nothing of them is left afterwards.
+
+    With `low_priority` Temporal has that which it has in `perdure dev`.
+    """
     with tempfile.TemporaryDirectory(prefix="perdure-bench-") as name:
         folder = Path(name)
         # Processes that run in this folder find our benches, and no other module of this checkout.
         (folder / "bench").symlink_to(ROOT / "bench")
         file = write_scripts(folder / "script.json", scripts)
-        temporal = await TemporalServer.start(folder / "temporal", ui=False)
+        temporal = await TemporalServer.start(
+            folder / "temporal", ui=False, low_priority=low_priority
+        )
         try:
             seaweed = await Seaweed.start(folder / "seaweed")
             try:

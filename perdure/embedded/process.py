@@ -23,12 +23,28 @@ from perdure.errors import MissingExtra
 POLL_INTERVAL = 0.02
 TAIL_LINES = 40
 
-# A second interpreter runs this, as the setting survives an exec, and Python code between fork and
+# A second interpreter runs these, as the settings survive an exec, and Python code between fork and
 # exec could hang for ever in a process with threads. 1 is PR_SET_PDEATHSIG, 15 is SIGTERM.
-DIE_WITH_PARENT = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 15); "
-    "os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execv(sys.argv[2], sys.argv[2:])"
-)
+DIE_WITH_PARENT = """
+import ctypes
+ctypes.CDLL(None).prctl(1, 15)
+os.getppid() == int(sys.argv[1]) or sys.exit(1)
+"""
+
+NICENESS = 5
+"""How much lower the priority of servers and workers of a stack is than that of their owner's
+commands, as nice(1) counts: a third of the processor where both want it."""
+
+# Linux shares the processor among sessions where it has autogroups, and a nice value counts in the
+# session alone; source: sched(7).
+LOWER_PRIORITY = f"""
+os.nice({NICENESS})
+try:
+    with open("/proc/self/autogroup", "w") as niceness:
+        niceness.write("{NICENESS}")
+except OSError:
+    pass
+"""
 
 
 @dataclass(frozen=True)
@@ -47,11 +63,13 @@ class ChildProcess:
         log: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        low_priority: bool = False,
     ) -> Self:
         """Start `command`, whose first word is a path; its output is appended to `log`.
 
         The program has its own session, so that ^C in the terminal reaches only us, and on Linux
-        it gets SIGTERM when we die. A program left over from an earlier start with this log is
+        it gets SIGTERM when we die. With `low_priority` others come first where the processor is
+        taken. A program left over from an earlier start with this log is
         ended first. Raises ProcessFailed if it cannot be run.
         """
         if shutil.which(command[0]) is None:
@@ -60,7 +78,7 @@ class ChildProcess:
         with log.open("ab") as output:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *die_with_parent(command),
+                    *die_with_parent(command, low_priority),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -205,13 +223,20 @@ def find_program(name: str) -> str:
     return str(path)
 
 
-def die_with_parent(command: list[str]) -> list[str]:
-    """Return the command of a child that gets SIGTERM when this process dies; only on Linux."""
+def die_with_parent(command: list[str], low_priority: bool = False) -> list[str]:
+    """Return the command of a child that gets SIGTERM when this process dies; only on Linux.
+
+    With `low_priority` the child has a lower priority than this process.
+    """
+    settings = LOWER_PRIORITY if low_priority else ""
     # The kernel watches the thread that started the child; only the main thread lives as long as
     # the process.
-    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+    if sys.platform == "linux" and threading.current_thread() is threading.main_thread():
+        settings += DIE_WITH_PARENT
+    if not settings:
         return command
-    return [sys.executable, "-ISc", DIE_WITH_PARENT, str(os.getpid()), *command]
+    code = f"import os, sys\n{settings}\nos.execv(sys.argv[2], sys.argv[2:])"
+    return [sys.executable, "-ISc", code, str(os.getpid()), *command]
 
 
 async def is_listening(port: int) -> bool:

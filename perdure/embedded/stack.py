@@ -45,7 +45,8 @@ logger = logging.getLogger("perdure.stack")
 class Stack:
     """A running stack, which ends with the process that started it.
 
-    What dies is started again on the same ports.
+    What dies is started again on the same ports. Temporal and the worker, which agents at work keep
+    busy, have a lower priority than the commands of their owner, the gateway and the store.
     """
 
     _folder: Path
@@ -113,7 +114,9 @@ class Stack:
         async def launch() -> ChildProcess:
             for supervisor in self._supervisors[:2]:  # without the servers it would end at once
                 await supervisor.running.wait()
-            self._worker = await ChildProcess.start("worker", list(command), log, env)
+            self._worker = await ChildProcess.start(
+                "worker", list(command), log, env, low_priority=True
+            )
             return self._worker
 
         async def stop() -> None:
@@ -258,7 +261,9 @@ async def _prepare_servers(
     own = {name: ports[name] for name in PORT_NAMES if name in ports}
     store = Seaweed.prepare(folder / "seaweed", ports.get("store"), report, own.values())
     home = folder / "temporal"
-    temporal = await TemporalServer.prepare(home, ui, codec, own, report, store.ports)
+    temporal = await TemporalServer.prepare(
+        home, ui, codec, own, report, store.ports, low_priority=True
+    )
     return temporal, store
 
 

@@ -56,6 +56,7 @@ class TemporalServer:
     codec_url: str | None
     _command: list[str]
     _log: Path
+    _low_priority: bool
     process: ChildProcess = field(init=False)
 
     @classmethod
@@ -68,12 +69,13 @@ class TemporalServer:
         report: Callable[[str], None] | None = None,
         others: Collection[int] = (),
         options: Sequence[str] = (),
+        low_priority: bool = False,
     ) -> Self:
         """Choose the ports of a server whose database stays in `folder`, without starting it.
 
         `ports` may name those of `temporal` and `ui`; else they are remembered from the last start.
         `others` are the ports that another server is about to take, `options` further ones of the
-        command.
+        command. With `low_priority` others come first where the processor is taken.
         The UI shows payloads as they are, or decrypted by `codec`. Raises PortTaken.
         """
         make_folder(folder)
@@ -86,12 +88,18 @@ class TemporalServer:
         codec_url = await codec(ui_url) if ui_url and codec else None
         command = _build_command(folder, port, ui_port if ui else None, codec_url)
         command += options
-        return cls(f"127.0.0.1:{port}", ui_url, codec_url, command, log)
+        return cls(f"127.0.0.1:{port}", ui_url, codec_url, command, log, low_priority)
 
     @classmethod
-    async def start(cls, folder: Path, ui: bool = True, codec: CodecStarter | None = None) -> Self:
+    async def start(
+        cls,
+        folder: Path,
+        ui: bool = True,
+        codec: CodecStarter | None = None,
+        low_priority: bool = False,
+    ) -> Self:
         """Prepare a server as `prepare` does, and launch it."""
-        server = await cls.prepare(folder, ui, codec)
+        server = await cls.prepare(folder, ui, codec, low_priority=low_priority)
         await server.launch()
         return server
 
@@ -102,7 +110,9 @@ class TemporalServer:
         """
         # The server reads TEMPORAL_* too, which are about another server.
         own = {name: text for name, text in os.environ.items() if not name.startswith("TEMPORAL_")}
-        self.process = await ChildProcess.start("temporal", self._command, self._log, own)
+        self.process = await ChildProcess.start(
+            "temporal", self._command, self._log, own, low_priority=self._low_priority
+        )
         await self.process.wait_until(lambda: _is_ready(self.address))
         return self.process
 

@@ -33,3 +33,10 @@ async def wait_until(condition: Callable[[], bool], limit: float = 60.0) -> None
     async with asyncio.timeout(limit):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+def read_niceness(pid: int) -> tuple[int, int | None]:
+    """Return the nice value of a process, and that of its session where Linux has autogroups."""
+    group = Path(f"/proc/{pid}/autogroup")
+    text = group.read_text() if group.exists() else ""
+    return os.getpriority(os.PRIO_PROCESS, pid), int(text.split()[-1]) if text else None

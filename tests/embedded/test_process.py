@@ -1,4 +1,5 @@
 import asyncio
+import os
 import shutil
 import signal
 import subprocess
@@ -9,14 +10,16 @@ import pytest
 
 from perdure.embedded.errors import ProcessFailed
 from perdure.embedded.process import (
+    NICENESS,
     ChildProcess,
     ProcessRecord,
     _start_time_from_ps,
+    die_with_parent,
     end_predecessor,
     find_program,
 )
 from perdure.errors import MissingExtra
-from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
+from tests.embedded.processes import SLEEP_COMMAND, is_alive, read_niceness, wait_until
 
 IGNORES_SIGTERM = """
 import signal, time
@@ -83,6 +86,27 @@ async def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         assert is_alive(child)
         parent.kill()
     await wait_until(lambda: not is_alive(child))
+
+
+async def test_a_child_has_a_low_priority_if_asked_for(tmp_path: Path) -> None:
+    own, session = read_niceness(os.getpid())
+    low = await ChildProcess.start("low", SLEEP_COMMAND, tmp_path / "low.log", low_priority=True)
+    other = await ChildProcess.start("other", SLEEP_COMMAND, tmp_path / "other.log")
+    lower = min(own + NICENESS, 19), None if session is None else NICENESS
+    await wait_until(lambda: read_niceness(low.pid) == lower)
+    assert read_niceness(other.pid) == (own, None if session is None else 0)
+    program = Path(f"/proc/{low.pid}/cmdline")
+    await wait_until(lambda: not program.exists() or b"-ISc" not in program.read_bytes())
+    for child in (low, other):
+        await child.stop()
+        assert await child.wait() == -signal.SIGTERM
+
+
+async def test_a_child_of_low_priority_may_be_started_from_another_thread(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"]
+    lowered = await asyncio.to_thread(die_with_parent, command, low_priority=True)
+    output = subprocess.run(lowered, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert int(output) == min(read_niceness(os.getpid())[0] + NICENESS, 19)
 
 
 async def test_a_process_left_by_an_earlier_start_is_ended_first(tmp_path: Path) -> None:

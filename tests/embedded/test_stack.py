@@ -18,10 +18,11 @@ from perdure.embedded.discovery import await_stack, find_stack
 from perdure.embedded.errors import FolderTaken, FolderUnusable, ProcessFailed
 from perdure.embedded.folder import is_locked, lock_folder
 from perdure.embedded.ports import find_free_ports
+from perdure.embedded.process import NICENESS
 from perdure.embedded.record import StackInfo, merge_environment, read_stack_info
 from perdure.embedded.stack import Stack
 from perdure.errors import Unreachable
-from tests.embedded.processes import SLEEP_COMMAND, is_alive, wait_until
+from tests.embedded.processes import SLEEP_COMMAND, is_alive, read_niceness, wait_until
 
 WRITE_ENVIRONMENT_COMMAND = [
     sys.executable,
@@ -92,6 +93,14 @@ async def test_a_running_stack_is_found_and_a_stopped_one_is_not(tmp_path: Path)
     assert await find_stack(tmp_path) is None
     assert read_stack_info(tmp_path) is None
     assert [name for name, pid in pids.items() if is_alive(pid)] == ["supervisor"]
+
+
+async def test_temporal_and_the_worker_have_a_lower_priority_than_commands(stack: Stack) -> None:
+    own, _ = read_niceness(os.getpid())
+    pids, lower = stack.info.pids, min(own + NICENESS, 19)
+    await wait_until(lambda: read_niceness(pids["worker"])[0] == lower)
+    assert read_niceness(pids["temporal"])[0] == lower
+    assert read_niceness(pids["weed"])[0] == own
 
 
 @pytest.mark.long
