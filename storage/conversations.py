@@ -2,19 +2,25 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TypeAlias
 
 from perdure.storage import keys
 from perdure.storage.cache import Cache
-from perdure.storage.store import Store, list_folders, list_keys
+from perdure.storage.store import KEYS_PER_PAGE, Store, list_folders, list_keys
 
 BEYOND_HEX = "~"
 """Sorts after every character of an id."""
 
 PARALLEL_READS = 32
+
+MANY_NAMES = KEYS_PER_PAGE
+"""Names of conversations that a request lists; fewer than that are all listed at once."""
+
+MAX_FOREIGN_NAMES = 100
+"""Names before those of our conversations, above which all are listed."""
 
 UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -45,11 +51,39 @@ async def list_candidates(store: Store, user_id: str, with_hidden: bool = False)
     Conversations begun by another one or by a batch have ids made from names and are not listed:
     their creator names them. Nor are hidden ones, unless asked for.
     """
-    timed, foreign = await _list_names(store, user_id, with_hidden)
+    return await _order(store, user_id, *await _list_names(store, user_id, with_hidden))
+
+
+async def _order(store: Store, user_id: str, timed: list[str], foreign: list[str]) -> list[str]:
+    """Order ids that hold their time of creation, and others, the newest first."""
     if not foreign:
         return sorted(timed, reverse=True)
     ages = await asyncio.gather(*map(_read_age(store, user_id), foreign))
     return [name for _, name in _sort(timed, ages)]
+
+
+async def list_newest(
+    store: Store, user_id: str, indexed: Collection[str], number: int
+) -> list[str] | None:
+    """List the newest of `list_candidates`, `number` or more of them; None where it takes them all.
+
+    Our ids sort by their time of creation, so that a list of some from the `number`-th newest of
+    the `indexed` ids on has all that are newer. Ids that somebody else made may be anywhere: those
+    are missed that lie among the times of older conversations, one in ten thousand random ones.
+    """
+    timed = sorted(filter(keys.is_timed, indexed))
+    if number >= MANY_NAMES or len(timed) < MANY_NAMES:
+        return None
+    prefix = keys.conversations_prefix(user_id)
+    first, last, hidden = await asyncio.gather(
+        store.folders(prefix, limit=MAX_FOREIGN_NAMES),
+        store.folders(prefix, timed[-number - 1], MANY_NAMES),
+        list_hidden(store, user_id),
+    )
+    if not first or first[-1] < timed[0] or len(last) == MANY_NAMES:
+        return None
+    names = [*takewhile(lambda name: name < timed[0], first), *last]
+    return await _order(store, user_id, *_sort_out(names, hidden))
 
 
 async def list_ages(
@@ -77,6 +111,11 @@ async def _list_names(store: Store, user_id: str, with_hidden: bool) -> tuple[li
     """List the ids that hold their time of creation, which sort by it, and those of others."""
     names = await list_folders(store, keys.conversations_prefix(user_id))
     hidden = frozenset() if with_hidden else await list_hidden(store, user_id)
+    return _sort_out(names, hidden)
+
+
+def _sort_out(names: Iterable[str], hidden: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return the ids among names that hold their time of creation, and those of others."""
     timed, foreign = list[str](), list[str]()
     for name in names:
         if keys.is_conversation_id(name) and name not in hidden:

@@ -48,6 +48,9 @@ class LocalS3Store:
     retries, and with errors that say what to do.
     """
 
+    lists_from_names = True
+    """That `folders` from a name on takes one request, and no other library to load."""
+
     def __init__(self, bucket: str, prefix: str, access: S3Access) -> None:
         self.bucket = bucket
         self.prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
