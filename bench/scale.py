@@ -57,8 +57,13 @@ PER_USER = 5
 EXAMPLES = 25
 """Conversations of each kind whose steps and histories are counted."""
 
-WARM_UP_SECONDS = 60.0
-"""Time in which those at work begin: their first steps are not like the others."""
+FIRST_STEPS = 2
+"""Steps that each of those at work has taken before they are measured: the first cost more."""
+
+MAX_WARM_UP = 600.0
+"""Seconds after which they are measured in any case."""
+
+WARM_UP_INTERVAL = 5.0
 
 WORK_SECONDS = 30.0
 """Time in which those at work are left alone, and their steps are counted."""
@@ -198,7 +203,7 @@ async def run(options: argparse.Namespace) -> Report:
         tell(report)
         working = await start_all(active, begin_work)
         examples = working[:: max(1, active // EXAMPLES)]
-        await asyncio.sleep(WARM_UP_SECONDS)
+        warm_up = await wait_for_first_steps(examples)
         began, cpu, steps = monotonic(), stage.cpu(), await count_steps(examples)
         await asyncio.sleep(WORK_SECONDS)
         seconds = monotonic() - began
@@ -211,9 +216,21 @@ async def run(options: argparse.Namespace) -> Report:
             "memory_mb": report["memory_mb"] | {"at work": stage.memory()},
             "history_at_work": await measure_history(examples),
             "timeouts": await count_all_timeouts(examples),
+            "seconds_until_all_work": round(warm_up),
             "steps_a_second": round(steps * share / seconds, 1),
             "cores": {name: round(value / seconds, 2) for name, value in used.items()},
         }
+
+
+async def wait_for_first_steps(conversations: Sequence[Conversation]) -> float:
+    """Wait until each conversation has taken some steps; return the seconds that it took."""
+    began = monotonic()
+    for conversation in conversations:
+        while (await conversation.status()).iterations < FIRST_STEPS:
+            await asyncio.sleep(WARM_UP_INTERVAL)
+            if monotonic() - began > MAX_WARM_UP:
+                return monotonic() - began
+    return monotonic() - began
 
 
 async def count_steps(conversations: Sequence[Conversation]) -> int:

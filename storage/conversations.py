@@ -65,11 +65,11 @@ async def _order(store: Store, user_id: str, timed: list[str], foreign: list[str
 async def list_newest(
     store: Store, user_id: str, indexed: Collection[str], number: int
 ) -> list[str] | None:
-    """List the newest of `list_candidates`, `number` or more of them; None where it takes them all.
+    """List the newest of `list_candidates`, at least `number`; None where all have to be listed.
 
-    Our ids sort by their time of creation, so that a list of some from the `number`-th newest of
-    the `indexed` ids on has all that are newer. Ids that somebody else made may be anywhere: those
-    are missed that lie among the times of older conversations, one in ten thousand random ones.
+    Our ids sort by their time of creation, so that all that is newer than the `number`-th newest of
+    the `indexed` ids follows it. An id that somebody else made may stand anywhere: one in ten
+    thousand random ones stands among those of older conversations, and is missed.
     """
     timed = sorted(filter(keys.is_timed, indexed))
     if number >= MANY_NAMES or len(timed) < MANY_NAMES:
