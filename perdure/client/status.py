@@ -1,6 +1,7 @@
 """The status of a conversation now: the workflow's, its steps', and what blocks it."""
 
 import asyncio
+import contextlib
 
 from perdure.agent.loop.start import ConversationStatus, build_status
 from perdure.agent.loop.state import State
@@ -11,6 +12,7 @@ from perdure.client.running_step import RunningStep, with_steps
 from perdure.client.trouble import ENDED_CAUSE, Trouble, temporal_unreachable
 from perdure.client.workflow import ConversationWorkflow
 from perdure.errors import NotFound, Unreachable
+from perdure.storage.errors import StoreError
 
 
 async def read_status(workflow: ConversationWorkflow) -> ConversationStatus:
@@ -24,7 +26,7 @@ async def read_status(workflow: ConversationWorkflow) -> ConversationStatus:
     if status is None or (trouble is not None and trouble.is_over):
         status = await _read_logged_status(workflow)  # which a failed workflow may not have read
     else:
-        status = with_steps(status, steps)
+        status = with_steps(await _add_log(status, workflow), steps)
     if trouble is None or (trouble.cause == ENDED_CAUSE and status.status != "running"):
         return status
     return status.model_copy(update={"trouble": trouble.sentence})
@@ -45,6 +47,17 @@ async def _list_steps(workflow: ConversationWorkflow) -> tuple[RunningStep, ...]
         return await list_running_steps(workflow)
     except Unreachable:  # the diagnosis says so
         return ()
+
+
+async def _add_log(
+    status: ConversationStatus, workflow: ConversationWorkflow
+) -> ConversationStatus:
+    """Return the status of the log where a workflow that was started for it has yet to read it."""
+    if status.next_seq == 0:
+        with contextlib.suppress(StoreError):  # the diagnosis says so
+            logged = await read_logged_status(workflow.log)
+            return logged.model_copy(update={"waiting": status.waiting}) if logged else status
+    return status
 
 
 async def _read_logged_status(workflow: ConversationWorkflow) -> ConversationStatus:

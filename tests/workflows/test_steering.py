@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
 
+from perdure.agent.loop.start import ConversationStatus, build_status
+from perdure.agent.loop.state import State
 from perdure.agent.policies import Confirmation
 from perdure.agent.spec import Agent, NamedAgent
 from perdure.client.conversation import Conversation
+from perdure.client.workflow import ConversationWorkflow
 from perdure.events.control import ConversationStateUpdateEvent, InterruptEvent
 from perdure.events.messages import MessageEvent, SystemPromptEvent
 from perdure.events.tools import (
@@ -18,6 +21,7 @@ from perdure.events.tools import (
     ObservationEvent,
     UserRejectObservation,
 )
+from perdure.storage.errors import StoreUnavailable
 from perdure.storage.log.state import read_agent
 from tests.harness import ConversationHarness, remove_chunk_delay, text_answer, tool_call_answer
 from tests.workflows.watching import (
@@ -36,6 +40,28 @@ async def update_error(talk: Conversation, update: str, argument: Any) -> str:
     with pytest.raises(WorkflowUpdateFailedError) as failed:
         await talk.handle.execute_update(update, argument)
     return str(failed.value.cause)
+
+
+async def test_the_status_is_that_of_the_log_until_a_reopened_workflow_has_read_it(
+    harness: ConversationHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = harness.spec(tool_call_answer(("add", {"a": 1, "b": 2})), confirmation=ALWAYS)
+    async with harness.worker():
+        talk = await harness.client.start("add", spec)
+        waits = await wait_for_status(talk, "waiting_for_confirmation")
+
+        async def query_status(workflow: ConversationWorkflow) -> ConversationStatus:
+            return build_status(workflow.log.conversation_id, State(), waiting=2)
+
+        monkeypatch.setattr(ConversationWorkflow, "query_status", query_status)
+        now = await talk.status()
+        assert (now.status, now.pending, now.waiting) == (waits.status, waits.pending, 2)
+
+        async def refuse(_: object) -> None:
+            raise StoreUnavailable("The store is away.")
+
+        monkeypatch.setattr("perdure.client.status.read_logged_status", refuse)
+        assert (await talk.status()).status == "idle"
 
 
 async def test_an_interrupt_stops_a_tool_and_keeps_its_partial_output(
