@@ -58,12 +58,13 @@ EXAMPLES = 25
 """Conversations of each kind whose steps and histories are counted."""
 
 FIRST_STEPS = 2
-"""Steps that each of those at work has taken before they are measured: the first cost more."""
+"""Steps that each example has taken before those at work are measured: the first cost more."""
 
 MAX_WARM_UP = 600.0
 """Seconds after which they are measured in any case."""
 
 WARM_UP_INTERVAL = 5.0
+"""Seconds between two looks at an example that has not taken them."""
 
 WORK_SECONDS = 30.0
 """Time in which those at work are left alone, and their steps are counted."""
@@ -117,7 +118,10 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(options: argparse.Namespace) -> AsyncIterator[Stage]:
-    """Start servers, workers and a gateway, each as `perdure dev` does. Raises ProcessFailed."""
+    """Start servers, workers and a gateway, with their priorities in `perdure dev`.
+
+    Raises ProcessFailed.
+    """
     scripts = {"rest": steps_script(0), "work": steps_script(ENDLESS, options.answer_seconds)}
     scripts["rest"]["repeat"] = True
     async with AsyncExitStack() as ending:

@@ -68,8 +68,9 @@ async def list_newest(
     """List the newest of `list_candidates`, at least `number`; None where all have to be listed.
 
     Our ids sort by their time of creation, so that all that is newer than the `number`-th newest of
-    the `indexed` ids follows it. An id that somebody else made may stand anywhere: one in ten
-    thousand random ones stands among those of older conversations, and is missed.
+    the `indexed` ids follows it. An id that somebody else made may stand anywhere: of
+    random ones one in ten thousand, for each year of conversations, stands among older ones and is
+    missed.
     """
     timed = sorted(filter(keys.is_timed, indexed))
     if number >= MANY_NAMES or len(timed) < MANY_NAMES:

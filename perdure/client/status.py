@@ -26,7 +26,7 @@ async def read_status(workflow: ConversationWorkflow) -> ConversationStatus:
     if status is None or (trouble is not None and trouble.is_over):
         status = await _read_logged_status(workflow)  # which a failed workflow may not have read
     else:
-        status = with_steps(await _add_log(status, workflow), steps)
+        status = with_steps(await _read_unless_opened(status, workflow), steps)
     if trouble is None or (trouble.cause == ENDED_CAUSE and status.status != "running"):
         return status
     return status.model_copy(update={"trouble": trouble.sentence})
@@ -49,10 +49,10 @@ async def _list_steps(workflow: ConversationWorkflow) -> tuple[RunningStep, ...]
         return ()
 
 
-async def _add_log(
+async def _read_unless_opened(
     status: ConversationStatus, workflow: ConversationWorkflow
 ) -> ConversationStatus:
-    """Return the status of the log where a workflow that was started for it has yet to read it."""
+    """Read the status from the log where the workflow, started for it, has yet to open it."""
     if status.next_seq == 0:
         with contextlib.suppress(StoreError):  # the diagnosis says so
             logged = await read_logged_status(workflow.log)

@@ -32,8 +32,8 @@ os.getppid() == int(sys.argv[1]) or sys.exit(1)
 """
 
 NICENESS = 5
-"""How much lower the priority of servers and workers of a stack is than that of their owner's
-commands, as nice(1) counts: a third of the processor where both want it."""
+"""How much lower the priority of a stack's Temporal and worker is than that of commands, as nice(1)
+counts: each gets a quarter of a core that a command wants as well."""
 
 # Linux shares the processor among sessions where it has autogroups, and a nice value counts in the
 # session alone; source: sched(7).
@@ -69,8 +69,8 @@ class ChildProcess:
 
         The program has its own session, so that ^C in the terminal reaches only us, and on Linux
         it gets SIGTERM when we die. With `low_priority` others come first where the processor is
-        taken. A program left over from an earlier start with this log is
-        ended first. Raises ProcessFailed if it cannot be run.
+        taken. A program left over from an earlier start with this log is ended first. Raises
+        ProcessFailed if it cannot be run.
         """
         if shutil.which(command[0]) is None:
             raise ProcessFailed(f"{name} cannot be run: {command[0]} is not a program.")
@@ -78,7 +78,7 @@ class ChildProcess:
         with log.open("ab") as output:
             try:
                 process = await asyncio.create_subprocess_exec(
-                    *die_with_parent(command, low_priority),
+                    *build_child_command(command, low_priority),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -223,8 +223,8 @@ def find_program(name: str) -> str:
     return str(path)
 
 
-def die_with_parent(command: list[str], low_priority: bool = False) -> list[str]:
-    """Return the command of a child that gets SIGTERM when this process dies; only on Linux.
+def build_child_command(command: list[str], low_priority: bool = False) -> list[str]:
+    """Build the command of a child that gets SIGTERM when this process dies; only on Linux.
 
     With `low_priority` the child has a lower priority than this process.
     """

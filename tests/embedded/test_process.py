@@ -14,7 +14,7 @@ from perdure.embedded.process import (
     ChildProcess,
     ProcessRecord,
     _start_time_from_ps,
-    die_with_parent,
+    build_child_command,
     end_predecessor,
     find_program,
 )
@@ -104,7 +104,7 @@ async def test_a_child_has_a_low_priority_if_asked_for(tmp_path: Path) -> None:
 
 async def test_a_child_of_low_priority_may_be_started_from_another_thread(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os; print(os.getpriority(os.PRIO_PROCESS, 0))"]
-    lowered = await asyncio.to_thread(die_with_parent, command, low_priority=True)
+    lowered = await asyncio.to_thread(build_child_command, command, low_priority=True)
     output = subprocess.run(lowered, cwd=tmp_path, capture_output=True, check=True).stdout
     assert int(output) == min(read_niceness(os.getpid())[0] + NICENESS, 19)
 

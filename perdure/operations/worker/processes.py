@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from perdure.embedded.process import describe_exit, die_with_parent, request_status
+from perdure.embedded.process import build_child_command, describe_exit, request_status
 from perdure.embedded.worker_command import WORKER_COMMAND
 from perdure.operations.error_reports import EXIT_OK, EXIT_USAGE, EXPECTED_ERRORS, report_error
 from perdure.operations.process import configure_logs, stop_signal
@@ -136,7 +136,7 @@ async def _run_process(member: Member, stop: asyncio.Event) -> int:
     """Run a process to its end, which `stop` brings about; return its exit code."""
     member.has_answered = False
     process = await asyncio.create_subprocess_exec(
-        *die_with_parent(list(member.command)),
+        *build_child_command(list(member.command)),
         stdin=asyncio.subprocess.DEVNULL,
         start_new_session=True,
         pass_fds=[member.listener.fileno()] if member.listener else [],
