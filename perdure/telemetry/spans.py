@@ -87,20 +87,23 @@ def moment_of(timestamp: str) -> int:
 
 
 def chat_spans(context: StepContext, entries: Sequence[Entry]) -> Iterator[Span]:
-    """Yield the span of each response of the model that a step has recorded, or found."""
+    """Yield the span of each response of the model that a step has recorded, or found.
+
+    It ends as the response was received, which is the timestamp of its events: those end the turn.
+    """
     for entry in entries:
         usage = entry.usage
         response = getattr(entry.event, "llm_response_id", None)
         if usage is None or response is None:
             continue
         call = _find_call(context.record, response)
-        end = call.end if call else moment_of(entry.event.timestamp)
+        end = moment_of(entry.event.timestamp)
         attributes = {**_model_attributes(usage, call), names.RESPONSE_ID: response}
         span = _chat_span(
             context,
             f"chat {entry.seq}",
             usage.model,
-            (call.begin if call else end - int(usage.latency * 1e9), end),
+            (min(call.begin, end) if call else end - int(usage.latency * 1e9), end),
             {**attributes, **_event_attributes(context, entry, restored=call is None)},
         )
         yield replace(span, entry=entry, call=call)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,3 +41,18 @@ def read_niceness(pid: int) -> tuple[int, int | None]:
     group = Path(f"/proc/{pid}/autogroup")
     text = group.read_text() if group.exists() else ""
     return os.getpriority(os.PRIO_PROCESS, pid), int(text.split()[-1]) if text else None
+
+
+def may_set_session_niceness(preparation: str = "") -> bool:
+    """Tell whether a process that runs `preparation` can set the nice value of its session."""
+    program = f"""
+{preparation}
+try:
+    with open("/proc/self/autogroup", "w") as niceness:
+        niceness.write("1")
+except BlockingIOError:
+    pass  # allowed, but not so soon after another
+"""
+    command = [sys.executable, "-ISc", program]
+    process = subprocess.run(command, start_new_session=True, capture_output=True, check=False)
+    return process.returncode == 0
