@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.activities.support.faults import report_fault
 from perdure.activities.support.inbox_events import error_event
-from perdure.activities.support.late_signals import has_late_signals
+from perdure.activities.support.late_signals import Search, search_late_signals
 from perdure.activities.support.load import load_event, load_spec
 from perdure.activities.support.prompt_images import load_prompt
 from perdure.activities.support.recording import replay_answer
@@ -61,36 +61,58 @@ class ModelActivities(Activities):
             record = await find_record(log, task.base)
             if isinstance(record, list):
                 return record
-            seen = task.step.seen_events
-            if record is None and seen is not None and await has_late_signals(seen):
-                return []  # the workflow decides again, with what it knows then
-            base = task.base
-            parse: Parse = _refuse_to_parse
-            try:
-                spec = await load_spec(log, task.step.spec_seq)
-                begin_scan(self.resources, spec, log)
-                self.resources.queues.admit(task.step, spec)
-                prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
-                tools = self.resources.offered_tools(spec, prompt, log)
-                assessor = self._assessment(log, base, spec, tools)
-                parse = partial(_parse, tools=tools, assessor=assessor)
-                answer = record or await self._complete(log, task, spec, tools, progress)
-            except (ModelRefused, ContextOverflow, CatalogError) as error:
-                return await append_failure(log, base, _failure_event(error), "failure", parse)
-            except asyncio.CancelledError:
-                if not (was_cancel_requested() and progress.text.strip()):
-                    raise
-                interrupted = _interrupted_message(progress.text)
-                return await append_failure(log, base, interrupted, "partial", parse)
-            # A worker may die of what takes long: such an answer is recorded before it is judged.
-            is_quick = record is None and _is_quick(answer, assessor)
-            write = record_events if is_quick else record_and_append
-            return await ignore_cancellation(write(log, base, answer, parse))
+            with search_late_signals(None if record else task.step.seen_events) as is_late:
+                return await self._chat(log, task, progress, record, is_late)
+
+    async def _chat(
+        self,
+        log: EventLog,
+        task: Task[Think],
+        progress: StepProgress,
+        record: Completion | None,
+        is_late: Search,
+    ) -> list[EventSummary]:
+        """Have the model answer, unless `record` has its answer; append the events of it.
+
+        Returns none if the step is late: the workflow decides again, with what it knows then.
+        """
+        base = task.base
+        parse: Parse = _refuse_to_parse
+        try:
+            spec = await load_spec(log, task.step.spec_seq)
+            begin_scan(self.resources, spec, log)
+            self.resources.queues.admit(task.step, spec)
+            prompt = await load_event(log, task.step.prompt_seq, SystemPromptEvent)
+            tools = self.resources.offered_tools(spec, prompt, log)
+            assessor = self._assessment(log, base, spec, tools)
+            parse = partial(_parse, tools=tools, assessor=assessor)
+            answer = record or await self._complete(log, task, spec, tools, progress, is_late)
+        except (ModelRefused, ContextOverflow, CatalogError) as error:
+            if await is_late():
+                return []
+            return await append_failure(log, base, _failure_event(error), "failure", parse)
+        except asyncio.CancelledError:
+            if not (was_cancel_requested() and progress.text.strip()):
+                raise
+            interrupted = _interrupted_message(progress.text)
+            return await append_failure(log, base, interrupted, "partial", parse)
+        if answer is None:
+            return []
+        # A worker may die of what takes long: such an answer is recorded before it is judged.
+        is_quick = record is None and _is_quick(answer, assessor)
+        write = record_events if is_quick else record_and_append
+        return await ignore_cancellation(write(log, base, answer, parse))
 
     async def _complete(
-        self, log: EventLog, task: Task[Think], spec: Agent, tools: Tools, progress: StepProgress
-    ) -> Completion:
-        """Request the answer to the events before `base`."""
+        self,
+        log: EventLog,
+        task: Task[Think],
+        spec: Agent,
+        tools: Tools,
+        progress: StepProgress,
+        is_late: Search,
+    ) -> Completion | None:
+        """Request the answer to the events before `base`; return None if the step is late."""
         transcript = await self.resources.transcripts.load(
             log,
             task.base,
@@ -107,6 +129,8 @@ class ModelActivities(Activities):
             key=f"{log.conversation_id}/{task.base}",
             metadata=spec.metadata,
         )
+        if await is_late():
+            return None
         ensure_not_given_up(progress)
         if spec.replay is not None:
             replayed = await replay_answer(log, spec.replay, prompt, progress.report)
