@@ -64,8 +64,7 @@ print(asyncio.run(cell()).text)
 
 INTERRUPTED = """
 import perdure
-print("asking", flush=True)
-perdure.run("Hi.", model=MODEL, tools=[])
+perdure.run("QUESTION", model=MODEL, tools=[])
 """
 
 INTERRUPTED_AT_THE_START = """
@@ -230,14 +229,16 @@ async def test_a_script_that_waits_ends_at_an_interrupt(
     either: Perdure, script: Callable[..., str], tmp_path: Path
 ) -> None:
     model = script({"content": "one two three", "chunk_delay": 60})
-    code = INTERRUPTED.replace("MODEL", repr(f"scripted:{model}"))
+    question = f"Wait for me, {tmp_path.name}."
+    code = INTERRUPTED.replace("MODEL", repr(f"scripted:{model}")).replace("QUESTION", question)
     program = await start_program(code, either.env, tmp_path)
-    assert program.stdout is not None
-    await program.stdout.readline()
-    await asyncio.sleep(2)  # in the middle of the call, or before: it ends all the same
+    async with asyncio.timeout(MAX_SECONDS):
+        # Not before: interrupted while it is imported, pydantic raises an error of its own.
+        while question not in (await either("ls", "-o", "json")).out:
+            await asyncio.sleep(0.2)
     program.send_signal(signal.SIGINT)
     _, err = await asyncio.wait_for(program.communicate(), MAX_SECONDS)
-    assert program.returncode == -signal.SIGINT
+    assert program.returncode == -signal.SIGINT, err.decode()
     assert err.decode().splitlines()[-1] == "KeyboardInterrupt"
 
 
