@@ -1,5 +1,6 @@
 """Signals that came after a workflow had seen a part of its history are found in the rest."""
 
+import asyncio
 import dataclasses
 import uuid
 from collections.abc import AsyncIterator
@@ -39,9 +40,21 @@ class Sleeper:
 async def sleeper(
     temporal: temporalio.client.Client,
 ) -> AsyncIterator[temporalio.client.WorkflowHandle[Sleeper, None]]:
+    """A workflow that waits; behind its first task a signal is in its history at once."""
     queue = f"test-{uuid.uuid4()}"
     async with Worker(temporal, task_queue=queue, workflows=[Sleeper]):
-        yield await temporal.start_workflow(Sleeper.run, id=queue, task_queue=queue)
+        handle = await temporal.start_workflow(Sleeper.run, id=queue, task_queue=queue)
+        async with asyncio.timeout(60):
+            while not await has_completed_task(handle):
+                await asyncio.sleep(0.02)
+        yield handle
+
+
+async def has_completed_task(
+    handle: temporalio.client.WorkflowHandle[Sleeper, None],
+) -> bool:
+    events = (await handle.fetch_history()).events
+    return any(event.HasField("workflow_task_completed_event_attributes") for event in events)
 
 
 def in_activity_of(
