@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 FAILS_ONCE = """
@@ -28,6 +30,7 @@ def rerun(folder: Path, *tests: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 def test_a_test_that_passes_alone_is_named_and_does_not_fail_the_run(tmp_path: Path) -> None:
     code, out = rerun(tmp_path, FAILS_ONCE, PASSES)
     assert code == 0, out
@@ -36,17 +39,20 @@ def test_a_test_that_passes_alone_is_named_and_does_not_fail_the_run(tmp_path: P
     assert "PASSED IN A RERUN ONLY" in out
 
 
+@pytest.mark.long
 def test_a_test_that_fails_twice_fails_the_run(tmp_path: Path) -> None:
     code, out = rerun(tmp_path, FAILS_ONCE, FAILS.format(1))
     assert code == 1
     assert "PASSED IN A RERUN ONLY" not in out
 
 
+@pytest.mark.long
 def test_many_failed_tests_are_not_run_again(tmp_path: Path) -> None:
     code, out = rerun(tmp_path, FAILS_ONCE, *map(FAILS.format, range(3)))
     assert code == 1
     assert "RERUN" not in out
 
 
+@pytest.mark.long
 def test_a_run_without_tests_is_no_success(tmp_path: Path) -> None:
     assert rerun(tmp_path, "")[0] == 5

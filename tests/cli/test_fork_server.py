@@ -16,6 +16,7 @@ def perdure(tmp_path: Path) -> Perdure:
     return Perdure({**clean_environment(), **where, "TEMPORAL_ADDRESS": "127.0.0.1:9"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

@@ -263,6 +263,7 @@ async def test_one_question_has_left_its_messages_when_it_is_answered(
     assert end == (0, "['Hi.', 'Hello.']\n", "")
 
 
+@pytest.mark.long
 async def test_a_program_without_servers_is_refused_with_what_to_do(
     perdure: Perdure, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from tests.workflows.batches import spec as batch_spec
 from tests.workflows.test_replay import replayer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("searchable", [False, True])
 async def test_a_conversation_of_before_is_reached_by_its_user_and_by_nobody_else(
     harness: ConversationHarness, searchable: bool
@@ -89,6 +90,7 @@ async def test_a_conversation_of_before_names_its_delegates_and_files_as_before(
     await replayer().replay_workflow(history)
 
 
+@pytest.mark.long
 async def test_a_delegate_is_a_conversation_of_its_parents_user(
     harness: ConversationHarness,
 ) -> None:
@@ -147,6 +149,7 @@ async def test_conversations_of_one_id_have_files_of_their_own(
     assert (folders / "users" / "ben" / name / "mine").read_text() == "ben\n"
 
 
+@pytest.mark.long
 async def test_a_batch_of_before_finishes_for_its_user(harness: ConversationHarness) -> None:
     model = FakeModel(lambda question: str(int(question.partition(" ")[0]) + 1))
     model.gate.clear()

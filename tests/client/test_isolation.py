@@ -95,6 +95,7 @@ def test_every_public_method_has_a_case() -> None:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(CALLS.keys() - {"start"}))
 async def test_a_stranger_meets_the_same_as_where_nothing_is(scene: Scene, name: str) -> None:
     before, unknown = await scene.known(), new_conversation_id()

@@ -101,6 +101,7 @@ async def test_a_fork_outlives_the_grant_and_holds_its_slots(harness: Conversati
         assert await list_purge_targets(anna, annas.id) == [annas.id]
 
 
+@pytest.mark.long
 async def test_a_shared_fork_shows_the_slots_that_it_shares(harness: ConversationHarness) -> None:
     """Carl reads Ben's fork of Anna's conversation, and nothing else of Anna's."""
     harness = await on_machine(harness, "here")

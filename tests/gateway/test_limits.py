@@ -78,6 +78,7 @@ def test_a_user_has_so_many_connections_at_once() -> None:
         assert True
 
 
+@pytest.mark.long
 async def test_too_many_requests_are_refused_with_the_time_to_wait(
     world: ConversationHarness,
 ) -> None:
@@ -105,6 +106,7 @@ async def test_requests_on_a_socket_count_as_others_do(world: ConversationHarnes
         assert len(refused) >= 3, "starting the conversation was one of the five"
 
 
+@pytest.mark.long
 async def test_who_guesses_is_slowed_and_who_is_known_is_not(world: ConversationHarness) -> None:
     async with open_gateway(world, gateway_rates={"failure": 6}) as stage:
         assert (await stage.anna.get("/v1/me")).status_code == 200
@@ -114,6 +116,7 @@ async def test_who_guesses_is_slowed_and_who_is_known_is_not(world: Conversation
         assert (await stage.anna.get("/v1/me")).status_code == 200
 
 
+@pytest.mark.long
 async def test_a_user_has_a_number_of_streams(world: ConversationHarness) -> None:
     async with open_gateway(world, gateway_connections=1) as stage, AsyncExitStack() as streams:
         for client in (stage.anna, stage.ben):
@@ -232,6 +235,7 @@ class Impatient(LimitedProtocol):
     half_open: ClassVar[OrderedDict[LimitedProtocol, None]] = OrderedDict()
 
 
+@pytest.mark.long
 async def test_connections_that_ask_nothing_take_no_place_from_others(
     world: ConversationHarness,
 ) -> None:

@@ -75,6 +75,7 @@ class BrokenStore(FileStore):
         return await super().read(key)
 
 
+@pytest.mark.long
 async def test_a_store_that_does_not_answer_is_a_503_that_tells_nothing_of_it(
     world: ConversationHarness, tmp_path: Path
 ) -> None:

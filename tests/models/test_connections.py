@@ -134,6 +134,7 @@ async def test_a_host_that_does_not_accept_is_given_up() -> None:
             await connections.close()
 
 
+@pytest.mark.long
 async def test_a_proxy_of_the_environment_is_used(way: Way) -> None:
     async with serve_raw(answer_all) as (host, exchanges):
         with environment(**{**NO_PROXIES, "HTTP_PROXY": f"http://{host}"}):
@@ -239,6 +240,7 @@ async def test_certificates_need_not_be_verified(tls_way: Way, certificate: Path
     assert await ask_over_tls(tls_way, certificate, SSL_VERIFY="False") == "hi"
 
 
+@pytest.mark.long
 async def test_many_requests_are_answered_at_once(direct_way: Way, url: str) -> None:
     spec = direct_way.spec(url, "story")
     requests = [Request(spec, [user(f"question {number}")]) for number in range(150)]
@@ -265,6 +267,7 @@ print([name for name in ("litellm", "openai", "httpx") if name in sys.modules])
 """
 
 
+@pytest.mark.long
 async def test_an_event_loop_ends_without_open_connections_or_litellm(
     direct_way: Way, url: str
 ) -> None:

@@ -32,6 +32,7 @@ def finds(mistake: Mistake) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TRIALS)
 def test_no_trial_breaks_a_law_and_processes_die_in_some(kind: str) -> None:
     happened: Counter[str] = Counter()

@@ -71,6 +71,7 @@ def make_project(folder: Path, owner: int) -> Path:
     return project
 
 
+@pytest.mark.long
 @only_root
 @pytest.mark.parametrize("owner", [0, OTHER])
 @pytest.mark.parametrize("name", ["bubblewrap", "uid"])

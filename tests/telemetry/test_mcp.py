@@ -74,6 +74,7 @@ async def test_the_spans_of_a_server_are_parts_of_the_trace_of_the_turn_that_cal
     assert attributes_of(failed)["error.type"] == "tool_error"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("legacy", [False, True], ids=["2026", "2025"])
 async def test_a_server_over_http_has_an_address_and_its_session_an_id_where_there_is_one(
     observe: Observe, collector: Collector, port: int, legacy: bool

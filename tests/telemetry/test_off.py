@@ -73,6 +73,7 @@ assert start_configured_telemetry(None).sender is None
 """
 
 
+@pytest.mark.long
 def test_without_its_library_traces_are_missing_and_the_log_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

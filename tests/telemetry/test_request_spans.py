@@ -57,6 +57,7 @@ def key_of(stage: GatewayStage) -> str:
     return stage.anna.headers["authorization"].removeprefix("Bearer ")
 
 
+@pytest.mark.long
 async def test_a_message_is_linked_to_the_span_of_the_request_which_is_a_part_of_its_callers_trace(
     observe: Observe, collector: Collector
 ) -> None:
@@ -90,6 +91,7 @@ async def test_a_message_is_linked_to_the_span_of_the_request_which_is_a_part_of
     assert not [secret for secret in ("hush", "private", key) if secret in sent]
 
 
+@pytest.mark.long
 async def test_names_of_spans_have_no_ids_and_attributes_are_those_of_the_conventions(
     observe: Observe, collector: Collector
 ) -> None:
@@ -121,6 +123,7 @@ async def test_names_of_spans_have_no_ids_and_attributes_are_those_of_the_conven
     assert all(required <= attributes_of(span).keys() for span in collector.spans)
 
 
+@pytest.mark.long
 async def test_a_stream_and_a_socket_have_a_span_as_soon_as_they_begin(
     observe: Observe, collector: Collector
 ) -> None:
@@ -161,6 +164,7 @@ async def test_a_caller_decides_whether_its_trace_is_sampled_and_the_log_names_i
     assert traces == [UNSAMPLED[3:35], span.trace_id.hex()]
 
 
+@pytest.mark.long
 async def test_a_message_over_mcp_is_linked_to_the_span_that_came_with_the_call(
     observe: Observe, collector: Collector
 ) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def recount(events: Sequence[DiscussionEvent]) -> list[tuple[dict[str, int], dic
     return counted
 
 
+@pytest.mark.long
 @given(PHASES, MODERATORS, CONTRIBUTIONS, st.binary(max_size=300), st.floats(0, 1))
 def test_a_discussion_that_is_started_again_counts_what_people_said_before(
     phases: list[dict[str, Any]],

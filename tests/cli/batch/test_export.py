@@ -57,6 +57,7 @@ def test_a_folder_gets_a_file_for_each_conversation(
     assert {path.name for path in theirs.iterdir()} == names
 
 
+@pytest.mark.long
 async def test_an_inspect_export_is_one_log_with_every_sample(
     batch_folder: Path, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ async def test_a_signal_is_taken_or_kept_and_recorded_once(clients: Clients) -> 
     assert [signal.name for signal in state.signals] == ["other.name"]
 
 
+@pytest.mark.long
 async def test_a_question_is_answered_by_one_of_its_choices_or_in_words(clients: Clients) -> None:
     async with clients.harness.worker():
         conversation = await start(clients, "ask_user", question="Which?", choices=["red", "blue"])

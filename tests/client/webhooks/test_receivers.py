@@ -33,6 +33,7 @@ async def test_a_receiver_that_fails_is_posted_the_same_again(
     assert await failures(conversation) == []
 
 
+@pytest.mark.long
 async def test_a_receiver_that_hangs_delays_no_conversation_and_is_given_up(
     harness: ConversationHarness, webhooks: Webhooks, receiver: Receiver
 ) -> None:

@@ -1,8 +1,11 @@
 """The first answers that OpenAI's own client gets."""
 
+import pytest
+
 from tests.gateway.openai.stage import OpenAiStage
 
 
+@pytest.mark.long
 async def test_agents_are_models(openai_stage: OpenAiStage) -> None:
     models = [model async for model in openai_stage.anna.models.list()]
     assert [model.id for model in models] == ["adder", "asker", "broken", "sleeper", "speaker"]

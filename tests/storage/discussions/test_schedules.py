@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ async def write(service: EventLogService, speaker: str) -> list[int]:
     return [(await insist(service, speaker, name)).sequence for name in names]
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(st.lists(st.binary(max_size=200), min_size=3, max_size=3))
 async def test_writers_that_repeat_lose_and_double_nothing(fates: list[bytes]) -> None:

@@ -133,6 +133,7 @@ async def test_a_state_of_these_events_is_used_and_only_later_events_are_folded(
     assert (await read_state(as_cold(log), BEFORE)) == State()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fields",
     [{"sha": "0" * 32}, {"fold_version": 0}, {"fold_version": 999}, {"next_seq": 1199}],
@@ -152,6 +153,7 @@ async def test_a_state_of_another_version_is_not_used() -> None:
     assert await read_state(as_cold(log), NOBODY) == fold_all(await log.read(0, 1300))
 
 
+@pytest.mark.long
 async def test_a_state_of_another_log_of_as_many_events_is_not_used() -> None:
     log, other = await long_log(), await long_log()
     await mark_state(other, 1200)

@@ -18,6 +18,7 @@ from tests.workflows.discussion.debate import (
 )
 
 
+@pytest.mark.long
 async def test_a_round_has_intents_grants_speeches_and_a_summary(
     harness: ConversationHarness,
 ) -> None:
@@ -155,6 +156,7 @@ async def test_a_model_moderates(harness: ConversationHarness) -> None:
     assert (summary.speaker, summary.to_json()["meta"]) == ("moderator", {"phase": "talk"})
 
 
+@pytest.mark.long
 async def test_a_moderator_that_fails_is_noted_and_a_policy_takes_its_place(
     harness: ConversationHarness,
 ) -> None:
@@ -231,6 +233,7 @@ async def test_a_turn_that_takes_too_long_is_interrupted(harness: ConversationHa
     assert [event.speaker for event in events if event.type == "SPEECH"] == ["bob"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [

@@ -65,6 +65,7 @@ async def test_what_a_person_repeats_with_an_id_is_recorded_once(
     assert lines(events).count("SPEECH eve: Once.") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrong",
     [
