@@ -1,4 +1,4 @@
-import asyncio
+import warnings
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import pytest_asyncio
 from perdure.agent.spec import ModelSpec
 from perdure.models.anthropic.client import Anthropic
 from perdure.models.litellm.client import LiteLLM
-from perdure.models.model import Model
+from perdure.models.model import Model, Request
 from perdure.models.openai_compatible.client import OpenAICompatible
 from perdure.testing.server import serve_scripts
 from tests.models.scripts import SCRIPTS
@@ -36,12 +36,25 @@ class Way:
         return f"{self.provider.upper()}_API_KEY"
 
 
-@pytest.fixture(scope="session")
-def litellm() -> LiteLLM:
-    """Share one litellm in the whole run, loaded: on a busy machine that takes half a minute."""
+@pytest_asyncio.fixture(scope="session")
+async def litellm() -> LiteLLM:
+    """Share one litellm in the whole run, loaded and used.
+
+    On a busy machine its import takes half a minute, and a first call of each provider a second.
+    """
     model = LiteLLM()
-    asyncio.run(model.load())
+    await model.load()
+    async with serve_scripts(SCRIPTS) as url:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for provider in ("openai", "hosted_vllm", "anthropic"):
+                spec = Way(model, provider).spec(url, "repeating")
+                await model.complete(Request(spec, [{"role": "user", "content": "Hi."}]), _ignore)
     return model
+
+
+def _ignore(_: str) -> None:
+    pass
 
 
 @pytest.fixture(scope="session")
