@@ -1,7 +1,7 @@
 """The activity that asks the model."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from functools import partial
 from uuid import UUID, uuid5
 
@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from perdure.activities.support.faults import report_fault
 from perdure.activities.support.inbox_events import error_event
-from perdure.activities.support.late_signals import Search, search_late_signals
+from perdure.activities.support.late_signals import search_late_signals
 from perdure.activities.support.load import load_event, load_spec
 from perdure.activities.support.prompt_images import load_prompt
 from perdure.activities.support.recording import replay_answer
@@ -70,7 +70,7 @@ class ModelActivities(Activities):
         task: Task[Think],
         progress: StepProgress,
         record: Completion | None,
-        is_late: Search,
+        is_late: Awaitable[bool],
     ) -> list[EventSummary]:
         """Have the model answer, unless `record` has its answer; append the events of it.
 
@@ -88,7 +88,7 @@ class ModelActivities(Activities):
             parse = partial(_parse, tools=tools, assessor=assessor)
             answer = record or await self._complete(log, task, spec, tools, progress, is_late)
         except (ModelRefused, ContextOverflow, CatalogError) as error:
-            if await is_late():
+            if await is_late:
                 return []
             return await append_failure(log, base, _failure_event(error), "failure", parse)
         except asyncio.CancelledError:
@@ -110,7 +110,7 @@ class ModelActivities(Activities):
         spec: Agent,
         tools: Tools,
         progress: StepProgress,
-        is_late: Search,
+        is_late: Awaitable[bool],
     ) -> Completion | None:
         """Request the answer to the events before `base`; return None if the step is late."""
         transcript = await self.resources.transcripts.load(
@@ -129,7 +129,7 @@ class ModelActivities(Activities):
             key=f"{log.conversation_id}/{task.base}",
             metadata=spec.metadata,
         )
-        if await is_late():
+        if await is_late:
             return None
         ensure_not_given_up(progress)
         if spec.replay is not None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from datetime import timedelta
-from typing import TypeAlias
 
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
@@ -19,32 +18,23 @@ SIGNALS = (
 
 RPC_TIMEOUT = timedelta(seconds=2)
 
-Search: TypeAlias = Callable[[], Awaitable[bool]]
-"""Waits for the end of a search, and returns what it found."""
-
 
 @contextlib.contextmanager
-def search_late_signals(seen_events: int | None) -> Iterator[Search]:
+def search_late_signals(seen_events: int | None) -> Iterator[Awaitable[bool]]:
     """Search for late signals while the body prepares its request; see `has_late_signals`.
 
-    There are none if `seen_events` is None.
+    What it yields may be awaited several times. There are none if `seen_events` is None.
     """
+    search: asyncio.Future[bool]
     if seen_events is None:
-        yield _find_nothing
-        return
-    search = asyncio.ensure_future(has_late_signals(seen_events))
-
-    async def wait() -> bool:
-        return await search
-
+        search = asyncio.get_running_loop().create_future()
+        search.set_result(False)
+    else:
+        search = asyncio.ensure_future(has_late_signals(seen_events))
     try:
-        yield wait
+        yield search
     finally:
         search.cancel()
-
-
-async def _find_nothing() -> bool:
-    return False
 
 
 async def has_late_signals(seen_events: int) -> bool:
@@ -70,10 +60,9 @@ async def has_late_signals(seen_events: int) -> bool:
         except RPCError as error:
             activity.logger.warning("signals are not looked for: %s", error)
             return False
-        late = [event for event in page.history.events if event.event_id > seen_events]
-        if any(event.event_type in SIGNALS for event in late):
+        events = page.history.events
+        if any(each.event_id > seen_events and each.event_type in SIGNALS for each in events):
             return True
-        is_last = any(event.event_id <= seen_events + 1 for event in page.history.events)
-        if is_last or not page.next_page_token:
+        if not page.next_page_token or any(each.event_id <= seen_events + 1 for each in events):
             return False
         request.next_page_token = page.next_page_token

@@ -37,7 +37,8 @@ counts: each gets a quarter of a core that a command wants as well."""
 
 # Linux shares the processor among sessions where it has autogroups, and a nice value counts in the
 # session alone. Of users other than root it takes one value in 0.1 s, and refuses the next with
-# EAGAIN, a BlockingIOError. Source: sched(7), and kernel/sched/autogroup.c in Linux.
+# EAGAIN, a BlockingIOError: it is asked again, for a second. Source: sched(7), and
+# kernel/sched/autogroup.c in Linux.
 LOWER_PRIORITY = f"""
 import time
 os.nice({NICENESS})

@@ -1,6 +1,7 @@
 """Signals that came after a workflow had seen a part of its history are found in the rest."""
 
 import asyncio
+import contextlib
 import dataclasses
 import uuid
 from collections.abc import AsyncIterator
@@ -100,14 +101,18 @@ async def test_an_end_of_the_body_ends_the_search(
 ) -> None:
     environment = in_activity_of(sleeper, temporal)
 
-    async def prepare() -> tuple[bool, bool]:
-        with search_late_signals(None) as is_late:
-            nothing = await is_late()
-        with pytest.raises(KeyError), search_late_signals(1) as is_late:
+    async def prepare() -> tuple[bool, bool, bool]:
+        with search_late_signals(None) as nothing:
+            first, again = await nothing, await nothing
+        before = asyncio.all_tasks()
+        with contextlib.suppress(KeyError), search_late_signals(1):
+            searches = asyncio.all_tasks() - before
             raise KeyError
+        await asyncio.wait(searches)
+        assert [search.cancelled() for search in searches] == [True]
         with search_late_signals(1) as is_late:
-            return nothing, await is_late()
+            return first, again, await is_late
 
-    assert await environment.run(prepare) == (False, False)
+    assert await environment.run(prepare) == (False, False, False)
     await sleeper.signal(Sleeper.wake)
-    assert await environment.run(prepare) == (False, True)
+    assert await environment.run(prepare) == (False, False, True)
