@@ -1,7 +1,8 @@
-"""The workflow ids of a workflow's children."""
+"""The ids in the id of a workflow, and those of its children."""
 
 from temporalio import workflow
 
+from perdure.agent.loop.start import Start
 from perdure.temporal.names import (
     DEFAULT_USER,
     child_workflow_id,
@@ -22,3 +23,10 @@ def child_id(conversation_id: str) -> str:
     if owner_of(workflow_id) is not None and not workflow.patched(USERS_PATCH):
         return conversation_workflow_id(DEFAULT_USER, conversation_id)
     return child_workflow_id(workflow_id, conversation_id)
+
+
+def read_task_ids(start: Start) -> dict[str, str]:
+    """Return the ids that a task of this workflow must have: none if the workflow's id has them."""
+    ids = {"conversation_id": start.conversation_id, "user_id": start.user_id}
+    is_named = workflow.info().workflow_id == conversation_workflow_id(**ids)
+    return {} if is_named else ids

@@ -32,6 +32,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.summary import EventSummary
 from perdure.workflows.activity_options import activity_options, home_queue_options
 from perdure.workflows.children import STOPPED_BEFORE_START, run_child
+from perdure.workflows.ids import read_task_ids
 from perdure.workflows.local_steps import LocalSteps
 from perdure.workflows.model_queues import Execute, KnownModelQueues
 from perdure.workflows.step_failures import (
@@ -56,6 +57,7 @@ class StepRunner:
 
     def __init__(self, start: Start, read_state: Callable[[], State]) -> None:
         self.start = start
+        self.task_ids = read_task_ids(start)
         self.read_state = read_state
         self.model_queues = KnownModelQueues(start.model_queues)
         self.local_steps = LocalSteps()
@@ -135,12 +137,7 @@ class StepRunner:
         if isinstance(step, Think) and self.local_steps.is_blind:
             seen = workflow.info().get_current_history_length()
             step = step.model_copy(update={"seen_events": seen})
-        task = Task[Any](
-            conversation_id=self.start.conversation_id,
-            user_id=self.start.user_id,
-            base=state.next_seq,
-            step=step,
-        )
+        task = Task[Any](**self.task_ids, base=state.next_seq, step=step)
         spec, is_sample = state.spec or PLACEHOLDER_SPEC, self.start.attempt is not None
         options = activity_options(step, state, spec, is_sample)
         if self.local_steps.round and not self.is_stopping:

@@ -6,7 +6,13 @@ The workflow's sandbox loads this module for every conversation: it must not kno
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from perdure.events.usage import Usage
 
@@ -35,7 +41,7 @@ class EventSummary(BaseModel):
     seq: int
     kind: str
     source: str = Field(default_factory=_usual_source)
-    """Left out it is the usual one of the kind (docs/decisions/2026-11-28-implied-fields.md)."""
+    """Its JSON leaves out the usual one (docs/decisions/2026-11-28-implied-fields.md)."""
     fingerprint: str
     """Equal for two events with the same content, whatever their ids and times."""
     tokens: int
@@ -71,3 +77,10 @@ class EventSummary(BaseModel):
     """The keys of the conversation's own values that are new, and whether each has one now."""
     home: str | None = None
     """For an entry with `files`: the queue of the workers that have them."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_usual_source(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if self.source == USUAL_SOURCES.get(self.kind):
+            fields.pop("source", None)
+        return fields

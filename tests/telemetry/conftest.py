@@ -10,6 +10,7 @@ import pytest_asyncio
 from temporalio.worker import Worker
 
 from perdure.activities import registry
+from perdure.activities.support.task_reader import TaskReader
 from perdure.secrets.masking import MaskingInterceptor
 from perdure.telemetry.options import read_options
 from perdure.telemetry.telemetry import Telemetry, start_telemetry
@@ -62,6 +63,7 @@ class ObservedHarness:
             task_queue=client.task_queue,
             activities=registry.all_activities(world, client.temporal),
             interceptors=[
+                TaskReader(),
                 MaskingInterceptor(world.secrets_of_step),
                 ActorReader(),
                 *self.observers,

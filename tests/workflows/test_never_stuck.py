@@ -8,6 +8,7 @@ import temporalio.client
 from temporalio.worker import Worker
 
 from perdure.activities.log import LogActivities
+from perdure.activities.support.task_reader import TaskReader
 from perdure.agent.policies import Confirmation
 from perdure.client.conversation import Conversation
 from perdure.client.description import Description
@@ -150,6 +151,7 @@ async def test_an_unknown_activity_is_reported_until_a_worker_knows_it(
         task_queue=client.task_queue,
         workflows=[RealConversation],
         activities=[log.open, log.append, log.prepare, log.save, log.close],
+        interceptors=[TaskReader()],
         workflow_runner=WorkflowSandbox(),
     ):
         talk = await client.start("hi", spec)

@@ -234,11 +234,11 @@ AnyStep = TypeVar("AnyStep", bound=Frozen)
 class Task(Frozen, Generic[AnyStep]):
     """A step of a conversation, whose events begin at slot `base` of its log.
 
-    A task without the ids is one of the conversation in the id of its workflow
+    The ids are left out where the id of the workflow has both
     (docs/decisions/2026-11-28-implied-fields.md).
     """
 
-    conversation_id: str = ""
-    user_id: str = ""
+    conversation_id: str = Field(default="", exclude_if=operator.not_)
+    user_id: str = Field(default="", exclude_if=operator.not_)
     base: int
     step: SerializeAsAny[AnyStep]

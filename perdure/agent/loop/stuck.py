@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from pydantic import model_validator
+from pydantic import model_serializer, model_validator
 
 from perdure.agent.loop.inbox import AgentWarning, StuckFinding
 from perdure.agent.policies import StuckThresholds
@@ -18,9 +18,10 @@ TRACED_KINDS = ("MessageEvent", "ActionEvent", *RESULT_KINDS, "PauseEvent", "Int
 
 
 class RecentEvent(Frozen):
-    """An event as stuck detection remembers it: about 150 bytes of JSON.
+    """An event as stuck detection remembers it: about 60 bytes of JSON.
 
-    A list of its fields in order is read as well: see docs/decisions/2026-11-28-implied-fields.md.
+    The JSON is the list of its fields, without default values at the end. Versions before wrote an
+    object, which is read as well (docs/decisions/2026-11-28-implied-fields.md).
     """
 
     seq: int
@@ -35,6 +36,13 @@ class RecentEvent(Frozen):
     def _name_fields(cls, value: Any) -> Any:
         is_list = isinstance(value, list | tuple)
         return dict(zip(cls.model_fields, value, strict=False)) if is_list else value
+
+    @model_serializer
+    def _list_fields(self) -> list[Any]:
+        fields = [self.seq, self.kind, self.source, self.fingerprint]
+        if self.is_error:
+            return [*fields, self.tool_name, True]
+        return fields if self.tool_name is None else [*fields, self.tool_name]
 
 
 Recent: TypeAlias = Sequence[RecentEvent]

@@ -61,13 +61,20 @@ def made_log() -> list[EventSummary]:
     return log
 
 
+def name_fields(state: State) -> str:
+    """Return JSON of the state in which recent events have the names of their fields."""
+    fields = json.loads(state.model_dump_json(exclude={"fold_version"}))
+    fields["recent_events"] = [dict(event) for event in state.recent_events]
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
 def test_what_events_fold_to_is_that_of_the_version() -> None:
     states = hashlib.sha256()
     for log in (*released_logs(), made_log()):
         state = State()
         for event in log:
             state = evolve(state, event)
-            states.update(state.model_dump_json(exclude={"fold_version"}).encode())
+            states.update(name_fields(state).encode())
     assert STATES.get(FOLD_VERSION) == states.hexdigest()[:32], (
         "Events fold to other states than before: raise FOLD_VERSION, and put this hash beside it."
     )
