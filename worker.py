@@ -49,6 +49,7 @@ from perdure.settings.settings import Settings
 from perdure.storage.store import Store
 from perdure.telemetry.start import start_configured_telemetry
 from perdure.temporal.connect import connect
+from perdure.temporal.payload_visits import leave_out_visits
 from perdure.temporal.worker_load import WorkerLoad
 from perdure.tools.terminal import SESSIONS
 from perdure.user_modules import USER_MODULES
@@ -194,6 +195,7 @@ def _build(
     max_steps: int | None = None,
     **more: Any,
 ) -> Worker:
+    leave_out_visits()
     slots = slots or ProcessSlots()
     slots.load.queues.add(task_queue)
     more |= process.time_options(options)
