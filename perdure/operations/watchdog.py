@@ -1,7 +1,8 @@
 """The watchdog of a worker: it reports the conversations on its queue that do not progress.
 
 A conversation in which an attempt failed here is checked next, and again until it progresses. All
-others are checked in turn, a bounded number a round.
+others are checked in turn, a bounded number a round, but for those that had a step here since the
+last one.
 """
 
 import asyncio
@@ -68,6 +69,7 @@ class Watchdog(Interceptor):
         self.replace_after = replace_after
         self._unreplayable: dict[str, float] = {}
         self._suspects: dict[str, None] = {}
+        self._progressed: set[str] = set()
         self._reported: dict[str, Trouble] = {}
         self._recorded: dict[str, str] = {}
         self._page_tokens: dict[str, bytes] = {}
@@ -78,8 +80,12 @@ class Watchdog(Interceptor):
         """Check a conversation in the next round. May be called from any thread."""
         self._suspects |= _conversations([workflow_id])
 
+    def note_progress(self, workflow_id: str) -> None:
+        """Leave a conversation out of the next round, unless it is a suspect by then."""
+        self._progressed.add(workflow_id)
+
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return _FailureInterceptor(next, self)
+        return _StepObserver(next, self)
 
     @contextlib.asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
@@ -117,8 +123,10 @@ class Watchdog(Interceptor):
         checked = dict.fromkeys(list(self._suspects)[:MAX_CHECKS_PER_QUERY])
         for workflow_id in checked:
             del self._suspects[workflow_id]
+        progressed, self._progressed = self._progressed, set()
         for query in await self._build_queries():
-            checked |= _conversations(await self._list_page(query))
+            listed = await self._list_page(query)
+            checked |= _conversations(it for it in listed if it not in progressed)
         waiting = iter(checked)
         checkers = (self._check_each(waiting) for _ in range(MAX_CONCURRENT_CHECKS))
         for failure in await asyncio.gather(*checkers, return_exceptions=True):
@@ -247,20 +255,22 @@ def _name(workflow_id: str) -> str:
     return workflow_id.removeprefix("conv-")
 
 
-class _FailureInterceptor(ActivityInboundInterceptor):
-    """Report each failed attempt to the watchdog."""
+class _StepObserver(ActivityInboundInterceptor):
+    """Report each attempt to the watchdog, as a failed one or as progress."""
 
     def __init__(self, next: ActivityInboundInterceptor, watchdog: Watchdog) -> None:
         super().__init__(next)
         self.watchdog = watchdog
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        workflow_id = activity.info().workflow_id or ""
         try:
-            return await super().execute_activity(input)
+            result = await super().execute_activity(input)
         except Exception:
-            if (name := activity.info().workflow_id) is not None:
-                self.watchdog.suspect(name)
+            self.watchdog.suspect(workflow_id)
             raise
+        self.watchdog.note_progress(workflow_id)
+        return result
 
 
 def _conversations(workflow_ids: Iterable[str]) -> dict[str, None]:

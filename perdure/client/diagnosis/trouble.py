@@ -43,8 +43,8 @@ def no_worker(queue: str, seconds: float, options: str = "") -> Trouble:
     """Describe a step that nobody takes up; `options` are those of a worker that would."""
     return Trouble(
         "untaken",
-        f"No worker has taken it up for {seconds:.0f} s: none runs on the queue {queue!r}, or all "
-        f"are busy. `perdure worker{options}` starts one.",
+        f"No worker has taken it up for {seconds:.0f} s: none runs on the queue {queue!r}, one is "
+        f"still starting, or all are busy. `perdure worker{options}` starts one.",
     )
 
 
