@@ -10,7 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ import perdure
 from perdure import Agent, Client
 
 JSON = dict[str, Any]
+
+FLOOR_TASK_TIMEOUT = timedelta(seconds=2)
+"""The time-out of the floor's workflow tasks: see bench.floor, which is not in every checkout."""
 
 READ_CONCURRENCY = 8
 """Conversations that are read at a time, after they have been measured."""
@@ -61,7 +64,9 @@ async def run_floors(
 
     async def run() -> JSON:
         began, id = time.time(), f"floor-{uuid.uuid4()}"
-        handle = await client.temporal.start_workflow("Floor", activities, id=id, task_queue=queue)
+        handle = await client.temporal.start_workflow(
+            "Floor", activities, id=id, task_queue=queue, task_timeout=FLOOR_TASK_TIMEOUT
+        )
         await handle.result()
         return {"id": id, "workflow_id": id, "began": began}
 
