@@ -110,6 +110,13 @@ def apply_events(state: State, *events: AnyEvent, usage: Usage | None = None) ->
     return fold(state, summaries_of(*events, start=state.next_seq, usage=usage))
 
 
+def state_fields(state: State) -> dict[str, Any]:
+    """Return the JSON of a state in which recent events have the names of their fields."""
+    fields: dict[str, Any] = json.loads(state.model_dump_json())
+    fields["recent_events"] = [dict(event) for event in state.recent_events]
+    return fields
+
+
 def opened_state(spec: Agent = SPEC) -> State:
     """Return an opened conversation with its system prompt: its first three events."""
     return apply_events(State(), opened_event(), spec_event(spec), prompt())
