@@ -96,9 +96,9 @@ async def test_closing_interrupts_who_speaks_and_says_so_in_the_log(
     spec = debate(harness.folder, {"ada": [wants(1), ENDLESS], "bob": [PASS]})
     async with harness.worker():
         handle = await start(harness, spec)
-        await wait_until_speaking(handle, "ada")
         while not [event for event in await events_of(harness, handle) if event == "GRANT"]:
             await asyncio.sleep(0.05)
+        await wait_until_speaking(handle, "ada")  # before a grant, of whom is asked as well
         await handle.signal("close")
         result = await handle.result()
         with pytest.raises((WorkflowUpdateFailedError, Exception), match=r"over|completed"):
