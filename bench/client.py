@@ -22,9 +22,6 @@ from perdure import Agent, Client
 
 JSON = dict[str, Any]
 
-FLOOR_TASK_TIMEOUT = timedelta(seconds=2)
-"""The time-out of the floor's workflow tasks: see bench.floor, which is not in every checkout."""
-
 READ_CONCURRENCY = 8
 """Conversations that are read at a time, after they have been measured."""
 
@@ -58,14 +55,18 @@ async def run_conversations(
 
 
 async def run_floors(
-    client: Client, queue: str, activities: int, count: int, concurrency: int
+    client: Client, queue: str, activities: int, task_timeout: float, count: int, concurrency: int
 ) -> list[JSON]:
-    """Run bare workflows to their ends, `concurrency` of them at a time."""
+    """Run bare workflows to their ends, `concurrency` of them at a time; the time-out is in s."""
 
     async def run() -> JSON:
         began, id = time.time(), f"floor-{uuid.uuid4()}"
         handle = await client.temporal.start_workflow(
-            "Floor", activities, id=id, task_queue=queue, task_timeout=FLOOR_TASK_TIMEOUT
+            "Floor",
+            activities,
+            id=id,
+            task_queue=queue,
+            task_timeout=timedelta(seconds=task_timeout),
         )
         await handle.result()
         return {"id": id, "workflow_id": id, "began": began}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cost import Cost, Pids, Samples, sample_costs
-from bench.floor import ACTIVITIES_PER_STEP
+from bench.floor import ACTIVITIES_PER_STEP, TASK_TIMEOUT
 from bench.model import steps_scripts
 from bench.processes import (
     ROOT,
@@ -138,7 +138,8 @@ class Side:
 
     async def run_floor(self, activities: int, count: int = 1, concurrency: int = 1) -> Run:
         """Run bare workflows of so many activities."""
-        job = {"queue": self.queue, "activities": activities}
+        timeout = TASK_TIMEOUT.total_seconds()
+        job = {"queue": self.queue, "activities": activities, "task_timeout": timeout}
         job |= {"count": count, "concurrency": concurrency}
         return await self._measure("floors", "read_floors", job)
 

@@ -25,7 +25,7 @@ def child_id(conversation_id: str) -> str:
     return child_workflow_id(workflow_id, conversation_id)
 
 
-def read_task_ids(start: Start) -> dict[str, str]:
+def choose_task_ids(start: Start) -> dict[str, str]:
     """Return the ids that a task of this workflow must have: none if the workflow's id has them."""
     ids = {"conversation_id": start.conversation_id, "user_id": start.user_id}
     is_named = workflow.info().workflow_id == conversation_workflow_id(**ids)

@@ -32,7 +32,7 @@ from perdure.agent.spec import Agent, ModelSpec
 from perdure.events.summary import EventSummary
 from perdure.workflows.activity_options import activity_options, home_queue_options
 from perdure.workflows.children import STOPPED_BEFORE_START, run_child
-from perdure.workflows.ids import read_task_ids
+from perdure.workflows.ids import choose_task_ids
 from perdure.workflows.local_steps import LocalSteps
 from perdure.workflows.model_queues import Execute, KnownModelQueues
 from perdure.workflows.step_failures import (
@@ -57,7 +57,7 @@ class StepRunner:
 
     def __init__(self, start: Start, read_state: Callable[[], State]) -> None:
         self.start = start
-        self.task_ids = read_task_ids(start)
+        self.task_ids = choose_task_ids(start)
         self.read_state = read_state
         self.model_queues = KnownModelQueues(start.model_queues)
         self.local_steps = LocalSteps()

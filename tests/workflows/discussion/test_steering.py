@@ -98,7 +98,7 @@ async def test_closing_interrupts_who_speaks_and_says_so_in_the_log(
         handle = await start(harness, spec)
         while not [event for event in await events_of(harness, handle) if event == "GRANT"]:
             await asyncio.sleep(0.05)
-        await wait_until_speaking(handle, "ada")  # before a grant, of whom is asked as well
+        await wait_until_speaking(handle, "ada")  # also of whom is asked, before a grant
         await handle.signal("close")
         result = await handle.result()
         with pytest.raises((WorkflowUpdateFailedError, Exception), match=r"over|completed"):
