@@ -60,7 +60,7 @@ async def model_server(file: Path) -> AsyncIterator[str]:
 class ModelServer:
     """The scripts' answers as chat completions over HTTP.
 
-    `perdure.testing.server` has all of this and more, and takes three times the CPU for a request,
+    `perdure.testing.server` has all of this and more, and takes twice the CPU for a request,
     on the cores that are measured: a model has none of its time there.
     """
 
