@@ -19,13 +19,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from temporalio.service import RPCError
+
 from perdure.embedded.seaweed import Seaweed
 from perdure.embedded.temporal import TemporalServer
+from perdure.errors import PerdureError
 from perdure.storage.store import S3Access
 from perdure.temporal.connect import connect
 from reliability.crashes.bills import count_repaid
 from reliability.crashes.case import CaseResult, Environment, make_environment, run_case
-from reliability.crashes.cases import Case, choose_kinds, list_cases
+from reliability.crashes.cases import Case, begin_cases, choose_kinds, list_cases
 from reliability.crashes.checks import FinishedConversation, find_violations, read_conversation
 from reliability.crashes.scenario import Shape
 from tests.git_server import serve_git
@@ -129,7 +132,7 @@ async def play_all(
     report: Report,
 ) -> None:
     report.points += len({str(case.point) for case in chosen})
-    left = iter(chosen)
+    left = begin_cases(chosen)
 
     async def some() -> None:
         for case in left:
@@ -146,7 +149,7 @@ async def judge_case(
     try:
         seen = await read_conversation(place.store, await run_case(place, case))
         wrong = await find_violations(place.store, undisturbed, seen)
-    except (AssertionError, TimeoutError) as error:
+    except (AssertionError, TimeoutError, PerdureError, RPCError) as error:
         name = f"{case} of {place.folder}"
         report.violations[name] = [f"{type(error).__name__}: {error}"]
         return

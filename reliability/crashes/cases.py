@@ -1,6 +1,7 @@
 """The crash cases of a conversation, listed from the points that its worker passes undisturbed."""
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ from reliability.crashes.points import HARMS, Harm, Point
 
 MOST_ALIKE = 20
 """Cases of one kind of point of which a short run plays one."""
+
+PROGRESS_INTERVAL = 100
+"""Cases between two lines about how many have begun."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,14 @@ def choose_kinds(cases: Iterable[Case], chosen: set[str]) -> Iterator[Case]:
         turns = range(turn, turn + math.ceil(len(listed) / MOST_ALIKE))
         yield from dict.fromkeys(_pick(listed, it) for it in turns)
     chosen.update(by_kind)
+
+
+def begin_cases(cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield the cases, and say on stderr now and then how many of them have begun."""
+    for nth, case in enumerate(cases, 1):
+        if nth % PROGRESS_INTERVAL == 0:
+            print(f"{nth} of {len(cases)} cases have begun", file=sys.stderr, flush=True)
+        yield case
 
 
 def _pick(cases: Sequence[Case], turn: int) -> Case:

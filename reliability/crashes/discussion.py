@@ -40,7 +40,7 @@ from reliability.crashes.case import (
     start_worker,
     wait_until_reached,
 )
-from reliability.crashes.cases import Case, list_cases
+from reliability.crashes.cases import Case, begin_cases, list_cases
 from reliability.crashes.debate import Debate, find_violations, read_debate
 from reliability.crashes.points import Point, Trap, read_point
 
@@ -151,7 +151,7 @@ async def play_all(
     cases = [case for case in list_cases(undisturbed.points) if options.only in str(case)]
     chosen: Sequence[Case] = cases[:: options.every]
     report.points = len({str(case.point) for case in chosen})
-    left = iter(chosen)
+    left = begin_cases(chosen)
 
     async def some() -> None:
         for case in left:
