@@ -1,4 +1,5 @@
 import asyncio
+import re
 import sqlite3
 import uuid
 from datetime import timedelta
@@ -17,8 +18,22 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 
 from perdure.embedded.process import request_status
-from perdure.embedded.temporal import TemporalServer
+from perdure.embedded.temporal import DYNAMIC_CONFIG, TemporalServer
 from tests.embedded.processes import is_alive
+
+ROOT = Path(__file__).parents[2]
+
+SETTING = re.compile(r"^ *([a-z]+\.\w+):\n +- value: (\w+)", re.MULTILINE)
+"""A setting in a file of Temporal's dynamic configuration."""
+
+
+@pytest.mark.parametrize("file", ["deploy/compose/temporal.yaml", "docs/runbook.md"])
+def test_a_server_of_ones_own_is_set_as_the_embedded_one(file: str) -> None:
+    embedded = dict(setting.replace('"', "").split("=") for setting in DYNAMIC_CONFIG)
+    named = dict(SETTING.findall((ROOT / file).read_text()))
+    assert named.pop("matching.useNewMatcher") == "true"  # the default of today
+    queues = {name: value for name, value in embedded.items() if not name.startswith("frontend.")}
+    assert named == queues
 
 
 @pytest.mark.long
