@@ -14,6 +14,7 @@ from temporalio.service import GrpcCompression, RPCError
 
 from perdure.errors import Invalid, Unreachable
 from perdure.storage.exit_pause import pause_at_exit
+from perdure.temporal.closed_connections import ReconnectingService
 from perdure.temporal.codec import build_encryption
 from perdure.temporal.converter import build_converter
 from perdure.temporal.lazy_service import LazyService
@@ -81,11 +82,9 @@ async def connect(
         raise Unreachable(message, START_SERVER_HINT) from error
     except (RuntimeError, RPCError) as error:
         raise Unreachable(f"No Temporal server answers at {target}.", START_SERVER_HINT) from error
-    if not lazy:
-        return client
-    service = LazyService(client.service_client)
+    service = client.service_client
     return Client(
-        service,
+        ReconnectingService(LazyService(service) if lazy else service),
         namespace=client.namespace,
         data_converter=converter,
         interceptors=interceptors,

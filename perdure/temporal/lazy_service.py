@@ -1,11 +1,12 @@
 """Requests to a Temporal server that need not answer yet."""
 
 import asyncio
-from collections.abc import Mapping
 from time import monotonic
 from typing import Any
 
 from temporalio.service import RPCError, RPCStatusCode, ServiceClient
+
+from perdure.temporal.service_wrapper import ServiceWrapper
 
 RETRY_INTERVAL = 1.0
 """Seconds after an attempt to connect that failed, in which requests fail at once."""
@@ -14,7 +15,7 @@ CONNECT_TIMEOUT = 3.0
 """Seconds for an attempt to connect: a request must not wait for the SDK's own ones, 10 s."""
 
 
-class LazyService(ServiceClient):
+class LazyService(ServiceWrapper):
     """The requests of a client that connects with the first one, and again until it succeeds.
 
     Meanwhile requests fail as those to a server that does not answer: the SDK's own lazy client
@@ -22,19 +23,8 @@ class LazyService(ServiceClient):
     """
 
     def __init__(self, service: ServiceClient) -> None:
-        super().__init__(service.config)
-        self._service = service
+        super().__init__(service)
         self._failed: tuple[float, str] | None = None
-
-    @property
-    def worker_service_client(self) -> Any:
-        return self._service.worker_service_client
-
-    def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
-        self._service.update_rpc_metadata(metadata)
-
-    def update_api_key(self, api_key: str | None) -> None:
-        self._service.update_api_key(api_key)
 
     async def _rpc_call(self, rpc: str, req: Any, resp_type: type[Any], **options: Any) -> Any:
         if self._failed is not None and monotonic() - self._failed[0] < RETRY_INTERVAL:
@@ -42,7 +32,7 @@ class LazyService(ServiceClient):
         limit = None if self._is_connected() else CONNECT_TIMEOUT
         try:
             async with asyncio.timeout(limit):
-                answer = await self._service._rpc_call(rpc, req, resp_type, **options)
+                answer = await super()._rpc_call(rpc, req, resp_type, **options)
         except (RuntimeError, TimeoutError) as error:
             if not self._is_connected():
                 self._failed = monotonic(), "no server answers"
