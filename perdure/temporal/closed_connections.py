@@ -8,9 +8,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from perdure.temporal.service_wrapper import ServiceWrapper
 
 CLOSED = (RPCStatusCode.CANCELLED, "operation was canceled")
-"""Status and message of a request whose connection was closed; no request of ours is cancelled."""
+"""Status and message of a request that the SDK's transport gave up as its connection was closed."""
 
 MAX_ATTEMPTS = 3
+"""The second one may still meet the closed connection."""
 
 RETRY_INTERVAL = 0.01
 """Seconds in which the SDK opens another connection."""
